@@ -99,7 +99,7 @@ def command(
         with listen(session) as tunnel:
             where = place_of(where, asking.job)
             image_of(asking.job.job.image or "", site)
-            with contextlib.closing(where.opened()) as runner:
+            with contextlib.closing(where.open()) as runner:
                 job = prepare_notebook(runner, asking, tell, remote=where.remote)
                 if dry_run:
                     say_exact(job.script)

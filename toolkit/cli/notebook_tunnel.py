@@ -75,7 +75,7 @@ def attach_to_notebook(wanted: str, session: TunnelSession, tell: Tell) -> None:
     record = records.find(wanted)
     if not notebook.is_notebook(record.spec):
         raise BadInput(f"--attach {wanted}: {record.key} is not a notebook", fix="`toolkit jobs list`")
-    runner = where_of(record).opened()
+    runner = where_of(record).open()
     try:
         record, _ = jobs.refresh(runner, record)
         if record.state in FINAL_STATES:

@@ -76,7 +76,7 @@ def _another_job_runs(nodes: Nodes, layout: Layout) -> bool:
 
 
 def _all_running(nodes: Nodes, layout: Layout) -> None:
-    found = nodes.found(label(layout.name))
+    found = nodes.containers_with(label(layout.name))
     for host in layout.hosts:
         machine = found.get(layout.container(host))
         if machine is None or machine.state != "running":

@@ -69,7 +69,7 @@ def up(
         checked_flavour(flavour)  # before an engine is contacted
     tell = tell or Silent()
     with _cluster_lock(tell), open_nodes() as engine:
-        found = engine.found(label(name))
+        found = engine.containers_with(label(name))
         _check_owner(name, found)
         layout = _layout(engine, name, nodes, found, flavour, listen)
         secrets = _secrets(name, users, existed=bool(found))
@@ -81,7 +81,7 @@ def up(
             _refresh_code(engine, layout)
             _make_accounts(engine, layout, secrets, tell)
             health.wait(engine, layout, tell)
-            return _cluster(layout, engine.found(label(name)))
+            return _cluster(layout, engine.containers_with(label(name)))
         except BaseException:
             if not found:
                 _remove(engine, name)
@@ -96,7 +96,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     """
     checked_name(name)
     with open_nodes() as engine:
-        found = engine.found(label(name))
+        found = engine.containers_with(label(name))
         if not found:
             raise _missing(engine, name, "not running")
         # The size of the machine does not matter here.
@@ -124,7 +124,7 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
     """
     checked_name(name)
     with open_nodes() as engine:
-        found = engine.found(label(name))
+        found = engine.containers_with(label(name))
         if not found:
             raise _missing(engine, name, "not running")
         layout = _layout(engine, name, None, found)
@@ -150,7 +150,7 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
     checked_name(name)
     tell = tell or Silent()
     with _cluster_lock(tell), open_nodes() as engine:
-        _check_owner(name, engine.found(label(name)))
+        _check_owner(name, engine.containers_with(label(name)))
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
             others = " or ".join(_other_clusters(engine, name)) or "there is none"
@@ -323,7 +323,7 @@ def _missing(engine: Nodes, name: str, how: str) -> Missing:
 
 
 def _other_clusters(engine: Nodes, name: str) -> list[str]:
-    return sorted({machine.labels[LABEL] for machine in engine.found(LABEL).values()} - {name})
+    return sorted({machine.labels[LABEL] for machine in engine.containers_with(LABEL).values()} - {name})
 
 
 def _foreign(name: str) -> Missing:

@@ -60,7 +60,7 @@ class Case:
             state = self._states.get(name) or self.state(name)
             if state == "moot":
                 raise Moot
-            if state == "unknown" and (not failed_only or self.failed(name)):
+            if state == "unknown" and (not failed_only or self.has_failed(name)):
                 unknown.append(name)
         if unknown:
             raise Undecided(*unknown)
@@ -78,7 +78,7 @@ class Case:
             raise Undecided(*unknown)
 
     @property
-    def asked(self) -> set[str]:
+    def asked_facts(self) -> set[str]:
         """The facts that rules have asked this case for, or have read from it."""
         views = (("host", self.host), ("image", self.image), ("image", self.original))
         return {*self._states, *(name for side, view in views for name in fields_read(view, side))}
@@ -94,7 +94,7 @@ class Case:
     def _side(self, side: str) -> HostFacts | ImageFacts:
         return self.host_facts if side == "host" else self.image_facts
 
-    def failed(self, name: str) -> bool:
+    def has_failed(self, name: str) -> bool:
         """Return whether toolkit tried to read a fact and failed."""
         side, _, dotted = name.partition(".")
         return dotted in self._side(side).unknown

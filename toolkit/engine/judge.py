@@ -130,7 +130,7 @@ def _ask(case: Case, rule: Rule) -> RuleAnswer | None:
         return None
     except Undecided as undecided:
         return RuleAnswer(rule, missing=undecided.names)
-    if said and said.outcome == "singletons" and case.request.alone:
+    if said and said.outcome == "singletons" and case.request.has_one_rank:
         said = replace(said, outcome=None, severity="info")  # the user asked for a world of size 1
     return RuleAnswer(rule, said) if said else None
 

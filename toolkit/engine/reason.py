@@ -16,7 +16,7 @@ def explain_ok(case: Case) -> str:
 
 def _by_mpi(case: Case) -> str:
     mpi = mpi_name(case.image_facts.mpi)
-    if case.request.alone and case.mode != "mpirun-container":
+    if case.request.has_one_rank and case.mode != "mpirun-container":
         return f"one rank needs no launcher; the image has {mpi}"
     match case.mode:
         case "srun-pmix":

@@ -83,7 +83,7 @@ def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
             continue
         source = ScriptSource.of(_decode_script(file.read_bytes(), file)[0])
         for call in source.calls():
-            name = source.dotted(call.func)
+            name = source.dotted_name(call.func)
             if method(call) in _TRAINS or name.endswith((".DataLoader", "torch.save")):
                 what = f"`{ast.unparse(call.func)}` is in a file that adapt does not change"
                 found.append(ScriptChange(line=1, what=f"{file.name}, line {call.lineno}: {what}"))

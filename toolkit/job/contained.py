@@ -53,7 +53,7 @@ def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
     names = untold(asked.image)
     if not names or not _starts(asked.host) or asked.image.format != "sif" or not _may_start(asked, tell):
         return view
-    runner = asked.where.opened()
+    runner = asked.where.open()
     try:
         path = _path_there(runner, asked)
         if not path:

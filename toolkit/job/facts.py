@@ -23,7 +23,7 @@ def gather_facts(where: Where, asked: NodeChoice) -> Bundle:
     """
     if not 1 <= asked.wait <= MOST_SECONDS:
         raise BadInput(f"--wait {asked.wait}: not between 1 and {MOST_SECONDS} seconds")
-    runner = where.opened()
+    runner = where.open()
     try:
         return gather(runner, asked)
     finally:

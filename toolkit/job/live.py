@@ -82,7 +82,7 @@ def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, Host
     _check(asked)
     # Of the settings, only a required key counts for a trial.
     demand = demand_of(settings({}, ("true",)), asked.verify_key, asked.no_verify)
-    runner = where.opened()
+    runner = where.open()
     try:
         tell.step(f"Reading {asked.image.name} and probing {runner.place}")
         found = inspect_input(runner, asked.image.resolve(), None, tell, remote=False)

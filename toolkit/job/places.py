@@ -22,7 +22,7 @@ class Where(NamedTuple):
     def remote(self) -> bool:
         return self.host is not None or self.cluster is not None
 
-    def opened(self) -> "Runner":
+    def open(self) -> "Runner":
         """Return a runner for the host, as :func:`open_runner` does."""
         return open_runner(*self)
 

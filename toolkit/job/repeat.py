@@ -125,7 +125,7 @@ def _remove_binds(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str,
 def _apply_changes(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobSpec:
     """Return the specification with the changes of options; ``words`` replace the words after ``--``."""
     spec = old.spec
-    fields = {name: value for name, value in said.said().items() if name in JobSpec.__struct_fields__}
+    fields = {name: value for name, value in said.given_values().items() if name in JobSpec.__struct_fields__}
     if "env" in fields:
         both = {**dict.fromkeys(spec.secrets, Hidden()), **spec.env, **(said.env or {})}
         fields |= {"env": without_secrets(both), "secrets": tuple(secrets_among(both))}

@@ -132,7 +132,7 @@ class Defect(MpiRow, frozen=True, kw_only=True):
         """Return whether this MPI can follow ``lift``: it has the named network module."""
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
-    def launched(self, mpi: HostMpi | None) -> bool:
+    def holds_under(self, mpi: HostMpi | None) -> bool:
         """Return whether it was measured under this MPI of the host, or under every launcher."""
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (

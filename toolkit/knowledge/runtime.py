@@ -91,7 +91,7 @@ class Fuse(Row, frozen=True, kw_only=True):
     kernel: str
     backported: str
 
-    def allowed(self, kernel: str) -> bool:
+    def allows(self, kernel: str) -> bool:
         """Return whether this kernel does; an unknown version counts as able."""
         return not older(kernel, self.kernel) or re.search(self.backported, kernel) is not None
 

@@ -66,7 +66,7 @@ class JobField(NamedTuple):
     group: str = ""
 
     @property
-    def flagged(self) -> str:
+    def option_name(self) -> str:
         """The command-line option that sets the field."""
         return self.option or f"--{self.name.replace('_', '-')}"
 
@@ -238,7 +238,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     fabric_gbit: int | None = None
     min_free: str | None = None
 
-    def said(self) -> dict[str, object]:
+    def given_values(self) -> dict[str, object]:
         """Return the given fields, in the order of the struct."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value is not None}

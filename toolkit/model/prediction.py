@@ -92,7 +92,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Folders of the user's own modules, which PYTHONPATH names."""
 
     @property
-    def alone(self) -> bool:
+    def has_one_rank(self) -> bool:
         """The job has one rank, so a world of size 1 is intended."""
         return self.nodes * self.ranks_per_node == 1
 

@@ -49,7 +49,7 @@ class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str = ""
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """Return who signed, in words that follow the name of the file."""
         match self.state:
             case "good":

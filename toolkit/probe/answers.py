@@ -36,8 +36,8 @@ def separate(text: str, asked: NodeChoice) -> Answers:
     """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` without it has no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
-        why = "toolkit did not ask these nodes" if asked.none else NO_ANSWER
-        return Answers(text, trouble=why, ended=asked.none)
+        why = "toolkit did not ask these nodes" if asked.is_empty else NO_ANSWER
+        return Answers(text, trouble=why, ended=asked.is_empty)
     start = lines.index(NODES)
     place, rest = "\n".join(lines[:start]), lines[start + 1 :]
     nodes = {name: body for name, body in _nodes(rest) if name}

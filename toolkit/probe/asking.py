@@ -50,7 +50,7 @@ class NodeChoice:
             raise BadInput(f"--partition {self.partition!r}: not the name of a partition")
 
     @property
-    def none(self) -> bool:
+    def is_empty(self) -> bool:
         """No compute node is probed."""
         return self.nodes.isdecimal() and int(self.nodes) == 0
 
@@ -86,7 +86,7 @@ def command(asked: NodeChoice) -> Command:
     script = (folder / "probe.sh").read_bytes()
     told = (folder / "login-path.sh").read_bytes() + variables_of_site(asked.site)
     told += b"export TOOLKIT_ACCOUNTS=yes\n" if asked.accounts else b""
-    if asked.none:
+    if asked.is_empty:
         return Command.of("sh", "-s", stdin=told + script, timeout=asked.seconds)
     before, _, after = (folder / "nodes.sh").read_bytes().partition(f"\n{_WHERE}".encode())
     words = ["sh", "-s", asked.nodes.lstrip("0") or asked.nodes, str(asked.wait)]

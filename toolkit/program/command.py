@@ -183,7 +183,9 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
     found = [_read(words, below) for words, below in script.commands(code)]
     if _PREPARES.search(code):
         found = [replace(one, facts=tuple(replace(f, open_path=True) for f in one.facts)) for one in found]
-    return replace(_merge_commands(head, code, found), says=_shell_statements(script.exported(), found))
+    return replace(
+        _merge_commands(head, code, found), says=_shell_statements(script.exported_variables(), found)
+    )
 
 
 class _ProjectShell:
@@ -211,7 +213,7 @@ class _ProjectShell:
                 self._enter(words[1:2])
             yield words, self.place
 
-    def exported(self) -> dict[str, str]:
+    def exported_variables(self) -> dict[str, str]:
         """Return the variables that the programs of the script get, as far as they are known."""
         known = {name: value for name, value in self.assigned.items() if value not in {"", shellwords.UNTOLD}}
         return {name: value for name, value in known.items() if name in self.exports}

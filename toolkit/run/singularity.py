@@ -30,7 +30,7 @@ class InstalledRuntime(Protocol):
     """The interface of anything that can inspect a SIF and start commands in it."""
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """Return which program this is, its path and its version."""
 
     def labels(self, sif: Path) -> Mapping[str, str]:
@@ -52,7 +52,7 @@ class HostApptainer:
     version: str
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         return f"{self.version} ({self.path})"
 
     def labels(self, sif: Path) -> Mapping[str, str]:

@@ -28,7 +28,9 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     """
     for field in FIELDS:
         if not field.pbs and getattr(spec, field.name):
-            raise BadInput(f"{field.flagged}: toolkit does not support this option with PBS; leave it out")
+            raise BadInput(
+                f"{field.option_name}: toolkit does not support this option with PBS; leave it out"
+            )
     limit = minutes(spec.time)
     if limit is None:
         raise BadInput(f"--time {spec.time}: PBS needs a time limit", fix="write MINUTES or HH:MM:SS")

@@ -97,7 +97,7 @@ def test_a_place_that_is_away_is_waited_for_before_its_files_are_given_up(tmp_pa
             raise away.pop()
         return Recorded({METRICS: COMPLETE})
 
-    monkeypatch.setattr(Where, "opened", opened)
+    monkeypatch.setattr(Where, "open", opened)
     assert settled(tmp_path).state == "measured"
     assert away == []
 

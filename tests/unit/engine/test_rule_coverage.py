@@ -140,7 +140,7 @@ ALWAYS_KNOWN = {"host.place", "image.path", "image.format"}
 def asked_for(rule: Rule, of: Case) -> set[str]:
     fresh = dataclasses.replace(of)
     judge(fresh, (rule,))
-    return fresh.asked
+    return fresh.asked_facts
 
 
 def top(name: str) -> str:

@@ -113,10 +113,10 @@ def test_of_two_builds_that_want_the_same_one_compiles(step, monkeypatch):
         return compiled._keep(step, key, stream(WHEEL))
 
     monkeypatch.setattr(compiled._Work, "_compiled", compiles)
-    both = [threading.Thread(target=work().compiled, args=(step, KEY, {})) for _ in range(2)]
+    both = [threading.Thread(target=work().compile, args=(step, KEY, {})) for _ in range(2)]
     for thread in both:
         thread.start()
     for thread in both:
         thread.join(20)
     assert len(times) == 1
-    assert work().compiled(step, KEY, {}).path.name == WHEEL
+    assert work().compile(step, KEY, {}).path.name == WHEEL

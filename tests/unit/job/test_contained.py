@@ -60,7 +60,7 @@ def image(root, script):
 @contextmanager
 def asking(monkeypatch, root, script=MODULES, host=HOST, remote=False, **answers):
     machine = Machine(answers)
-    monkeypatch.setattr(Where, "opened", lambda _: machine)
+    monkeypatch.setattr(Where, "open", lambda _: machine)
     file = image(root, script)
     where = Where("login" if remote else None, None, None)
     heard = Heard()

@@ -95,7 +95,7 @@ def check_job(job: JobFile, asked: dict, profile: dict) -> None:
         return
     assert job.partition is not None
     part = parts[job.partition]
-    made = {name: value for name, value in job.said().items() if name in asked}
+    made = {name: value for name, value in job.given_values().items() if name in asked}
     made |= {"cpus_per_rank": job.cpus_per_rank} if job.cpus_per_rank else {}
     made |= {"memory": job.memory} if job.memory else {}
     assert fits(part, made, profile)

@@ -85,7 +85,7 @@ def test_components_that_are_files_tell_the_interfaces(component, interfaces):
     library = of(f"{HOLDS}\nplugins /l/openmpi\ncomponent {component}")
     assert library.interfaces == interfaces
     assert library.plugins == "/l/openmpi"
-    assert not library.relocatable(())
+    assert not library.is_relocatable(())
 
 
 def test_a_library_that_could_not_be_followed_leaves_what_it_needs_unknown():
@@ -112,11 +112,11 @@ def test_what_is_not_found_is_needed_all_the_same():
 
 def test_a_launcher_that_tells_its_ranks_where_it_is_can_be_moved():
     library = of(f"{HOLDS}\nneeds libhwloc.so.15 /l/libhwloc.so.15")
-    assert library.relocatable(("OPAL_PREFIX",))
-    assert not library.relocatable(())
-    assert not library.relocatable(None)
-    assert of(f"{HOLDS}\norigin /l/libmpi.so.40.30.4").relocatable(None)
-    assert not of(f"{HOLDS}\nneeds libucs.so.0 /l/libucs.so.0\norigin /l/libucs.so.0").relocatable(None)
+    assert library.is_relocatable(("OPAL_PREFIX",))
+    assert not library.is_relocatable(())
+    assert not library.is_relocatable(None)
+    assert of(f"{HOLDS}\norigin /l/libmpi.so.40.30.4").is_relocatable(None)
+    assert not of(f"{HOLDS}\nneeds libucs.so.0 /l/libucs.so.0\norigin /l/libucs.so.0").is_relocatable(None)
 
 
 def test_mvapich_and_mpich_are_told_apart():

@@ -35,7 +35,7 @@ def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bo
     found = find_fix(diagnosis.host, diagnosis.image, wanted.request, wanted.site)
     if found is None:
         _write_recipe(diagnosis, output, as_json=as_json)
-    elif found.nothing:
+    elif found.is_empty:
         nothing: dict[str, object] = {"kind": None, "file": None, "diff": ""}
         _tell(as_json, nothing, "Nothing to fix: the launch is predicted to work.")
     else:

@@ -59,6 +59,6 @@ def command(
         options=before.options,
         outside=before.outside,
         left=before.left,
-    ).joined(EnvRequirements(requirements=packages))
+    ).join(EnvRequirements(requirements=packages))
     made = make_again(ctx, env, lock, with_links(wanted, links), over, names_of(replace))
     print_made(made, as_json=as_json, changed=True)

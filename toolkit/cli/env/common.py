@@ -53,7 +53,7 @@ def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequiremen
         folder = Path(link).expanduser()
         if not folder.is_dir():
             raise BadInput(f"--find-links {link}: not a folder")
-        wanted = wanted.joined(EnvRequirements(options=("--find-links", str(folder.resolve()))))
+        wanted = wanted.join(EnvRequirements(options=("--find-links", str(folder.resolve()))))
     return wanted
 
 

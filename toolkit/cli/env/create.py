@@ -53,7 +53,7 @@ def command(
     check_target(output)
     wanted = with_links(EnvRequirements(), links)
     for file in files:
-        wanted = wanted.joined(read_requirements(file))
+        wanted = wanted.join(read_requirements(file))
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = create(wanted, image, output, tell, replaced=names_of(replace))
     print_made(made, as_json=as_json)

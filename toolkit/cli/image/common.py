@@ -100,5 +100,5 @@ def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | Non
 
     found = lock_signature(recipe, keyring)
     if found is not None:
-        say(f"{lock_path(recipe)}: {found.described}", err=True)
+        say(f"{lock_path(recipe)}: {found.description}", err=True)
     return found

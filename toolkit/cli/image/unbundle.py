@@ -49,7 +49,7 @@ def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: 
     if as_json:
         say_json(done, indent=True)
         return
-    say(f"{source}: {done.signature.described}")
+    say(f"{source}: {done.signature.description}")
     say(f"Installed {done.files} files; {len(done.images)} images are in the engine")
     for name in done.recipes:
         say(f"  recipe: {name}")

@@ -19,7 +19,10 @@ def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the names and the arguments of a field's option for click."""
     more: dict[str, Any] = {"help": field.help}
     if field.flag:
-        return (f"{field.flagged}/--no-{field.flagged.removeprefix('--')}",), {**more, "default": None}
+        return (f"{field.option_name}/--no-{field.option_name.removeprefix('--')}",), {
+            **more,
+            "default": None,
+        }
     if field.metavar or not (field.choices or field.bounds):
         more["metavar"] = field.metavar or _METAVARS.get(field.name, "NAME")
     if field.many:
@@ -30,7 +33,7 @@ def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
         more["help"] = f"{field.help}: {', '.join(field.choices)}"
     if field.bounds:
         more["type"] = WholeNumber(field.bounds[0])
-    return (field.flagged, *([field.name] if field.option else [])), more
+    return (field.option_name, *([field.name] if field.option else [])), more
 
 
 def job_options(function: _F) -> _F:

@@ -43,7 +43,7 @@ class SignatureMatch:
 
     def finding(self) -> Finding:
         """Return what the signature says, with its lines as evidence."""
-        return _finding(self.signature, tuple(line.cited for line in self.lines))
+        return _finding(self.signature, tuple(line.citation for line in self.lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
         if after is None or _DEBUG.search(own.text):
             continue
         first = position if first < 0 else first
-        shown |= {line.cited: line for line in (own, *after)}
+        shown |= {line.citation: line for line in (own, *after)}
         if len(shown) >= _SHOWN:
             break
     lines = tuple(shown.values())[: _SHOWN + len(signature.then)]

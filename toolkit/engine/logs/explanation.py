@@ -58,7 +58,7 @@ def explain_output(output: Output) -> OutputExplanation:
         retry=_cause_retry(recognised, known) or root.clue.retry or _code_retry(root, row.id) or row.retry,
         findings=known,
         ended=root.ended,
-        consequences=tuple(line.cited for line in root.consequences),
+        consequences=tuple(line.citation for line in root.consequences),
         unread=recognised.unread,
     )
 

@@ -54,7 +54,7 @@ class Line:
     tag: str = ""
 
     @property
-    def cited(self) -> str:
+    def citation(self) -> str:
         """Return the line as evidence."""
         return f"line {self.number}: {(self.tag + self.text).strip()}"
 

@@ -57,7 +57,7 @@ class View:
         self._with: dict[bytes, list[int]] = {}
         self._lines: dict[int, str] = {}
 
-    def having(self, texts: Iterable[bytes]) -> list[int]:
+    def lines_with(self, texts: Iterable[bytes]) -> list[int]:
         """Return the numbers of the distinct lines that contain one of some texts in lower case."""
         return sorted({number for wanted in texts for number in self._having(wanted)})
 
@@ -73,7 +73,7 @@ class View:
             self._with[wanted] = found
         return self._with[wanted]
 
-    def matching(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
+    def matching_lines(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
         """Return the distinct lines, of some, that a pattern matches."""
         return [number for number in numbers if pattern.search(self._line(number))]
 
@@ -134,14 +134,14 @@ class _PageSearch:
             groups = [[one.text for one in group if one.word in has] for group in required_words(pattern)]
             if not all(groups):
                 continue
-            numbers = min((view.having(texts) for texts in groups or [[b""]]), key=len)
+            numbers = min((view.lines_with(texts) for texts in groups or [[b""]]), key=len)
             if _names_a_number(pattern):
                 at = view.matching_places(compile_line_pattern(pattern), numbers)
                 positions.extend(page.start + place for place in _ends(at, _KEPT))
-            elif lines := view.matching(compile_line_pattern(pattern), numbers):
+            elif lines := view.matching_lines(compile_line_pattern(pattern), numbers):
                 hits[pattern] = lines
         stems = (stem for stem, word in self._stems.items() if word in has)
-        some = view.having(stems) if len(suspects) < MOST_SUSPECTS else []
+        some = view.lines_with(stems) if len(suspects) < MOST_SUSPECTS else []
         places = view.places({*some, *(number for lines in hits.values() for number in lines)})
         for pattern, lines in hits.items():
             at = sorted(place for number in lines for place in places[number])

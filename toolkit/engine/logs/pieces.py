@@ -44,7 +44,7 @@ class _Places:
         own = number - self._firsts[index] + 1
         return piece.name, own if piece.counted else 0
 
-    def cited(self, text: str) -> str:
+    def citation(self, text: str) -> str:
         """Return a cited line with its file name."""
         found = _CITED.match(text)
         if not found:
@@ -78,11 +78,11 @@ def _locate_lines(found: OutputExplanation, places: _Places) -> OutputExplanatio
     if root is not None:
         name, number = places.at(root.number)
         root = replace(root, file=name, number=number)
-    known = tuple(replace(one, evidence=tuple(map(places.cited, one.evidence))) for one in found.findings)
+    known = tuple(replace(one, evidence=tuple(map(places.citation, one.evidence))) for one in found.findings)
     return replace(
         found,
         root=root,
         findings=known,
-        ended=tuple(map(places.cited, found.ended)),
-        consequences=tuple(map(places.cited, found.consequences)),
+        ended=tuple(map(places.citation, found.ended)),
+        consequences=tuple(map(places.citation, found.consequences)),
     )

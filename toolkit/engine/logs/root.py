@@ -354,4 +354,4 @@ def _failed_rank(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
 
 def _exit_reports(endings: list[Clue]) -> tuple[str, ...]:
     """Return the lines in which launchers report the exit of ranks."""
-    return tuple(dict.fromkeys(clue.line.cited for clue in endings))[:3]
+    return tuple(dict.fromkeys(clue.line.citation for clue in endings))[:3]

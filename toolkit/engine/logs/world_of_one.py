@@ -62,7 +62,7 @@ def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
         id="ranks-alone",
         severity="error" if certain else "warning",
         title=title if certain else doubt,
-        evidence=tuple(dict.fromkeys(line.cited for line, _ in claims))[:_SHOWN],
+        evidence=tuple(dict.fromkeys(line.citation for line, _ in claims))[:_SHOWN],
         fix=_FIX,
         source="tests/matrix: the worlds of 1 of more than 200 cells; Apptainer user guide, MPI",
     )

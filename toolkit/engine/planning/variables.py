@@ -145,7 +145,7 @@ def reported_workarounds(host: HostFacts, image: ImageFacts, request: Request, m
     """Return settings that avoid a publicly reported fault, if the image does not set them."""
     rows = (row for row, unknown in matching_reports(host, image, request, mode) if row.lift and not unknown)
     found = {row.lift[0]: row.lift[1] for row in rows}
-    return {} if request.alone else {n: v for n, v in found.items() if n not in image.environment}
+    return {} if request.has_one_rank else {n: v for n, v in found.items() if n not in image.environment}
 
 
 def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:

@@ -49,7 +49,7 @@ def tmp_hidden(case: Case) -> Hit | None:
     private = private_tmp(case.host_facts.slurm) if case.host_facts.slurm else None
     if case.mode != "mpirun-host" and private:
         hidden[private.partition(" ")[0]] = f"host: scontrol show config: {private}"
-    unread = not hidden and case.mode != "mpirun-host" and case.failed("host.slurm.settings")
+    unread = not hidden and case.mode != "mpirun-host" and case.has_failed("host.slurm.settings")
     if not hidden and not unread:
         return None
     found, launcher = offer(case), host_launcher(case.host_facts)

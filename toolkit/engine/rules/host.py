@@ -47,7 +47,7 @@ def slurm_absent(case: Case) -> Hit | None:
         return None
     if case.mode == "mpirun-host" and any(w.partition("=")[0] in _NAMES_HOSTS for w in case.plan.launcher):
         return None
-    if not case.request.allocation and (case.mode in OUTSIDE_SLURM or case.request.alone):
+    if not case.request.allocation and (case.mode in OUTSIDE_SLURM or case.request.has_one_rank):
         return None
     return Hit(case.cite("host.slurm"), "unavailable")
 

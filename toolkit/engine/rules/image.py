@@ -52,7 +52,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     """toolkit found no libmpi on the paths that the loader of the image searches."""
     if case.image.mpi is not None:
         return None
-    if case.request.alone and case.mode != "mpirun-container":
+    if case.request.has_one_rank and case.mode != "mpirun-container":
         fix = "change nothing if the program does not call MPI"
         return Hit(case.cite("image.mpi"), severity="warning", fix=fix, instead=())
     if case.mode == "bind" and mounted_mpi(case.host_facts, case.original_facts) is None:
@@ -317,7 +317,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
             and (not row.modes or case.mode in row.modes)
             and row.batch in {None, case.request.batch}
             and (not row.under or _started_by_openmpi(case, row.under))
-            and (case.mode != "mpirun-host" or row.launched(host_launcher(case.host_facts)))
+            and (case.mode != "mpirun-host" or row.holds_under(host_launcher(case.host_facts)))
             and not _avoids_defect(case, mpi, row)
         ):
             fix = f"{TRY_IT}; or {row.fix}" if row.outcome == "unknown" else row.fix

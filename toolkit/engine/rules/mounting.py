@@ -156,7 +156,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
         return Hit(case.cite("host.runtime", "host.squashfuse"))
     if found.setuid or row is None or row.way != "either":
         return None
-    if runtime.runtime().fuse.allowed(case.host.kernel or ""):
+    if runtime.runtime().fuse.allows(case.host.kernel or ""):
         return None
     fix = f"administrator: a newer kernel, or a setuid installation; or {_UNPACK_ONCE}"
     source = runtime.runtime().fuse.source
@@ -185,7 +185,7 @@ def squashfuse_refused(case: Case) -> Hit | None:
         return None
     case.ask("host.kernel", failed_only=True)
     fuse, kernel = runtime.runtime().fuse, case.host_facts.kernel
-    if kernel is None or fuse.allowed(kernel):
+    if kernel is None or fuse.allows(kernel):
         return None
     case.ask("host.runtime.setuid", "host.squashfuse", failed_only=True)
     if found.setuid is not False or not case.host_facts.squashfuse:

@@ -86,7 +86,7 @@ def programs_disagree(case: Case) -> Hit | None:
     """Which launch mode works depends on the MPI that the program loads. Without a command, toolkit cannot
     say which mode works for all programs of the image.
     """
-    if case.request.alone:
+    if case.request.has_one_rank:
         return None
     found = families(case.original_facts)
     if not found:
@@ -109,7 +109,7 @@ def launcher_in_ranks(case: Case) -> Hit | None:
     world.
     """
     program = case.image_facts.program
-    if program is None or not program.chain or case.request.alone:
+    if program is None or not program.chain or case.request.has_one_rank:
         return None
     name, steps = posixpath.basename(program.chain[-1]), " starts ".join(program.chain)
     return (

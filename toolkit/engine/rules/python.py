@@ -30,7 +30,7 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
     if uses:
         case.have("image.horovod", "image.horovod_built")
     built = case.image_facts.horovod_built
-    if uses is False or built is None or case.request.alone:
+    if uses is False or built is None or case.request.has_one_rank:
         return None
     by_gloo = "gloo" if _GLOO in _set(case, _CONTROLLER) and "gloo" in built else ""
     if "mpi" in built and not by_gloo:
@@ -162,7 +162,7 @@ def user_site_mpi(case: Case) -> Hit | None:
     image = case.image_facts
     there = case.host_facts.user_site.get(series(image.python or ""), ())
     found = [name for name in there if name.partition(" ")[0] in _LOAD_MPI]
-    if not found or case.request.alone or not _reads_home(case):
+    if not found or case.request.has_one_rank or not _reads_home(case):
         return None
     if image.program is not None and not image.program.python:
         return None

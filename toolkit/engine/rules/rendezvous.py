@@ -82,7 +82,7 @@ def peers_not_told(case: Case) -> Hit | None:
     """A launcher gives ranks their count. PyTorch also needs MASTER_ADDR, RANK and WORLD_SIZE, which no
     launcher sets. TensorFlow without TF_CONFIG starts as the only worker. JAX reads Slurm's variables.
     """
-    if sets_peers(case) or case.request.alone:
+    if sets_peers(case) or case.request.has_one_rank:
         return None
     evidence = (f"plan: {' '.join(case.plan.launcher)} sets neither MASTER_ADDR nor TF_CONFIG",)
     if case.plan.program == "tf-config" and find_setting(case, "TF_CONFIG") is None:
@@ -119,7 +119,7 @@ def address_is_local(case: Case) -> Hit | None:
     node, and fail after minutes.
     """
     found = rendezvous_address(case)
-    if found is None or case.request.alone:
+    if found is None or case.request.has_one_rank:
         return None
     if not found.value:
         return Hit((found.evidence,), "init-failure", f"{found.name} is empty")
@@ -142,7 +142,7 @@ def address_given(case: Case) -> Hit | None:
     belongs to another job, or does not resolve.
     """
     found = rendezvous_address(case)
-    if found is None or case.request.alone or not found.value or is_local(found.value):
+    if found is None or case.request.has_one_rank or not found.value or is_local(found.value):
         return None
     because = f"toolkit cannot know before the start whether {found.value} is the first node of the job"
     return Hit((found.evidence,), "unknown", because)
@@ -259,7 +259,7 @@ def spawns_own_ranks(case: Case) -> Hit | None:
     """``torch.multiprocessing.spawn`` starts processes on its own node and numbers them from 0. The launcher
     starts the script once for each rank, so there are as many worlds as ranks.
     """
-    if "spawn" not in case.request.says or case.request.alone:
+    if "spawn" not in case.request.says or case.request.has_one_rank:
         return None
     evidence = ("command: torch.multiprocessing.spawn",)
     if case.request.ranks_per_node > 1 and find_setting(case, "MASTER_PORT"):
@@ -307,7 +307,7 @@ def jax_needs_its_launcher(case: Case) -> Hit | None:
     """``jax.distributed.initialize()`` reads the variables of a Slurm step, or the variables of mpirun of
     Open MPI before release 5.
     """
-    if passes_process_count(case) or case.request.alone:
+    if passes_process_count(case) or case.request.has_one_rank:
         return None
     removed = [name for name in JAX_BY_SLURM if name in case.plan.unset]
     if removed:
@@ -332,7 +332,7 @@ def tf_config_given(case: Case) -> Hit | None:
     acts as that worker: a list of one worker makes singletons, a longer list makes ranks wait.
     """
     found = find_setting(case, "TF_CONFIG")
-    if found is None or case.request.alone:
+    if found is None or case.request.has_one_rank:
         return None
     workers = len(_WORKER.findall(found.value))
     if workers > 1:

@@ -30,7 +30,7 @@ def reported_fault(case: Case) -> Hit | None:
     Singularity, or special network cards. A row lists the conditions of the reports, and decides only if all
     of them are true.
     """
-    if case.request.alone:
+    if case.request.has_one_rank:
         return None
     found = offer(case)
     by = interface_in_use(case, found) if found else ""

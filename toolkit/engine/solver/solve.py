@@ -148,18 +148,18 @@ class _Solver:
         return Solution(recipe=self.name, architecture=architecture, chosen=chosen, mode=mode)
 
     def conflict(self) -> Conflict:
-        core = self.smallest(self.minimal(self.asks))
+        core = self.smallest(self.find_conflict(self.asks))
         return Conflict(
             recipe=self.name,
             constraints=tuple(ask.text for ask in core),
-            relax=tuple(self.relaxed(ask) for ask in core),
+            relax=tuple(self.describe_relaxation(ask) for ask in core),
             because=(*self.troubles(core), *self.facts(core)),
         )
 
     def possible(self, asks: tuple[StackConstraint, ...]) -> bool:
         return find_stack(self.problem(asks)) is not None
 
-    def minimal(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
+    def find_conflict(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
         """Return constraints that contradict each other; the contradiction needs all of them."""
         core = asks
         for ask in asks:
@@ -176,12 +176,12 @@ class _Solver:
                     return few
         return core
 
-    def relaxed(self, ask: StackConstraint) -> str:
+    def describe_relaxation(self, ask: StackConstraint) -> str:
         """Return what the recipe gives without a constraint, as a sentence."""
         rest = without(self.asks, ask)
         found = find_stack(self.problem(rest))
         if found is None:
-            others = "; ".join(a.text for a in self.minimal(rest))
+            others = "; ".join(a.text for a in self.find_conflict(rest))
             return f"without {ask.text}: still no solution, because of {others}"
         architecture, taken = found
         words = [

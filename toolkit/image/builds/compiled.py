@@ -76,7 +76,7 @@ def ensure_compiled(
         # compiles alone.
         work = _Work(client, making, files, tell, options, jobs, Abreast(client))
         made |= _run_parallel(
-            {s.component: partial(work.compiled, s, keys[s.component], made) for s in missing}, work
+            {s.component: partial(work.compile, s, keys[s.component], made) for s in missing}, work
         )
     return made
 
@@ -113,7 +113,7 @@ class _Work:
     jobs: int
     abreast: Abreast
 
-    def compiled(self, step: Step, key: str, made: Mapping[CompiledComponent, Made]) -> Made:
+    def compile(self, step: Step, key: str, made: Mapping[CompiledComponent, Made]) -> Made:
         """Compile a component, unless a parallel build has just done so."""
         with self._turn(key):
             kept = None if self.options.fresh else _cached_result(step, key)

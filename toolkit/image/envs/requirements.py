@@ -37,7 +37,7 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...] = ()
     left: dict[str, str] = {}
 
-    def joined(self, other: "EnvRequirements") -> "EnvRequirements":
+    def join(self, other: "EnvRequirements") -> "EnvRequirements":
         """Return the requirements of two files together."""
         return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *other.requirements))),
@@ -60,7 +60,7 @@ def read_requirements(path: Path) -> EnvRequirements:
 
         project = _project(path.with_name("pyproject.toml"))
         lines = export_lock(path).decode("utf-8", "replace")
-        return EnvRequirements(outside=project.outside).joined(_requirements(lines, path, 0))
+        return EnvRequirements(outside=project.outside).join(_requirements(lines, path, 0))
     if path.suffix == ".toml":
         return _project(path)
     text = read_given(path, most=_MOST, label="-f").decode("utf-8", "replace")
@@ -85,7 +85,7 @@ def parse_requirement(line: str, where: str) -> Requirement:
 def _conda(text: str, path: Path) -> EnvRequirements:
     found = of_conda(text, str(path))
     lines = _requirements("\n".join(found.pip), path, 0)
-    return EnvRequirements(requirements=found.requirements, left=found.left).joined(lines)
+    return EnvRequirements(requirements=found.requirements, left=found.left).join(lines)
 
 
 def _project(path: Path) -> EnvRequirements:
@@ -119,7 +119,7 @@ def _code_of(folder: Path) -> str:
 def _requirements(text: str, path: Path, depth: int) -> EnvRequirements:
     found = EnvRequirements()
     for number, line in _lines(text):
-        found = found.joined(_line(line, f"-f {path}:{number}", path, depth))
+        found = found.join(_line(line, f"-f {path}:{number}", path, depth))
     return found
 
 
@@ -191,7 +191,7 @@ def _outside(given: str, where: str, path: Path) -> EnvRequirements:
         return _project(project)
     if (folder / "requirements.txt").is_file():
         more = read_requirements(folder / "requirements.txt")
-        return more.joined(EnvRequirements(outside=(_code_of(folder),)))
+        return more.join(EnvRequirements(outside=(_code_of(folder),)))
     return EnvRequirements(outside=(_code_of(folder),))
 
 

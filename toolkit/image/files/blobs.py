@@ -52,7 +52,7 @@ class FolderBlobs:
             found = os.fstat(number)
             if not stat.S_ISREG(found.st_mode):
                 return None
-            self._budget.stored(found.st_size)
+            self._budget.add_stored(found.st_size)
             self._parts[path] = SourceRange(FileSource(file), 0, found.st_size)
         return self._parts[path]
 
@@ -62,7 +62,7 @@ class ArchiveBlobs:
 
     def __init__(self, source: ByteSource, size: int, name: str, budget: Budget) -> None:
         self.name = name
-        budget.stored(size)
+        budget.add_stored(size)
         unpacked = inflate(source, name, budget)
         self.packed = unpacked is not None
         self._tree = LayeredTree(name, budget)

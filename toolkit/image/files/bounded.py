@@ -48,7 +48,7 @@ class Budget:
         if self._index < 0:
             raise self._endless("it lists more files than toolkit's limit")
 
-    def stored(self, size: int) -> None:
+    def add_stored(self, size: int) -> None:
         """Add the permitted unpacked size of this many stored bytes to the limit."""
         self._inflated += _RATIO * size
 

@@ -62,7 +62,7 @@ class Loader:
     _closures: dict[tuple[str, ...], tuple[dict[str, str | None], bool]] = field(default_factory=dict)
 
     @cached_property
-    def given(self) -> tuple[str, ...]:
+    def library_path(self) -> tuple[str, ...]:
         """The folders of LD_LIBRARY_PATH."""
         return tuple(p for p in self.environment.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/"))
 
@@ -89,17 +89,17 @@ class Loader:
         return (*triplets, *_DEFAULT)
 
     @cached_property
-    def configured(self) -> tuple[str, ...]:
+    def default_folders(self) -> tuple[str, ...]:
         """The folders that every program searches last: from ld.so.conf, and the system's."""
         return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
 
     @cached_property
-    def offered(self) -> tuple[str, ...]:
+    def offered_names(self) -> tuple[str, ...]:
         """The names that :meth:`find` finds for a program without its own search folders, sorted."""
-        last = self.standard if self.index is not None else self.configured
+        last = self.standard if self.index is not None else self.default_folders
         lying = {
             name
-            for folder in (*self.given, *last)
+            for folder in (*self.library_path, *last)
             for name in files.names(self.tree, files.resolve(self.tree, folder) or folder)
             if _SHARED.search(name)
         }
@@ -118,10 +118,10 @@ class Loader:
         own = self._elf_folders(users[0], "runpath") if users else ()
         inherited = () if own else [p for user in users for p in self._elf_folders(user, "rpath")]
         wanted = self.elf(users[0]) if users else None
-        if path := self._in_folders((*inherited, *self.given, *own), soname, wanted):
+        if path := self._in_folders((*inherited, *self.library_path, *own), soname, wanted):
             return path
         if self.index is None:
-            return self._in_folders(self.configured, soname, wanted)
+            return self._in_folders(self.default_folders, soname, wanted)
         listed = self.index.get(soname)
         if listed and self._file(listed):
             return listed
@@ -145,7 +145,7 @@ class Loader:
                 return path
         return None
 
-    def real(self, path: str) -> str | None:
+    def real_path(self, path: str) -> str | None:
         """Return the real path of ``path``; ``None`` if it does not exist."""
         if path not in self._real:
             if len(self._real) >= _MOST_PATHS:
@@ -154,12 +154,12 @@ class Loader:
         return self._real[path]
 
     def _file(self, path: str) -> bool:
-        real = self.real(path)
+        real = self.real_path(path)
         return real is not None and self.tree.kind(real) == "file"
 
     def elf(self, path: str) -> Elf | None:
         """Return the ELF headers of the file that ``path`` leads to."""
-        real = self.real(path) or path
+        real = self.real_path(path) or path
         if real not in self._elves:
             if len(self._elves) >= _MOST_FILES:
                 raise CheckFailed(
@@ -177,7 +177,7 @@ class Loader:
 
     def pages(self, path: str) -> Pages:
         """Return the file that ``path`` leads to, reading only the pages that are needed."""
-        real = self.real(path)
+        real = self.real_path(path)
         if real is None or self.tree.kind(real) != "file":
             return pages_of(b"")
         if real not in self._pages:
@@ -200,7 +200,7 @@ class Loader:
 
     def texts(self, path: str) -> bytes:
         """Return the data of the library that ``path`` leads to: its texts, not its code."""
-        real = self.real(path) or path
+        real = self.real_path(path) or path
         if real not in self._texts:
             self._texts[real] = data(self.pages(real))
         self._texts.move_to_end(real)
@@ -248,7 +248,7 @@ class Loader:
     def _written(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
         found = self.elf(path)
         written: tuple[str, ...] = getattr(found, kind) if found else ()
-        origin = posixpath.dirname(self.real(path) or path)
+        origin = posixpath.dirname(self.real_path(path) or path)
         libs = _LIB.get((found.architecture if found else None) or "", ("lib",))
         folders = (
             _put_variable(_put_variable(p, "ORIGIN", origin), "LIB", lib)

@@ -24,7 +24,7 @@ class Symbolic:
         self._known: dict[str, Symbols | None] = {}
 
     def of(self, path: str) -> Symbols | None:
-        real = self._loader.real(path) or path
+        real = self._loader.real_path(path) or path
         if real not in self._known:
             self._known[real] = read_symbols(self._loader.pages(real))
         return self._known[real]

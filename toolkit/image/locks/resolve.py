@@ -166,20 +166,20 @@ class _Python:
         text = wheels.sources(wanted, python=self._needs.base.python, what=what)
         return pylock.sdists_of(text, python=self.version)
 
-    def required(self, sdist: Path) -> tuple[str, ...]:
+    def requirements_of(self, sdist: Path) -> tuple[str, ...]:
         """Return the requirements of the wheel from the metadata of a source distribution."""
         target = pylock.environment(self.version, self._architecture)
         environment = {"extra": "", **{name: str(value) for name, value in target.items()}}
         asked = ((text, Requirement(text).marker) for text in required_by(sdist))
         return tuple(text for text, marker in asked if marker is None or marker.evaluate(environment))
 
-    def fetched(self, files: Sequence[LockedFile]) -> dict[str, Path]:
+    def fetch(self, files: Sequence[LockedFile]) -> dict[str, Path]:
         return fetch_files(files, self._tell, recipe=self._name)
 
 
 def _build_requirements(sdists: Sequence[DatedFile], python: _Python) -> tuple[str, ...]:
-    here = python.fetched([file for file, _ in sdists])
-    return tuple(text for file, _ in sdists for text in python.required(here[file.sha256]))
+    here = python.fetch([file for file, _ in sdists])
+    return tuple(text for file, _ in sdists for text in python.requirements_of(here[file.sha256]))
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:

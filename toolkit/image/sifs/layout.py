@@ -113,7 +113,7 @@ def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]: 
 def _unpacked_digest(file: Path) -> tuple[str, str]:
     """Return the digest of a layer's unpacked content, and the compression of its media type."""
     budget = Budget("a layer from the Docker engine")
-    budget.stored(file.stat().st_size)
+    budget.add_stored(file.stat().st_size)
     with file.open("rb") as packed:
         source = inflate(FileSource(packed), "a layer from the Docker engine", budget)
         if source is None:

@@ -193,7 +193,7 @@ def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) ->
 
 def _base_sites(loader: Loader, prefix: str, sites: tuple[str, ...]) -> Iterator[str]:
     """Yield the folders of the installation that an interpreter links to."""
-    real = loader.real(f"{prefix}/bin/python3") or ""
+    real = loader.real_path(f"{prefix}/bin/python3") or ""
     base = posixpath.dirname(posixpath.dirname(real))
     yield from (site for site in sites if base and site.startswith(f"{base}/lib"))
 

@@ -137,7 +137,7 @@ def _torch(finder: Finder) -> tuple[str, str]:
 
 def _folders(finder: Finder) -> Iterator[str]:
     loader = finder.loader
-    yield from dict.fromkeys((*loader.given, *loader.configured))
+    yield from dict.fromkeys((*loader.library_path, *loader.default_folders))
     for pattern in _TOOLKITS:
         yield from files.glob(loader.tree, pattern)
     yield from finder.places.libraries

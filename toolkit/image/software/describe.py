@@ -156,7 +156,9 @@ def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: Ima
             glibc(tree, _libc(loader, first)),
             "libc.so.6: not in the image (musl, or no system at all)",
         ),
-        libraries=book.list("libraries", loader.offered, f"{len(loader.offered)} on the loader's path"),
+        libraries=book.list(
+            "libraries", loader.offered_names, f"{len(loader.offered_names)} on the loader's path"
+        ),
         python=book.take(
             "python", python(loader, finder.packages), "python3 on the image's PATH: not in the image"
         ),

@@ -82,7 +82,7 @@ def ucx_transports(finder: Finder) -> Parts:
         return Parts(None, "libuct.so.0: not in the image")
     built_in = {m.decode() for m in _UCT_BUILT_IN.findall(finder.loader.texts(path))}
     folder = posixpath.join(finder.folder(path), "ucx")
-    modules, broken = finder.loadable(folder, _UCT)
+    modules, broken = finder.split_plugins(folder, _UCT)
     names = tuple(sorted(built_in | modules.keys()))
     line = f"{path}: {' '.join(sorted(built_in))}; {folder}: {' '.join(sorted(modules)) or 'none'}"
     return Parts(names, f"{line}{_lacking(broken)}")
@@ -94,7 +94,7 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     Intel's mpirun reads env/vars.sh, which puts the folder into LD_LIBRARY_PATH, unless I_MPI_ROOT is set.
     mpi4py for several ABIs opens it by its path. Other programs do not search this folder.
     """
-    if loaded := finder.reachable("libfabric.so.1"):
+    if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
     if prefix is None:
         return None
@@ -136,7 +136,7 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
     plugins: dict[str, str] = {}
     broken: dict[str, str] = {}
     for below in ("libfabric", "prov", "../libfabric"):
-        good, bad = finder.loadable(posixpath.normpath(posixpath.join(folder, below)), _PROVIDER)
+        good, bad = finder.split_plugins(posixpath.normpath(posixpath.join(folder, below)), _PROVIDER)
         plugins, broken = {**good, **plugins}, {**bad, **broken}
     own = {_PLUGIN_NAMES.get(name, name) for name in plugins}
     line = f"{path}: {' '.join(sorted(built_in)) or 'none'} built in, {' '.join(sorted(own)) or 'no'} plugins"
@@ -161,7 +161,7 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     found = [
         posixpath.normpath(posixpath.join(folder, below)) for below in ("libfabric", "prov", "../libfabric")
     ]
-    there = [one for one in found if finder.loadable(one, _PROVIDER)[0]]
+    there = [one for one in found if finder.split_plugins(one, _PROVIDER)[0]]
     if _built_in(finder, path) or searched & set(there):
         return ""
     return next(iter(there), "")
@@ -182,7 +182,7 @@ def verbs(finder: Finder) -> Parts:
     if path is None:
         return Parts(None, "libibverbs.so.1: not in the image")
     folder = posixpath.join(finder.folder(path), "libibverbs")
-    good, broken = finder.loadable(folder, _VERBS)
+    good, broken = finder.split_plugins(folder, _VERBS)
     line = f"{folder}: {' '.join(sorted(good)) or 'no drivers'}"
     return Parts(tuple(sorted(good)), f"{line}{_lacking(broken)}")
 
@@ -194,7 +194,7 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
     libnccl-net.so.
     """
     loader = finder.loader
-    for folder in dict.fromkeys((*loader.given, *loader.configured, *finder.places.libraries)):
+    for folder in dict.fromkeys((*loader.library_path, *loader.default_folders, *finder.places.libraries)):
         for name in files.names(loader.tree, folder):
             path = posixpath.join(folder, name)
             if not _NCCL_NET.match(name) or not files.is_file(loader.tree, path):
@@ -208,13 +208,13 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
 def nccl_ofi_found(finder: Finder) -> bool | None:
     """Return whether the loader finds that plugin by its name without a path; ``None`` without a plugin."""
     plugin = nccl_ofi(finder)
-    folders = {*finder.loader.given, *finder.loader.configured}
+    folders = {*finder.loader.library_path, *finder.loader.default_folders}
     return posixpath.dirname(plugin.version) in folders if plugin else None
 
 
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Untold | None:
     """Return the hwloc that programs load, or Open MPI's own (component ``hwloc201``)."""
-    path = finder.reachable("libhwloc.so.15") or finder.reachable("libhwloc.so.5")
+    path = finder.find_reachable("libhwloc.so.15") or finder.find_reachable("libhwloc.so.5")
     found = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
     if found is None:
         for name in built_in:

@@ -30,14 +30,16 @@ class Finder:
     packages: dict[str, str]
     loads: dict[str, str]
 
-    def reachable(self, soname: str) -> str | None:
+    def find_reachable(self, soname: str) -> str | None:
         """Return the library that the MPI loads, or else the library that any program would load."""
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
         """Return a library that can be loaded, or any file of its name in the image."""
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
-        return self.reachable(soname) or next((p for p in lying if files.is_file(self.loader.tree, p)), None)
+        return self.find_reachable(soname) or next(
+            (p for p in lying if files.is_file(self.loader.tree, p)), None
+        )
 
     def version(
         self, path: str | None, names: tuple[str, ...], form: bytes
@@ -61,7 +63,7 @@ class Finder:
         """Return the real folder of a library."""
         return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
 
-    def loadable(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
+    def split_plugins(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
         """Return name → path of the loadable plugins in a folder, and name → missing library of the others.
 
         ``form`` matches a file name and has one group, the name of the plugin.

@@ -139,7 +139,7 @@ def find_moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) ->
     configured = prefix[1].decode("utf-8", "replace") if prefix else ""
     built, folder = named or configured, posixpath.dirname(files[0])
     inner = [(one + name[1]).decode("utf-8", "replace") for one in dict.fromkeys(below)]
-    if any(loader.real(built + one) == (loader.real(folder) or folder) for one in inner):
+    if any(loader.real_path(built + one) == (loader.real_path(folder) or folder) for one in inner):
         return None
     root = next((folder.removesuffix(one) for one in inner if folder.endswith(one)), None)
     return OpenMpiFolder(pal, built + inner[0], {"OPAL_PREFIX": root} if root else {"OPAL_PKGLIBDIR": folder})

@@ -127,7 +127,7 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     """Return the programs that load another MPI, or none, if LD_LIBRARY_PATH is not the image's."""
-    if not loader.given:
+    if not loader.library_path:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)

@@ -37,13 +37,13 @@ def why_mpi_unknown(
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
     """Return whether the image's variables select the first MPI, and the loader finds no other."""
     first, *others = (found.mpi for found in mpis)
-    reached = {loader.real(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}
+    reached = {loader.real_path(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}
     launcher = loader.program("mpirun")
     return (
-        any(loader.real(f"{folder}/{first.soname}") == first.library for folder in loader.given)
+        any(loader.real_path(f"{folder}/{first.soname}") == first.library for folder in loader.library_path)
         and not any(o.library in reached for o in others if o.implementation != first.implementation)
         and launcher is not None
-        and loader.real(launcher) == first.launcher
+        and loader.real_path(launcher) == first.launcher
     )
 
 

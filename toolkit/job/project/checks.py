@@ -106,7 +106,7 @@ def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
             if not newer and not fault.file.endswith(".ipynb"):
                 shown = f": {fault.text.strip()}" if fault.text.strip() else ""
                 yield LaunchFault(
-                    f"{code.short(fault.file)}:{fault.line}: {fault.message}{shown}",
+                    f"{code.shorten(fault.file)}:{fault.line}: {fault.message}{shown}",
                     "correct the line",
                 )
 
@@ -132,7 +132,8 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         if elsewhere.is_empty_submodule(code, one.package):
             here = "get the files of the submodule: git submodule update --init"
         yield LaunchFault(
-            f"{code.short(one.file)}:{one.line}: {image} has no module `{one.package}`{'' if here else hint}",
+            f"{code.shorten(one.file)}:{one.line}: "
+            f"{image} has no module `{one.package}`{'' if here else hint}",
             here or _fix_of_package(code, job, one.package),
         )
 
@@ -158,7 +159,7 @@ def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
             if beside and one.package in found.modules and needs not in found.modules:
                 fault = f"{image} has no `{needs}`, which `{module}` needs"
                 yield LaunchFault(
-                    f"{code.short(one.file)}:{one.line}: {fault}",
+                    f"{code.shorten(one.file)}:{one.line}: {fault}",
                     f"use an image that was built with {distribution_of(needs)}",
                 )
                 break
@@ -171,7 +172,7 @@ def _missing(code: Code, found: Contents | None) -> Iterator[LaunchFault]:
             if not one.optional:
                 hides = one.package in known
                 yield LaunchFault(
-                    f"{code.short(one.file)}:{one.line}: the project has no module `{one.module}`",
+                    f"{code.shorten(one.file)}:{one.line}: the project has no module `{one.module}`",
                     f"rename the file or folder `{one.package}` of the project: it hides the package"
                     if hides
                     else "correct the name, or add the file",
@@ -182,7 +183,7 @@ def _undefined_names(code: Code) -> Iterator[LaunchFault]:
     for facts in code.facts.facts:
         for one in facts.undefined:
             yield LaunchFault(
-                f"{code.short(one.file)}:{one.line}: the name `{one.name}` is not defined{one.hint}",
+                f"{code.shorten(one.file)}:{one.line}: the name `{one.name}` is not defined{one.hint}",
                 _fix_of(one.name, facts),
             )
 

@@ -55,7 +55,7 @@ class Code:
         place = next((n for n, word in enumerate(self.words) if word == "-m"), None)
         return self.words[place + 2 :] if python and self.facts.facts and place is not None else None
 
-    def short(self, file: str) -> str:
+    def shorten(self, file: str) -> str:
         """Return a file as messages call it."""
         return file.removeprefix(f"{self.start}/")
 

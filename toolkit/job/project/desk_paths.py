@@ -52,7 +52,7 @@ def _paths(code: Code) -> Iterator[tuple[str, str]]:
     for facts in code.facts.facts:
         for need in facts.needs:
             if need.kind == "file" and _is_here(need.text):
-                yield need.text, f"{code.short(need.file)}:{need.line}: "
+                yield need.text, f"{code.shorten(need.file)}:{need.line}: "
     for word in code.words:
         for part in (word, word.partition("=")[2]):
             if _is_here(part) and not is_below(os.path.realpath(part), str(code.root.resolve())):

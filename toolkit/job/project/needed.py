@@ -81,7 +81,7 @@ def faults(
 
 
 def _place(code: Code, need: Need) -> str:
-    return f"{code.short(need.file)}:{need.line}"
+    return f"{code.shorten(need.file)}:{need.line}"
 
 
 def _options(facts: ScriptFacts, words: tuple[str, ...], job: JobFile) -> Iterator[LaunchFault]:
@@ -181,7 +181,7 @@ def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
     as_module = "launch the file as a module, from the folder above it"
     fix = command if "/" in inner and ".." not in inner else as_module
     yield LaunchFault(
-        f"{code.short(one.file)}:{one.line}: `{one.module}` is not found if Python starts the file "
+        f"{code.shorten(one.file)}:{one.line}: `{one.module}` is not found if Python starts the file "
         "by its path",
         fix,
     )
@@ -194,6 +194,6 @@ def _hiding(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
         stem = file.stem
         if stem in _IMPORTED and file.absolute().parent == folder and file != facts.path:
             yield LaunchFault(
-                f"{code.short(str(file))} hides the module `{stem}` of Python, which other modules import",
+                f"{code.shorten(str(file))} hides the module `{stem}` of Python, which other modules import",
                 "rename the file",
             )

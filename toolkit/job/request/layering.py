@@ -57,7 +57,7 @@ class JobRequest:
 
         The line of a value shows the field, the value and its place.
         """
-        said = self.job.said() if explain else {}
+        said = self.job.given_values() if explain else {}
         lines = [f"{name} = {_show_value(said[name])}    <- {self.origins[name]}" for name in said]
         return [*([self.note] if self.note else []), *lines]
 
@@ -119,7 +119,7 @@ def _of_project(
     for layer, required in settings:
         if layer.source == PROJECT:
             # Variables are merged name by name, so only some may come from this file.
-            found = (n for n in layer.said.said() if n == "env" or origins.get(n) == layer.where(n))
+            found = (n for n in layer.said.given_values() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(found, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
     return ()

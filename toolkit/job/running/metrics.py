@@ -54,7 +54,7 @@ def _is_complete(record: JobRecord, kept: Path) -> bool:
 
 
 def _fetch(record: JobRecord) -> None:
-    runner = where_of(record).opened()
+    runner = where_of(record).open()
     try:
         if content := runner.read(f"{record.spec.directory}/{records.METRICS}", most=records.METRICS_MOST):
             records.keep(record, records.METRICS, content)

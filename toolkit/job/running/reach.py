@@ -78,7 +78,7 @@ def connect_to_job(record: JobRecord) -> Iterator["Runner"]:
     Raises:
         Missing: if the host is unreachable.
     """
-    runner = where_of(record).opened()
+    runner = where_of(record).open()
     try:
         yield runner
     finally:
@@ -95,7 +95,7 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
     from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, tell_of_loss
 
     lost = tell_of_loss(tell)
-    runner = patiently(where_of(record).opened, lost, AWAY_SECONDS)
+    runner = patiently(where_of(record).open, lost, AWAY_SECONDS)
     try:
         yield Patient(runner, lost, AWAY_SECONDS)
     finally:

@@ -96,7 +96,7 @@ class _Host:
     def look(self, there: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
         """Ask about the jobs of the host; return each record, and whether an answer came for it."""
         try:
-            self._runner = self._runner or self._place.opened()
+            self._runner = self._runner or self._place.open()
             looked = jobs.refresh_all(self._runner, there, seen=self._reasons.seen)
         except Lost as error:
             self.close()

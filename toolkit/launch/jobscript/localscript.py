@@ -43,7 +43,7 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     Raises:
         BadInput: if an option or the job file sets such a field.
     """
-    said = job.said()
+    said = job.given_values()
     left = [name for name in said if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if said[name] is not False]
     # A command with placeholders makes no sense without the values, wherever they are from.
@@ -81,7 +81,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
             f"--nodes {request.nodes}: this machine is one node; with --local use --ranks-per-node"
         )
     mode = request.mode
-    allowed = (*MODES, DIRECT) if request.alone else MODES
+    allowed = (*MODES, DIRECT) if request.has_one_rank else MODES
     if mode is not None and mode not in allowed:
         raise BadInput(f"--mode {mode}: needs Slurm; modes for --local: {', '.join(allowed)}")
     if host.runtime is None and "runtime" in host.absent:

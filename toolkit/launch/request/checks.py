@@ -152,7 +152,7 @@ def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
 
 def option(field: str) -> str:
     """Return the option of the command line that sets a field."""
-    return next((row.flagged for row in FIELDS if row.name == field), field.upper())
+    return next((row.option_name for row in FIELDS if row.name == field), field.upper())
 
 
 def check_spec(spec: JobSpec) -> None:

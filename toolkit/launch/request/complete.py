@@ -77,7 +77,7 @@ def _with_partition(merged: Merged, site: Site) -> Merged:
     partition.
     """
     job, origins = merged.job, dict(merged.origins)
-    asked = {field: value for field, value in job.said().items() if field in _ASKED}
+    asked = {field: value for field, value in job.given_values().items() if field in _ASKED}
     of_site = f"site {job.site}"
     unsaid = [f for f in ("partition", *PARTITION_FIELDS) if f not in asked or origins.get(f) == of_site]
     spec = JobSpec(name="", image="", command=(), directory="", **asked)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ class FoundFix:
     after: Plan
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Return whether the launch works without a change."""
         return self.before.outcome == "ok"
 

@@ -73,7 +73,7 @@ def merge(layers: Iterable[JobLayer]) -> Merged:
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
-        said = layer.said.said()
+        said = layer.said.given_values()
         for new, old in (("trainer", ("command",)), ("command", ("trainer", "arguments"))):
             for name in old if new in said else ():
                 values.pop(name, None)
@@ -97,7 +97,7 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
         choices = f"; choices: {', '.join(found.choices)}" if found.choices else ""
         name = found.path.partition("[")[0]
         raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{choices}")) from error
-    for bad in objections(said.said()):
+    for bad in objections(said.given_values()):
         raise _refusal(bad, source, lines)
     for name, what in _conflicts(said):
         raise BadInput(_at(source, lines, name, what))
@@ -140,7 +140,7 @@ def of_site(name: str, site: Site) -> JobLayer:
         licenses=default.licenses or None,
         directory=site.directory or None,
     )
-    for bad in objections(said.said()):
+    for bad in objections(said.given_values()):
         raise _refusal(bad, f"site {name}", {})
     return JobLayer(f"site {name}", said)
 

@@ -31,7 +31,7 @@ class StepEnd:
     asked: str = ""
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         return self.state not in _WELL
 
     @property
@@ -69,7 +69,7 @@ def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
     """Return the ends that report a failure: steps of ranks, then the script, then the job; none repeated."""
     found: dict[tuple[str, str], StepEnd] = {}
     for end in sorted(ends, key=lambda one: ("." not in one.step, one.step.endswith((".batch", ".extern")))):
-        if end.failed:
+        if end.has_failed:
             found.setdefault((end.state, end.exit_code), end)
     return list(found.values())
 

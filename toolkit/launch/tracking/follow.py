@@ -189,7 +189,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
             give_up(runner, asked - heard)
         else:
             heard, running = asked, status.state == "running"
-        yield queue.placed(status)
+        yield queue.with_place(status)
         if status.state in FINAL_STATES or status.answer == "forgotten":
             return
         while (passed := time.monotonic() - asked) < pause:
@@ -249,7 +249,7 @@ class _Queue:
         self._runner, self._record = runner, record
         self._asked, self._place = float("-inf"), (0, 0)
 
-    def placed(self, status: JobStatus) -> JobStatus:
+    def with_place(self, status: JobStatus) -> JobStatus:
         if status.state != "pending" or not waits_for_turn(status.reason):
             return status
         if time.monotonic() - self._asked >= _PLACE_SECONDS:

@@ -62,7 +62,7 @@ def of_folders(libraries: Section, environment: Section) -> tuple[HostMpi, ...]:
 
 
 def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi:
-    prefix = posixpath.dirname(posixpath.dirname(library.found))
+    prefix = posixpath.dirname(posixpath.dirname(library.found_path))
     version = _IN_PATH.search(library.path)
     mpi = HostMpi(
         implementation=library.implementation,
@@ -71,7 +71,7 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
     # The loader finds a link such as lib-abi-mpich/libmpi.so.12, not the file that it links to.
-    return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found)
+    return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found_path)
 
 
 def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Section) -> HostMpi:
@@ -92,7 +92,7 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
         fabric=mpi_library.fabric(library),
         glibc_needed=mpi_library.glibc_needed(library, mpi.prefix or "/"),
         plugins=library.plugins,
-        relocatable=library.relocatable(exported),
+        relocatable=library.is_relocatable(exported),
     )
 
 

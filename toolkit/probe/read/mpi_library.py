@@ -38,7 +38,7 @@ class MpiLibrary:
         return self.said.get(word, [])
 
     @property
-    def found(self) -> str:
+    def found_path(self) -> str:
         """The path by which it was found: a link, if ``path`` is the file."""
         return next(iter(self.values("found")), self.path)
 
@@ -48,7 +48,7 @@ class MpiLibrary:
         return set(self.values("holds"))
 
     @property
-    def followed(self) -> bool:
+    def is_followed(self) -> bool:
         """Whether its dependencies are known completely."""
         return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
@@ -70,7 +70,7 @@ class MpiLibrary:
         return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
 
     @property
-    def taken(self) -> dict[str, dict[str, str]]:
+    def component_libraries(self) -> dict[str, dict[str, str]]:
         """What each component that is a file loads and the library does not, with the paths."""
         found: dict[str, dict[str, str]] = {}
         for line in self.values("takes"):
@@ -81,9 +81,12 @@ class MpiLibrary:
         return found
 
     @property
-    def carried(self) -> dict[str, str]:
+    def loaded_libraries(self) -> dict[str, str]:
         """What is loaded with it and with its components."""
-        return {**{n: p for taken in self.taken.values() for n, p in taken.items()}, **self.closure}
+        return {
+            **{n: p for taken in self.component_libraries.values() for n, p in taken.items()},
+            **self.closure,
+        }
 
     @property
     def plugins(self) -> str | None:
@@ -110,7 +113,7 @@ class MpiLibrary:
     @property
     def soname(self) -> str | None:
         """The name by which programs load it: its soname, if the file or a link to it has this name."""
-        files = {posixpath.basename(self.path), posixpath.basename(self.found)}
+        files = {posixpath.basename(self.path), posixpath.basename(self.found_path)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
         return fitting[0] if len(fitting) == 1 else None
 
@@ -124,7 +127,7 @@ class MpiLibrary:
         """Return the launch interfaces that the library can use; ``None`` if its dependencies are not known
         completely.
         """
-        if not self.followed:
+        if not self.is_followed:
             return None
         linked = {name.split(".so")[0] for name in self.needs}
         found = {"pmix"} if "libpmix" in linked else set()
@@ -140,13 +143,13 @@ class MpiLibrary:
             found |= {"pmi2"} if "PMI2_Init" in self.holds or "libpmi2" in linked else set()
         return tuple(sorted(found))
 
-    def relocatable(self, exported: tuple[str, ...] | None) -> bool:
+    def is_relocatable(self, exported: tuple[str, ...] | None) -> bool:
         """Return whether the library finds its files in any folder.
 
         A library does so if it searches relative to itself, if its launcher sets its folder for ranks
         (``OPAL_PREFIX``), or if it needs only the C library's files.
         """
-        alone = self.followed and not self.closure and not self.plugins
+        alone = self.is_followed and not self.closure and not self.plugins
         return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
 
 
@@ -204,40 +207,42 @@ def is_mvapich(launcher: str, section: Section) -> bool:
 
 def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
     """Return the libraries loaded with a library, sorted; ``None`` if they are not known completely."""
-    return tuple(sorted(library.closure)) if library.followed else None
+    return tuple(sorted(library.closure)) if library.is_followed else None
 
 
 def folders(library: MpiLibrary) -> tuple[str, ...] | None:
     """Return the folders of a library and of all libraries that it and its components load, its own folder
     first.
     """
-    if not library.followed:
+    if not library.is_followed:
         return None
-    where = (library.found, *(path for path in library.carried.values() if path))
+    where = (library.found_path, *(path for path in library.loaded_libraries.values() if path))
     return tuple(dict.fromkeys(posixpath.dirname(path) for path in where))
 
 
 def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
     """Return what a library and its components load from outside its installation folder."""
-    if not library.followed:
+    if not library.is_followed:
         return None
-    return tuple(sorted(name for name, path in library.carried.items() if not _below(library, path, prefix)))
+    return tuple(
+        sorted(name for name, path in library.loaded_libraries.items() if not _below(library, path, prefix))
+    )
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
     """Return the libraries that each component loads in addition, sorted; ``None`` if they are not known
     completely.
     """
-    if not library.followed:
+    if not library.is_followed:
         return None
-    return {name: tuple(sorted(files)) for name, files in sorted(library.taken.items())}
+    return {name: tuple(sorted(files)) for name, files in sorted(library.component_libraries.items())}
 
 
 def places(library: MpiLibrary) -> dict[str, str] | None:
     """Return the folder of each file that it and its components load, as far as found."""
-    if not library.followed:
+    if not library.is_followed:
         return None
-    return {name: posixpath.dirname(path) for name, path in sorted(library.carried.items()) if path}
+    return {name: posixpath.dirname(path) for name, path in sorted(library.loaded_libraries.items()) if path}
 
 
 def _below(library: MpiLibrary, path: str, prefix: str) -> bool:
@@ -264,7 +269,7 @@ def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
 
     If its prefix is the system's, all libraries count; otherwise the system's libraries are not mounted.
     """
-    if not library.followed:
+    if not library.is_followed:
         return None
     told = [line.partition(" ") for line in library.values("glibc")]
     names = (

@@ -54,7 +54,7 @@ def change_script(
         BadInput: if the script has no place for the lines, or trains in a way that ``way`` cannot serve.
     """
     work = {"horovod": _horovod, "tf-config": _strategy, "torch": _torch}[way](source)
-    text = work.edits.apply(work.first)
+    text = work.edits.apply(work.on_first_rank)
     try:
         ast.parse(text)
     except SyntaxError as error:  # the changes do not fit together: better nothing than that
@@ -70,13 +70,13 @@ def _keras_3(source: ScriptSource) -> ast.AST | None:
     """Return a part of the script that only Keras 3 has."""
     for node in ast.walk(source.tree):
         backend = isinstance(node, ast.Constant) and node.value == "KERAS_BACKEND"
-        if backend or is_one_of(source.dotted(node), table().keras.three):
+        if backend or is_one_of(source.dotted_name(node), table().keras.three):
             return node
     return None
 
 
 def _horovod(source: ScriptSource) -> Work:
-    name = Work.of(source, "", "").free("hvd")
+    name = Work.of(source, "", "").free_name("hvd")
     work = Work.of(source, f"{name}.size()", f"{name}.rank()")
     trained, tapes = fits(work), gradients(work)
     keep = with_horovod(work, trained, name) if trained else frozenset[ast.AST]()
@@ -94,7 +94,7 @@ def _horovod(source: ScriptSource) -> Work:
         work.leave(node, 'Keras 3: Horovod needs an image of toolkit with `keras = "3.*"` in its recipe')
     on_rank_0(work, f'{name}.allreduce({tf}.zeros(1), name="barrier")', keep)
     writes_elsewhere(work)
-    gpus = work.free("gpus")
+    gpus = work.free_name("gpus")
     start = [
         f"{name}.init()",
         f'{gpus} = {tf}.config.list_physical_devices("GPU")',
@@ -116,7 +116,7 @@ def _strategy(source: ScriptSource) -> Work:
     if _keras_3(source) is not None:
         # Measured with TensorFlow 2.21: fit cannot take the values of several workers.
         raise BadInput("Keras 3 does not work with MultiWorkerMirroredStrategy", fix="`--program horovod`")
-    name, rank, own = plain.free("strategy"), plain.free("rank"), plain.free("own")
+    name, rank, own = plain.free_name("strategy"), plain.free_name("rank"), plain.free_name("own")
     work = Work.of(source, f"{name}.num_replicas_in_sync", rank)
     work.mirrored = own
     keep = with_strategy(work, fits(work))
@@ -137,7 +137,7 @@ def _strategy(source: ScriptSource) -> Work:
 
 
 def _torch(source: ScriptSource) -> Work:
-    name = Work.of(source, "", "").free("dist")
+    name = Work.of(source, "", "").free_name("dist")
     known = next((n for n, m in source.names.meanings.items() if m == "torch.distributed"), name)
     work = Work.of(source, f"{known}.get_world_size()", f"{known}.get_rank()")
     imports = with_ddp(work)

@@ -77,7 +77,7 @@ class Flow:
             return self._attributes.get((klass, node.attr), [])
         return []
 
-    def called(self, call: ast.Call) -> Function | None:
+    def function_of(self, call: ast.Call) -> Function | None:
         """Return the function of the file that a call runs; ``__init__`` for a class."""
         if isinstance(call.func, ast.Name):
             if klass := self.classes.get(call.func.id):
@@ -98,7 +98,7 @@ class Flow:
     def _method(self, node: ast.Attribute) -> Function | None:
         """Return the method of a class of the file that an expression such as ``trainer.fit`` names."""
         found = [f for f in self.functions.get(node.attr, ()) if self.is_method(f)]
-        root = self.source.dotted(node).partition(".")[0]
+        root = self.source.dotted_name(node).partition(".")[0]
         own = self.source.klass(node)
         if not found or root in {
             meaning.partition(".")[0] for meaning in self.source.names.meanings.values()
@@ -123,7 +123,7 @@ class Flow:
     def _calls_of(self) -> dict[Function, list[ast.Call]]:
         found: dict[Function, list[ast.Call]] = {}
         for call in self.source.calls():
-            if function := self.called(call):
+            if function := self.function_of(call):
                 found.setdefault(function, []).append(call)
         return found
 
@@ -131,7 +131,7 @@ class Flow:
         """Return the calls of a function in this file."""
         return self._calls_of.get(function, [])
 
-    def given(self, call: ast.Call, function: Function, name: str) -> ast.expr | None:
+    def argument_of(self, call: ast.Call, function: Function, name: str) -> ast.expr | None:
         """Return the value that a call gives for a parameter, or its default."""
         parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
         if self.is_method(function) and parameters[:1] == ["self"]:
@@ -172,7 +172,7 @@ class Flow:
             yield from self._element(node)
 
     def _returned_values(self, call: ast.Call) -> Iterator[ast.expr]:
-        function = self.called(call)
+        function = self.function_of(call)
         if function is not None and function.name != "__init__":
             for one in ast.walk(function):
                 if isinstance(one, ast.Return) and one.value and self.source.function(one) is function:
@@ -196,7 +196,7 @@ class Flow:
         scope = self.bound_in(name)
         if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) and _parameter(scope, name.id):
             for call in self.calls_of(scope):
-                if (value := self.given(call, scope, name.id)) is not None:
+                if (value := self.argument_of(call, scope, name.id)) is not None:
                     yield value
 
     def is_parameter(self, name: ast.expr) -> Function | None:
@@ -222,7 +222,7 @@ class Flow:
             return True
         if depth > _DEEPEST:
             return False
-        functions = {f for call in self.source.calls(within) if (f := self.called(call))}
+        functions = {f for call in self.source.calls(within) if (f := self.function_of(call))}
         return any(
             function not in self.source.around(within) and self.reaches(function, test, depth + 1)
             for function in functions

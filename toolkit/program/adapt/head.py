@@ -50,7 +50,7 @@ def put_end(work: Work, lines: Sequence[str]) -> None:
     if (
         isinstance(last, ast.Expr)
         and isinstance(last.value, ast.Call)
-        and work.source.dotted(last.value.func) in {"sys.exit", "exit"}
+        and work.source.dotted_name(last.value.func) in {"sys.exit", "exit"}
     ):
         work.leave(last, f"`{lines[-1]}` belongs before the exit")
         return
@@ -63,7 +63,7 @@ def main_guard(work: Work) -> ast.If | None:
         if (
             isinstance(node, ast.If)
             and isinstance(node.test, ast.Compare)
-            and work.source.dotted(node.test.left) == "__name__"
+            and work.source.dotted_name(node.test.left) == "__name__"
         ):
             return node
     return None

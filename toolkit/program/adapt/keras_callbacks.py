@@ -81,7 +81,7 @@ def _element(work: Work, node: ast.expr) -> bool:
     if work.mirrored:
         _own_files(work, value)
     elif work.once(node):
-        work.edits.wrap(node, "*([", f"] if {work.first} else [])")
+        work.edits.wrap(node, "*([", f"] if {work.on_first_rank} else [])")
         work.did(node, "writes only on rank 0")
     return True
 
@@ -98,7 +98,7 @@ def _own_files(work: Work, value: ast.expr) -> None:
 
 
 def _kind(work: Work, node: ast.expr) -> str:
-    return work.source.dotted(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return work.source.dotted_name(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
 
 
 def _change_appended(work: Work, node: ast.expr) -> bool:

@@ -59,7 +59,7 @@ def array_helper(work: Work) -> str:
 
 
 def _helper(work: Work, name: str, lines: tuple[str, ...]) -> str:
-    known = work.free(name)
+    known = work.free_name(name)
     tensorflow = work.name_of("tensorflow", "import tensorflow as tf")
     head = f"def {known}(data):"
     if head not in work.helpers:
@@ -70,7 +70,7 @@ def _helper(work: Work, name: str, lines: tuple[str, ...]) -> str:
 
 def is_dataset(work: Work, node: ast.expr) -> bool:
     """Return whether an expression is a ``tf.data.Dataset``."""
-    return any(work.source.dotted(root.func).startswith(_MAKERS) for root in roots(work, node))
+    return any(work.source.dotted_name(root.func).startswith(_MAKERS) for root in roots(work, node))
 
 
 _MAKERS = (
@@ -94,7 +94,9 @@ def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
     for source in work.flow.sources(node):
         if not isinstance(source, ast.Call):
             continue
-        if work.source.dotted(source.func).startswith(_MAKERS) or not isinstance(source.func, ast.Attribute):
+        if work.source.dotted_name(source.func).startswith(_MAKERS) or not isinstance(
+            source.func, ast.Attribute
+        ):
             found.append([source])
         elif depth < 20:
             before = chains(work, source.func.value, depth + 1)
@@ -108,7 +110,9 @@ def share_dataset(work: Work, node: ast.expr) -> None:
     made = chains(work, node)
     whole = _whole(work)
     alone = all(_is_alone(work, chain[0]) and chain[0] not in whole for chain in made)
-    shared = made and all(work.source.dotted(c[0].func).startswith("tensorflow.data.Dataset.") for c in made)
+    shared = made and all(
+        work.source.dotted_name(c[0].func).startswith("tensorflow.data.Dataset.") for c in made
+    )
     if alone and shared:
         for chain in made:
             if work.once(chain[0]):
@@ -140,7 +144,7 @@ def _is_alone(work: Work, call: ast.Call) -> bool:
 
 
 def _check_chain(work: Work, chain: list[ast.Call]) -> None:
-    name = work.source.dotted(chain[0].func)
+    name = work.source.dotted_name(chain[0].func)
     unknown = [
         c for c in chain if method(c) in {"filter", "flat_map", "from_generator", "unbatch", "interleave"}
     ]
@@ -158,8 +162,8 @@ def _is_generator(work: Work, node: ast.expr) -> bool:
             continue
         if method(source).startswith("flow"):
             return True
-        klass = work.flow.classes.get(work.source.dotted(source.func))
-        bases = [work.source.dotted(base) for base in klass.bases] if klass else []
+        klass = work.flow.classes.get(work.source.dotted_name(source.func))
+        bases = [work.source.dotted_name(base) for base in klass.bases] if klass else []
         if any(is_one_of(base, table().keras.generators) for base in bases):
             return True
     return False

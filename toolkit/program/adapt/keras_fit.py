@@ -18,7 +18,7 @@ def fits(work: Work) -> list[ast.Call]:
             receiver = call.func.value
             words = any(keyword(call, name) for name in table().keras.fit)
             model = is_model(work, receiver)
-            if isinstance(receiver, ast.Call) or (work.flow.called(call) and not model):
+            if isinstance(receiver, ast.Call) or (work.flow.function_of(call) and not model):
                 continue
             if words or model:
                 found.append(call)

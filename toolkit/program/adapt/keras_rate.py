@@ -20,7 +20,7 @@ def is_optimizer(work: Work, node: ast.expr) -> bool:
     """Return whether an expression makes an optimizer."""
     if not isinstance(node, ast.Call):
         return False
-    name = work.source.dotted(node.func)
+    name = work.source.dotted_name(node.func)
     known = {made.lower() for made, _ in table().keras.optimizers.values()}
     return name.startswith("keras.optimizers.") and name.rpartition(".")[2].lower() in known
 
@@ -29,11 +29,11 @@ def scale(work: Work, call: ast.Call) -> None:
     """Multiply the rate of an optimizer, or the first rate of its schedule."""
     if not work.once(call):
         return
-    name = work.source.dotted(call.func).rpartition(".")[2].lower()
+    name = work.source.dotted_name(call.func).rpartition(".")[2].lower()
     usual = next(rate for made, rate in table().keras.optimizers.values() if made.lower() == name)
     value = argument(call, 0, "learning_rate", "lr")
     for source in work.flow.sources(value) if value is not None else ():
-        schedule = work.source.dotted(source.func) if isinstance(source, ast.Call) else ""
+        schedule = work.source.dotted_name(source.func) if isinstance(source, ast.Call) else ""
         if schedule.startswith("keras.optimizers.schedules.") and isinstance(source, ast.Call):
             _schedule(work, source, schedule)
             return
@@ -98,7 +98,7 @@ def _optimizer(work: Work, value: ast.expr, wrapper: str) -> None:
 
 def _other_ways(work: Work, call: ast.Call) -> None:
     for one in work.source.calls():
-        if work.source.dotted(one.func).endswith("backend.set_value") and work.once(one):
+        if work.source.dotted_name(one.func).endswith("backend.set_value") and work.once(one):
             work.leave(one, f"`{work.shown(one)}` sets a learning rate: multiply the rate by {work.size}")
     if method(call) == "compile" and keyword(call, "jit_compile") and work.once(call):
         work.leave(call, "jit_compile: XLA cannot compile Horovod's averaging")
@@ -119,9 +119,9 @@ def is_model(work: Work, node: ast.expr) -> bool:
     for source in work.flow.sources(node):
         if not isinstance(source, ast.Call):
             continue
-        name = work.source.dotted(source.func)
+        name = work.source.dotted_name(source.func)
         klass = work.flow.classes.get(name)
-        bases = [work.source.dotted(base) for base in klass.bases] if klass else []
+        bases = [work.source.dotted_name(base) for base in klass.bases] if klass else []
         if is_one_of(name, known.models) or any(is_one_of(base, known.bases) for base in bases):
             return True
     return False
@@ -129,7 +129,9 @@ def is_model(work: Work, node: ast.expr) -> bool:
 
 def is_compile(work: Work, call: ast.Call) -> bool:
     """Return whether a call is ``compile`` of a Keras model."""
-    if method(call) != "compile" or is_one_of(work.source.dotted(call.func), ("re.*", "torch.*", "regex.*")):
+    if method(call) != "compile" or is_one_of(
+        work.source.dotted_name(call.func), ("re.*", "torch.*", "regex.*")
+    ):
         return False
     if any(keyword(call, name) for name in ("optimizer", "loss", "metrics")):
         return True

@@ -38,7 +38,8 @@ def gradients(work: Work) -> list[ast.Call]:
             for item in node.items:
                 call = item.context_expr
                 made = (
-                    isinstance(call, ast.Call) and work.source.dotted(call.func) == "tensorflow.GradientTape"
+                    isinstance(call, ast.Call)
+                    and work.source.dotted_name(call.func) == "tensorflow.GradientTape"
                 )
                 if made and isinstance(item.optional_vars, ast.Name):
                     tapes.add(item.optional_vars.id)
@@ -142,7 +143,7 @@ def _equal_weights(work: Work, found: list[ast.Call], applied: list[ast.Call], m
         what = "adapt cannot see which model the loop trains"
         work.leave(found[-1], f"{what}: give all ranks the weights of rank 0 after the first step")
         return
-    name = work.free("broadcast_once")
+    name = work.free_name("broadcast_once")
     line = f"{name}([{', '.join(models)}], [{', '.join(optimizers)}])"
     if work.after(place, [line], "starts all ranks with the weights of rank 0"):
         work.helpers += [one.format(name=name, module=module) for one in _BROADCAST]
@@ -167,7 +168,7 @@ def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
             return None
         function = work.source.function(at)
         graph = function is not None and any(
-            "function" in work.source.dotted(_callee(d)) for d in function.decorator_list
+            "function" in work.source.dotted_name(_callee(d)) for d in function.decorator_list
         )
         inner: ast.AST = at
         for up in work.source.around(at):

@@ -148,7 +148,7 @@ def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
     function = work.flow.is_parameter(root)
     if function is not None and function is not work.source.function(place):
         calls = work.flow.calls_of(function)
-        value = work.flow.given(calls[0], function, root.id) if calls else None
+        value = work.flow.argument_of(calls[0], function, root.id) if calls else None
         if value is None or value is root:
             return ""
         rest = work.source.of_node(node)[len(root.id) :]

@@ -147,9 +147,9 @@ class ScriptSource:
                 return value
         return [node]
 
-    def dotted(self, node: ast.AST) -> str:
+    def dotted_name(self, node: ast.AST) -> str:
         """Return the full dotted name of an expression; ``tf.keras`` and ``tf_keras`` are ``keras``."""
-        name = self.names.dotted(node)
+        name = self.names.dotted_name(node)
         for prefix in ("tensorflow.keras.", "tensorflow.python.keras.", "tf_keras.", "keras.api."):
             if name.startswith(prefix):
                 return "keras." + name.removeprefix(prefix)

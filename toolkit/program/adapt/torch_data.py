@@ -53,7 +53,7 @@ def _share(work: Work, loop: ast.For, call: ast.Call) -> list[str]:
             _epochs(work, loop, items, call)
         return ["from torch.utils.data.distributed import DistributedSampler"] if any(done) else []
     if is_count(loop) and (names := arrays_of(work, loop)):
-        helper = work.free("shard")
+        helper = work.free_name("shard")
         if share_arrays(work, names, helper):
             work.helpers += [line.format(name=helper, rank=work.rank, size=work.size) for line in _SHARD]
             return []
@@ -63,7 +63,7 @@ def _share(work: Work, loop: ast.For, call: ast.Call) -> list[str]:
 
 
 def _is_loader(work: Work, call: ast.Call) -> bool:
-    return work.source.dotted(call.func).endswith(".DataLoader")
+    return work.source.dotted_name(call.func).endswith(".DataLoader")
 
 
 def _sampler(work: Work, loader: ast.Call) -> bool:
@@ -121,8 +121,10 @@ def _put_sampler(work: Work, loader: ast.Call, name: str) -> None:
 
 def _is_stream(work: Work, data: ast.expr) -> bool:
     for source in work.flow.sources(data):
-        if isinstance(source, ast.Call) and (klass := work.flow.classes.get(work.source.dotted(source.func))):
-            return any(work.source.dotted(base).endswith("IterableDataset") for base in klass.bases)
+        if isinstance(source, ast.Call) and (
+            klass := work.flow.classes.get(work.source.dotted_name(source.func))
+        ):
+            return any(work.source.dotted_name(base).endswith("IterableDataset") for base in klass.bases)
     return False
 
 
@@ -130,7 +132,7 @@ def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
     """Return a name of the data set; a data set that is made inside the call gets a name before it."""
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)
-    name = work.free("train_set")
+    name = work.free_name("train_set")
     try:
         work.edits.before(work.source.statement(loader), [f"{name} = {work.source.of_node(data)}"])
     except Unplaceable:
@@ -162,7 +164,7 @@ def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
         return
     number = epochs.target.id
     if number == "_":
-        number = work.free("epoch")
+        number = work.free_name("epoch")
         work.edits.replace(work.source.start(epochs.target), work.source.end(epochs.target), number)
     work.before(place, [f"{loader}.sampler.set_epoch({number})"], "a new order in each epoch")
 
@@ -181,7 +183,7 @@ def _lengths(work: Work) -> None:
     for call in work.source.calls():
         value = call.args[0] if len(call.args) == 1 else None
         if (
-            work.source.dotted(call.func) != "len"
+            work.source.dotted_name(call.func) != "len"
             or not isinstance(value, ast.Attribute)
             or value.attr != "dataset"
         ):
@@ -194,10 +196,10 @@ def _lengths(work: Work) -> None:
 
 def split_alike(work: Work) -> None:
     """Let all ranks split the data in the same way."""
-    names = {work.source.dotted(call.func) for call in work.source.calls()}
+    names = {work.source.dotted_name(call.func) for call in work.source.calls()}
     seeded = {"torch.manual_seed", "keras.utils.set_random_seed", "numpy.random.seed"} & names
     for call in work.source.calls():
-        name = work.source.dotted(call.func)
+        name = work.source.dotted_name(call.func)
         if (
             name.endswith("train_test_split")
             and not keyword(call, "random_state")

@@ -40,12 +40,12 @@ def with_ddp(work: Work) -> list[str]:
 
 
 def _is_optimizer(work: Work, call: ast.Call) -> bool:
-    name = work.source.dotted(call.func)
+    name = work.source.dotted_name(call.func)
     return name.startswith("torch.optim.") and name.rpartition(".")[2] in table().torch.optimizers
 
 
 def _rates(work: Work, call: ast.Call) -> None:
-    usual = table().torch.optimizers[work.source.dotted(call.func).rpartition(".")[2]]
+    usual = table().torch.optimizers[work.source.dotted_name(call.func).rpartition(".")[2]]
     work.rate(call, "lr", 1, usual)
     for node in ast.walk(call):
         if isinstance(node, ast.Dict):
@@ -55,7 +55,7 @@ def _rates(work: Work, call: ast.Call) -> None:
 
 
 def _schedule(work: Work, call: ast.Call) -> None:
-    name = work.source.dotted(call.func)
+    name = work.source.dotted_name(call.func)
     if not name.startswith("torch.optim.lr_scheduler."):
         return
     for place, word in enumerate(table().torch.schedules.get(name.rpartition(".")[2], ()), start=1):
@@ -68,9 +68,9 @@ def _schedule(work: Work, call: ast.Call) -> None:
 
 
 def _device(work: Work, call: ast.Call) -> None:
-    if work.source.dotted(call.func) in {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}:
+    if work.source.dotted_name(call.func) in {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}:
         work.leave(call, "DataParallel: remove it; DistributedDataParallel takes its place")
-    if work.source.dotted(call.func) in {"wandb.init", "mlflow.start_run"}:
+    if work.source.dotted_name(call.func) in {"wandb.init", "mlflow.start_run"}:
         work.leave(call, f"`{work.shown(call)}` starts a run on every rank; start it only on rank 0")
 
 

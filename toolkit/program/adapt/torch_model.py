@@ -112,7 +112,7 @@ def _places(
         yield key, at, model
         return
     for call in work.flow.calls_of(function):
-        value = work.flow.given(call, function, key.name)
+        value = work.flow.argument_of(call, function, key.name)
         if value is not None:
             yield from _places(work, _root(value), work.source.statement(call), backward, depth + 1)
 
@@ -145,7 +145,7 @@ def _spread(work: Work, wrapped: _Wrapped) -> None:
     while True:
         count = len(wrapped.keys) + len(wrapped.mixed)
         for call in calls:
-            function = work.flow.called(call)
+            function = work.flow.function_of(call)
             if function is not None:
                 _into_parameters(work, wrapped, call, function)
         for node in ast.walk(work.source.tree):
@@ -162,7 +162,7 @@ def _into_parameters(
 ) -> None:
     for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         key = _Key(function, parameter.arg)
-        value = work.flow.given(call, function, parameter.arg)
+        value = work.flow.argument_of(call, function, parameter.arg)
         if value is None or (
             key in wrapped.keys
             and key not in wrapped.mixed
@@ -172,7 +172,9 @@ def _into_parameters(
             continue
         if _is_wrapped(work, wrapped, value):
             wrapped.keys.setdefault(key, (None, 0))
-            others = [work.flow.given(one, function, parameter.arg) for one in work.flow.calls_of(function)]
+            others = [
+                work.flow.argument_of(one, function, parameter.arg) for one in work.flow.calls_of(function)
+            ]
             if any(one is not None and not _is_wrapped(work, wrapped, one) for one in others):
                 wrapped.mixed.add(key)
             else:
@@ -185,7 +187,7 @@ def _is_wrapped(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
     """Return whether a value is a wrapped model: a name of it, or the result of a function."""
-    function = work.flow.called(node) if isinstance(node, ast.Call) else None
+    function = work.flow.function_of(node) if isinstance(node, ast.Call) else None
     if function is None or function.name == "__init__":
         return _is_wrapped(work, wrapped, node)
     returns = [one.value for one in ast.walk(function) if isinstance(one, ast.Return) and one.value]
@@ -226,7 +228,7 @@ def _inner_uses(work: Work, wrapped: _Wrapped, backward: frozenset[ast.AST]) -> 
                 _reach(work, node.value, mixed=key in wrapped.mixed)
                 if isinstance(node, ast.Attribute):
                     _check_forward(work, node, backward)
-        elif isinstance(node, ast.Call) and is_one_of(work.source.dotted(node.func), _WHOLE):
+        elif isinstance(node, ast.Call) and is_one_of(work.source.dotted_name(node.func), _WHOLE):
             value = argument(node, 0, "obj", "model")
             if value is not None and (key := _wrapped_key(work, wrapped, value)) is not None:
                 _reach(work, value, mixed=key in wrapped.mixed)

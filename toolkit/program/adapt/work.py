@@ -35,7 +35,7 @@ class Work:
         return cls(source, Flow(source), Edits(source), size, rank)
 
     @property
-    def first(self) -> str:
+    def on_first_rank(self) -> str:
         """A Python expression that is true on rank 0."""
         return f"{self.rank} == 0"
 
@@ -52,7 +52,7 @@ class Work:
         if made not in notes:
             notes.append(made)
 
-    def free(self, name: str) -> str:
+    def free_name(self, name: str) -> str:
         """Return a name that the file does not use."""
         used = {one.id for one in ast.walk(self.source.tree) if isinstance(one, ast.Name)}
         used |= set(self.source.names.meanings) | set(self.flow.functions) | set(self.flow.classes)
@@ -102,13 +102,13 @@ class Work:
         """
         given = keyword(call, name)
         if given is None:
-            self.edits.add_argument(call, f"{name}={usual} if {self.first} else {other}")
+            self.edits.add_argument(call, f"{name}={usual} if {self.on_first_rank} else {other}")
         elif not (isinstance(given.value, ast.Constant) and str(given.value.value) == other):
             simple = not isinstance(given.value, ast.IfExp | ast.Lambda)
             self.edits.wrap(
                 given.value,
                 "" if simple else "(",
-                f"{'' if simple else ')'} if {self.first} else {other}",
+                f"{'' if simple else ')'} if {self.on_first_rank} else {other}",
             )
 
     def before(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:

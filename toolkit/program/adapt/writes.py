@@ -31,7 +31,7 @@ def writes_elsewhere(work: Work) -> None:
     """Note writes whose place in a larger statement does not allow a guard."""
     for call in work.source.calls():
         statement = work.source.statement(call)
-        writes = is_one_of(work.source.dotted(call.func), table().writes.calls)
+        writes = is_one_of(work.source.dotted_name(call.func), table().writes.calls)
         if writes and _call(statement) is not call and not isinstance(statement, ast.With):
             work.leave(call, f"`{work.shown(call)}` runs on every rank: it is part of a larger statement")
 
@@ -67,10 +67,10 @@ def _opens(call: ast.Call) -> bool:
 
 def _kind(work: Work, call: ast.Call) -> str:
     known = table().writes
-    name = work.source.dotted(call.func)
+    name = work.source.dotted_name(call.func)
     if name == "print":
         return "prints"
-    if work.flow.called(call) is not None:
+    if work.flow.function_of(call) is not None:
         return ""
     if method(call) == "write" and name.startswith(("sys.stdout", "sys.stderr")):
         return "prints"
@@ -104,21 +104,21 @@ def _stranger(work: Work, statement: ast.stmt, call: ast.Call) -> ast.Call | Non
     """Return a call in a statement that may have an effect which every rank needs."""
     known = table().writes
     for one in work.source.calls(statement):
-        name = work.source.dotted(one.func)
+        name = work.source.dotted_name(one.func)
         plain = is_one_of(name, (*known.plain, *known.calls)) or method(one) in (
             *known.plain_methods,
             *known.methods,
         )
         inner = isinstance(work.source.parents[one], ast.Attribute) and work.source.calls(one)
-        if one is not call and (not plain or work.flow.called(one) is not None) and inner is not None:
+        if one is not call and (not plain or work.flow.function_of(one) is not None) and inner is not None:
             return one
     return None
 
 
 def _folder(work: Work, call: ast.Call) -> None:
     """Let several ranks make the same folder."""
-    name = work.source.dotted(call.func)
-    own = method(call) == "mkdir" and name != "os.mkdir" and work.flow.called(call) is None
+    name = work.source.dotted_name(call.func)
+    own = method(call) == "mkdir" and name != "os.mkdir" and work.flow.function_of(call) is None
     if (own or name == "os.makedirs") and keyword(call, "exist_ok") is None and len(call.args) < 3:
         work.edits.add_argument(call, "exist_ok=True")
         work.did(call, "several ranks may create the same folder")
@@ -126,7 +126,7 @@ def _folder(work: Work, call: ast.Call) -> None:
 
 def _loads(work: Work, call: ast.Call) -> bool:
     known = table().writes
-    return is_one_of(work.source.dotted(call.func), known.loads) or method(call) in known.load_methods
+    return is_one_of(work.source.dotted_name(call.func), known.loads) or method(call) in known.load_methods
 
 
 def _wait(work: Work, call: ast.Call, barrier: str) -> None:

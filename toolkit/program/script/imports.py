@@ -45,9 +45,9 @@ def _statement(node: ast.AST, names: Names, file: str, *, optional: bool) -> Ite
 
 def _branches(node: ast.If, names: Names, file: str, *, optional: bool) -> Iterator[Import]:
     """Yield the imports of both branches; ``if __name__ == "__main__"`` always holds for a program."""
-    never = names.dotted(node.test) in _NEVER_RUN
+    never = names.dotted_name(node.test) in _NEVER_RUN
     test = node.test
-    main = isinstance(test, ast.Compare) and names.dotted(test.left) == "__name__"
+    main = isinstance(test, ast.Compare) and names.dotted_name(test.left) == "__name__"
     if not never:
         yield from _imports(node.body, names, file, optional=optional or not main)
     yield from _imports(node.orelse, names, file, optional=optional or not never)
@@ -62,4 +62,4 @@ def _answers(handler: ast.ExceptHandler, names: Names) -> bool:
     if handler.type is None:
         return True
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(names.dotted(one) in _ANSWERS for one in caught)
+    return any(names.dotted_name(one) in _ANSWERS for one in caught)

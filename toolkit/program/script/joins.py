@@ -40,7 +40,7 @@ def found_in(tree: ast.Module, names: Names) -> ModuleJoins:
 
 
 def _look_at_call(call: ast.Call, names: Names, result: ModuleJoins) -> None:
-    name = names.dotted(call.func)
+    name = names.dotted_name(call.func)
     result.trainer |= name == "toolkit.trainers.command.run"
     if imported_module(call, names) == "":
         result.hidden.add(f"line {call.lineno}: {name} of a name that is known only at run time")

@@ -16,7 +16,7 @@ class Names:
     meanings: dict[str, str] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
 
-    def dotted(self, node: ast.AST) -> str:
+    def dotted_name(self, node: ast.AST) -> str:
         """Return the full dotted name of an expression; empty for an expression without such a name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -28,7 +28,7 @@ class Names:
 
     def readings(self, node: ast.AST) -> Iterator[str]:
         """Yield the name of an expression, and its possible names in each module imported with ``*``."""
-        if name := self.dotted(node):
+        if name := self.dotted_name(node):
             yield name
             if isinstance(node, ast.Name) and node.id not in self.meanings:
                 yield from (f"{star}.{name}" for star in self.stars)
@@ -55,7 +55,7 @@ def imported_module(call: ast.Call, names: Names) -> str | None:
 
     ``None`` is returned for any other call.
     """
-    if names.dotted(call.func) not in _LOADERS:
+    if names.dotted_name(call.func) not in _LOADERS:
         return None
     first = call.args[0] if call.args else None
     if isinstance(first, ast.Constant) and isinstance(first.value, str):
@@ -77,7 +77,7 @@ def _add_assigned(found: Names, name: str, value: ast.expr) -> None:
         return
     if isinstance(value, ast.Call) and (module := imported_module(value, found)):
         found.meanings[name] = module
-    elif isinstance(value, ast.Attribute) and (meaning := found.dotted(value)):
+    elif isinstance(value, ast.Attribute) and (meaning := found.dotted_name(value)):
         packages = {known.partition(".")[0] for known in found.meanings.values()}
         if meaning.partition(".")[0] in packages:
             found.meanings[name] = meaning

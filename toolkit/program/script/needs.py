@@ -28,13 +28,13 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
     for node in reached_nodes(tree):
         if (
             isinstance(node, ast.Attribute)
-            and (name := names.dotted(node)) in old
+            and (name := names.dotted_name(node)) in old
             and not _bound(node, fixed)
         ):
             yield Need("tensorflow-1", f"tf.{name.partition('.')[2]}", file, node.lineno)
         if not isinstance(node, ast.Call):
             continue
-        moved |= names.dotted(node.func) in _MOVES
+        moved |= names.dotted_name(node.func) in _MOVES
         for kind, text in _of_call(node, names, paths):
             files = kind in {"file", "argument", "option"}  # not "beside": a path from __file__ is absolute
             if text.partition("(")[0] not in fixed and not (files and moved):
@@ -63,7 +63,7 @@ def _replaced(tree: ast.Module) -> set[str]:
 
 
 def _of_call(call: ast.Call, names: Names, paths: Paths) -> Iterator[tuple[Kind, str]]:
-    name = names.dotted(call.func)
+    name = names.dotted_name(call.func)
     if name in _KEYBOARD:
         yield "keyboard", f"{name}()"
     elif shown := _gpu(call, name, names, paths):
@@ -106,9 +106,9 @@ def _started(call: ast.Call) -> str:
 
 def _argument(node: ast.expr, names: Names) -> str:
     """Return the place of ``sys.argv[N]``; empty for anything else."""
-    if isinstance(node, ast.Call) and len(node.args) == 1 and names.dotted(node.func) == "pathlib.Path":
+    if isinstance(node, ast.Call) and len(node.args) == 1 and names.dotted_name(node.func) == "pathlib.Path":
         node = node.args[0]
-    if not isinstance(node, ast.Subscript) or names.dotted(node.value) != "sys.argv":
+    if not isinstance(node, ast.Subscript) or names.dotted_name(node.value) != "sys.argv":
         return ""
     place = node.slice.value if isinstance(node.slice, ast.Constant) else None
     return str(place) if isinstance(place, int) and place > 0 else ""

@@ -76,7 +76,9 @@ class ProgramOptions:
 def options_of(tree: ast.Module, names: Names) -> ProgramOptions | None:
     """Return the options of a program; ``None`` if the text does not show all of them."""
     made = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and names.dotted(node.func) == _PARSER
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and names.dotted_name(node.func) == _PARSER
     ]
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     if len(made) != 1 or any(keyword.arg not in {*_HARMLESS, "allow_abbrev"} for keyword in made[0].keywords):

@@ -62,7 +62,7 @@ class Paths:
         self, node: ast.Attribute | ast.Subscript, below: Callable[[ast.AST], str | None]
     ) -> str | None:
         """Return ``os.pardir``, ``X.parent`` or ``X.parents[N]``."""
-        name = self._names.dotted(node)
+        name = self._names.dotted_name(node)
         if name in {"os.pardir", "os.path.pardir"}:
             return ".."
         if name in {"os.curdir", "os.path.curdir"}:
@@ -81,7 +81,7 @@ class Paths:
         return None
 
     def _call(self, node: ast.Call, below: Callable[[ast.AST], str | None]) -> str | None:
-        name = self._names.dotted(node.func)
+        name = self._names.dotted_name(node.func)
         given = [below(one) for one in node.args]
         if name in _FOLDER:
             return "."
@@ -106,13 +106,13 @@ class Paths:
 def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[int, str | None]]:
     """Yield the line and the folder of each change of ``sys.path``; ``None`` is a folder made at run time."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (name := names.dotted(node.func)) in _CHANGES:
+        if isinstance(node, ast.Call) and (name := names.dotted_name(node.func)) in _CHANGES:
             value = node.args[-1] if node.args else None
             many = name == "sys.path.extend"
             yield from ((node.lineno, one) for one in _folders(value, paths, many=many))
         elif isinstance(node, ast.AugAssign | ast.Assign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(names.dotted(_whole(target)) == "sys.path" for target in targets):
+            if any(names.dotted_name(_whole(target)) == "sys.path" for target in targets):
                 yield from ((node.lineno, one) for one in _folders(node.value, paths, many=True))
 
 

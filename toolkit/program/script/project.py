@@ -42,7 +42,7 @@ class Project:
             self.has(root / f"{first}.py") or self._is_package(root / first) for root in self.roots if first
         )
 
-    def relative(self, name: str, file: Path) -> str | None:
+    def resolve_relative(self, name: str, file: Path) -> str | None:
         """Return the full name of ``..model`` in a file; ``None`` if it is outside the folders."""
         level = len(name) - len(name.lstrip("."))
         folder = file.parent

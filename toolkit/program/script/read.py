@@ -192,7 +192,7 @@ def _imported_files(reading: _Reading, path: Path, one: Import) -> Iterator[Path
     if one.module.startswith("."):
         if path == reading.files[0]:
             reading.relative.append(one)
-        name = reading.project.relative(one.module, path)
+        name = reading.project.resolve_relative(one.module, path)
         if name is None:
             reading.missing.append(one)
             return

@@ -44,12 +44,12 @@ def _is_main(node: ast.AST) -> bool:
 def _assigned_variables(node: ast.Assign, names: Names) -> Iterator[tuple[str, str]]:
     """Yield ``os.environ["MASTER_ADDR"] = "localhost"``."""
     for target in node.targets:
-        if isinstance(target, ast.Subscript) and names.dotted(target.value) == _ENVIRONMENT:
+        if isinstance(target, ast.Subscript) and names.dotted_name(target.value) == _ENVIRONMENT:
             yield from _variable(target.slice, node.value)
 
 
 def _of_call(call: ast.Call, names: Names) -> Iterator[tuple[str, str]]:
-    name = names.dotted(call.func)
+    name = names.dotted_name(call.func)
     if name == f"{_ENVIRONMENT}.update":
         for argument in call.args:
             if isinstance(argument, ast.Dict):

@@ -47,7 +47,7 @@ class ContainedApptainer:
     memory: int
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         return f"{self.version} (in the image {BUILDER})"
 
     def labels(self, sif: Path) -> Mapping[str, str]:

@@ -115,7 +115,7 @@ class Nodes:
         self.client = client
         self._api = client.api
 
-    def found(self, label: str) -> dict[str, NodeContainer]:
+    def containers_with(self, label: str) -> dict[str, NodeContainer]:
         """Return the containers with the label ``label`` (``KEY`` or ``KEY=VALUE``), running or not."""
         with translate_errors("listing containers"):
             listed = self._api.containers(all=True, filters={"label": label})
@@ -159,7 +159,7 @@ class Nodes:
 
     def remove(self, label: str) -> int:
         """Remove every container, network and volume with the label ``label``; return how many."""
-        containers = self.found(label)
+        containers = self.containers_with(label)
         with translate_errors("removing containers, networks and volumes"):
             for name in containers:
                 self._forget(self._api.remove_container, name, v=True, force=True)

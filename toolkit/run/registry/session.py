@@ -142,7 +142,7 @@ class RegistrySession:
 
     def _refusal(self, answer: Response, scope: str) -> Missing | CheckFailed:
         words = error_words(answer)
-        if answer.status_code in {401, 403} and self._is_ours(answer.url) and self._tokens.granted(scope):
+        if answer.status_code in {401, 403} and self._is_ours(answer.url) and self._tokens.has_granted(scope):
             return permission_error(self.host, scope, words, self._tokens.user)
         return refusal_error(self.host, answer.status_code, words, self._tokens.source)
 

@@ -49,7 +49,7 @@ class Tokens:
         """The login in messages; empty without a login."""
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
-    def granted(self, scope: str) -> bool:
+    def has_granted(self, scope: str) -> bool:
         """Return whether the token server issued a token for a scope, so that it knows the user."""
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))

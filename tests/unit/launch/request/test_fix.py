@@ -18,7 +18,7 @@ LEAKY = with_(HOST, environment={"OMPI_MCA_pml": "ucx"})
 def test_what_works_as_it_is_needs_no_fix():
     found = find_fix(HOST, IMAGE, TWO)
     assert found
-    assert found.nothing
+    assert found.is_empty
     assert found.after == found.plan
 
 

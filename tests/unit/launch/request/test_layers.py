@@ -134,7 +134,7 @@ def test_a_wrong_variable_is_named():
 
 def filled(site=SITE, **said):
     job = JobFile(**{"partition": "gpus", "nodes": 1, "ranks_per_node": 1, "time": "01:00:00", **said})
-    return complete_job(Merged(job, dict.fromkeys(job.said(), "x")), site)
+    return complete_job(Merged(job, dict.fromkeys(job.given_values(), "x")), site)
 
 
 def test_a_rank_has_its_share_of_the_cores():
@@ -165,7 +165,7 @@ def test_a_job_says_where_its_partition_and_what_follows_it_are_from():
     assert (found.job.cpus_per_rank, found.origins["cpus_per_rank"]) == (20, "40 cores of a node in gpus")
     assert (found.job.memory, found.origins["memory"]) == ("60000M", "memory of a node in gpus")
     assert found.job.constraint is None
-    assert set(found.job.said()) <= set(found.origins)
+    assert set(found.job.given_values()) <= set(found.origins)
 
 
 def test_a_partition_of_settings_is_one_that_a_person_names():
