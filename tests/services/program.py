@@ -8,11 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 _CLEAN_UP = 90.0
-"""Seconds that the program has to undo what it began, when a test is interrupted or takes too long."""
+"""Seconds for the program to clean up when a test is interrupted or takes too long."""
 
 
 class _Toolkit:
-    """Call it with words; a failure that was not expected shows what the program said."""
+    """Call the program with arguments; an unexpected failure shows the program's output."""
 
     def words(self, *words: str) -> list[str]:
         return [str(Path(sys.executable).with_name("toolkit")), *words]
@@ -32,7 +32,7 @@ class _Toolkit:
         try:
             out, err = process.communicate(timeout=timeout)
         except BaseException:
-            # Not killed at once: it would leave containers and half-written files behind.
+            # Do not kill the program at once: it would leave containers and half-written files behind.
             process.send_signal(signal.SIGINT)
             try:
                 process.communicate(timeout=_CLEAN_UP)
@@ -50,13 +50,13 @@ toolkit = _Toolkit()
 
 
 def interrupted_at(step: str, *words: str) -> tuple[int, list[str]]:
-    """Press Ctrl-C once the program says that it begins ``step``; return its status and what it said."""
+    """Press Ctrl-C when the program reports that ``step`` begins; return its exit status and output."""
     said = []
     with subprocess.Popen(toolkit.words(*words), cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         for line in process.stderr:
             said.append(line.rstrip("\n"))
-            # A step follows the time of day.
+            # A progress line starts with the time of day.
             if line[9:].startswith(step):
                 process.send_signal(signal.SIGINT)
         status = process.wait(60)

@@ -11,8 +11,8 @@ ENGINE = "/var/run/docker.sock"
 
 
 class MortalEngine:
-    """Passes everything to the engine until ``last_words`` have come back; then it does not answer any
-    more.
+    """Passes everything to the engine until the answer contains ``last_words``; then the proxy stops
+    answering.
     """
 
     def __init__(self, path: Path, last_words: bytes) -> None:

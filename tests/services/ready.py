@@ -1,4 +1,5 @@
-"""Make what the smoke tests start from; a fresh clone does so beside the checks and the unit tests."""
+"""Make the images and data that the smoke tests need; ``make test`` does this while checks and unit tests
+run."""
 
 import os
 import sys
@@ -17,7 +18,7 @@ IMAGE = f"toolkit/{RECIPE}:latest"
 
 
 def training_image(recipe: str = RECIPE) -> None:
-    """Build the image of a recipe, or do nothing if it is there."""
+    """Build the image of a recipe, or do nothing if the image exists."""
     toolkit("image", "build", recipe, timeout=3600)
 
 

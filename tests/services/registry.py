@@ -69,7 +69,7 @@ class Registry:
             self._process = None
 
     def log_in(self, folder: Path, password: str = PASSWORD) -> Path:
-        """Write what ``docker login`` writes into a folder for DOCKER_CONFIG."""
+        """Write the login file of ``docker login`` into a folder for DOCKER_CONFIG."""
         folder.mkdir(exist_ok=True)
         auth = base64.b64encode(f"{USER}:{password}".encode()).decode()
         (folder / "config.json").write_text(json.dumps({"auths": {self.host: {"auth": auth}}}))
@@ -81,7 +81,7 @@ class Registry:
 
 
 class Gate:
-    """Passes bytes to a registry until ``limit`` of them went there; then the line is dead."""
+    """Passes bytes to a registry until ``limit`` bytes were sent; then the connection is dead."""
 
     def __init__(self, port: int, limit: int) -> None:
         self._target, self.limit, self.passed = port, limit, 0

@@ -1,4 +1,4 @@
-"""Words that train inside the image, and what a training wrote."""
+"""Commands that train inside the image, and readers of the files of a training."""
 
 import json
 

@@ -15,12 +15,12 @@ STATE = _SHARED / _WORKER
 """Clusters and job records of this worker, apart from the user's own."""
 
 CLUSTER = "test-" + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[:6]
-"""Two checkouts can be tested at once, and neither meets what a killed run of the other left behind."""
+"""Two checkouts can be tested at once; leftovers of a killed run in one do not disturb the other."""
 
 
 @contextlib.contextmanager
 def one_at_a_time(what: str) -> Iterator[None]:
-    """Keep other workers from making the same thing meanwhile."""
+    """Lock a name, so that other workers do not make the same image or file at the same time."""
     _SHARED.mkdir(parents=True, exist_ok=True)
     with (_SHARED / f"{what}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Test what runs there, and how: image and cluster are read, and the answer is tried."""
+"""Test the doctor's answer: it reads image and cluster, and the recommended launch works."""
 
 import json
 import re

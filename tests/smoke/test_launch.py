@@ -127,7 +127,8 @@ def test_a_rank_that_fails_ends_the_job_and_its_last_lines_are_shown(on):
     assert time.monotonic() - began < 120
     assert re.search(r"rank 1 on node2 failed first: Exited with exit code 7", done.stderr)
     assert "rank one is unwell" in done.stderr
-    # srun gives the highest code of all ranks: the failing rank's, or the code of the ranks that srun ended.
+    # srun exits with the highest code of all ranks: the code of the failing rank, or of ranks that srun
+    # killed.
     assert last_record()["exit_code"] in {7, 143}
 
 
@@ -218,7 +219,7 @@ def test_a_script_that_was_printed_runs_with_plain_sbatch(cluster, training_sif)
         "--",
         "hostname",
     ).stdout
-    # The image has to be there, which a launch sees to.
+    # The image must be on the cluster; a launch copies it.
     toolkit("launch", "--cluster", cluster.name, "--image", str(training_sif), "--no-preflight", "--", "true")
     said = on_login(
         cluster, "mkdir -p plain && cd plain && cat > job.sh && sbatch --wait job.sh; cat output.log", script

@@ -1,4 +1,4 @@
-"""Test what a failed job died of, and what a training and a study came to."""
+"""Test the explanation of a failed job, and the reports of a training and of a study."""
 
 from tests.services.jobs import last_record, launched
 from tests.services.program import toolkit

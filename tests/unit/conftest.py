@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.unit.thorough import count
 
-# For tests that name no number of examples. The machine decides how long one takes, so there is no limit.
+# The number of examples for tests that do not set one. The time of an example depends on the machine, so
+# there is no time limit.
 settings.register_profile(
     "unit", max_examples=count(25, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -40,7 +41,7 @@ def no_images_of_the_checkout():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_certificates_of_the_system():
-    """Spare each client the file of 140 certificates, which takes OpenSSL 40 ms to read."""
+    """Do not load the file of 140 certificates in each client, because OpenSSL needs 40 ms to read it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", "/none")
         patch.setenv("SSL_CERT_DIR", "/none")

@@ -7,7 +7,7 @@ import pytest
 
 
 def fill(patch: pytest.MonkeyPatch) -> None:
-    """Let the disk take two bytes of whatever is written, and no more."""
+    """Let the disk accept only two bytes of each file."""
     taken, write = [], os.write
 
     def full(number: int, content: bytes) -> int:

@@ -27,7 +27,7 @@ def _parse(text: str, rule: str) -> bool:
 
 @cache
 def library() -> ModuleType:
-    """Return jsonschema, which takes long to import and is of use to few tests."""
+    """Return jsonschema, which imports slowly and which only a few tests need."""
     with patch.dict(sys.modules, {"rfc3987": SimpleNamespace(parse=_parse)}):  # type: ignore[dict-item]
         import jsonschema
     return jsonschema

@@ -28,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A check and all rows that it is called with."""
+    """A test function and all rows that it is called with."""
 
     check: Check
     rows: tuple[Row, ...]
@@ -166,7 +166,7 @@ def _report(table: Table, count: int, failed: list[tuple[Row, BaseException]]) -
 
 
 def _line(table: Table, error: BaseException) -> str:
-    """Return the file and line of the check that a row came to."""
+    """Return the file and line at which the check failed."""
     own = table.check.__code__.co_filename
     frames = traceback.extract_tb(error.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if frame.filename == own), "?")

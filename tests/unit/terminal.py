@@ -1,4 +1,4 @@
-"""Run a command on a pseudo-terminal, and check that nothing it shows steers one."""
+"""Run a command on a pseudo-terminal, and check that its output does not control the terminal."""
 
 import os
 import pty
@@ -64,7 +64,7 @@ def on_a_terminal(words: Sequence[str], typed: str = "", **env: str) -> bytes:
 
 
 def assert_harmless(written: bytes, *, live: bool = False) -> None:
-    """Fail if bytes written to a terminal steer it, hide characters, or hold a forged line.
+    """Fail if bytes written to a terminal control it, hide characters, or contain a forged line.
 
     ``live`` allows the codes by which toolkit itself colours text and animates its progress.
     """

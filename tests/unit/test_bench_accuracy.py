@@ -1,4 +1,4 @@
-"""The page on accuracy shows what was reached, beside what was wanted."""
+"""The page on accuracy shows the reached and the required accuracy."""
 
 import re
 

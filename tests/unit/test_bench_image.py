@@ -1,4 +1,4 @@
-"""Test what `make bench-image` makes of its measurements."""
+"""Test how `make bench-image` evaluates its measurements."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Test what `tests.benchmarks.scale` measures with: lists, answers and outputs as large as they say."""
+"""Test the inputs of `tests.benchmarks.scale`: lists, answers and outputs have the stated size."""
 
 from tests.benchmarks.scale import texts
 from tests.benchmarks.scale.timed import Taken, timed

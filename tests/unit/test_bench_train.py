@@ -1,4 +1,4 @@
-"""The benchmark of the trainers: what it makes of its figures, not the figures themselves."""
+"""The benchmark of the trainers: how it evaluates figures, not the figures themselves."""
 
 import importlib
 import json
@@ -33,7 +33,7 @@ def test_each_comparison_is_of_cases_that_are_run():
 
 
 def test_a_ratio_is_the_median_of_those_of_each_round():
-    # One slow round of both shows nothing about either.
+    # A round in which both are slow says nothing about their ratio.
     result = found(**{"dense": [20.0, 200.0, 440.0], "dense, tutorial": [10.0, 100.0, 200.0]})
     dense = next(one for one in COMPARISONS if (one.ours, one.theirs) == ("dense", "dense, tutorial"))
     assert result.ratio(dense) == 2.0
@@ -51,7 +51,7 @@ def test_close_races_take_turns_while_they_run_and_those_of_messages_of_whole_pr
 
 
 def turns(folder, me, log):
-    """Have three epochs as a program of the benchmark does."""
+    """Run three epochs as a program of the benchmark does."""
     program = (
         "import sys, time; from baton import Baton; baton = Baton()\n"
         "for epoch in range(3):\n"
@@ -114,7 +114,7 @@ def test_a_program_that_is_held_computes_in_its_turns_only(tmp_path, held_progra
     assert second[0] - first[1] > 0.2
     assert len(program.rates()) == 2
     assert all(1500 < rate < 1700 for rate in program.rates())
-    # A step that the stop fell into is longer than a turn, and of no turn.
+    # A step during which the program was stopped is longer than a turn, and counts for no turn.
     between = [step for step in program.steps if first[1] < step[1] < second[0]]
     assert len(between) <= 1
 

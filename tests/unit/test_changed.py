@@ -8,7 +8,7 @@ import pytest
 from tests import changed
 from tests.unit.tables import every_row
 
-# A change of these can reach everything.
+# A change of these files can affect every test.
 WHOLE = ("toolkit/py.typed", "Makefile", "pyproject.toml", "requirements/", "scripts/", ".ci/", ".gitignore")
 
 

@@ -1,4 +1,4 @@
-"""A slice of ``make fuzz``, and that it notices what it is there to notice."""
+"""A part of ``make fuzz``, and a check that it detects faults."""
 
 import random
 import time
@@ -17,7 +17,7 @@ def test_damaged_images_and_facts_give_facts_or_an_error_of_ours(tmp_path):
     outcomes = fuzz(COUNT, 2026, tmp_path / "keep")
     assert [o.number for o in outcomes] == list(range(COUNT))
     assert not [o for o in outcomes if o.fault], summary(outcomes, 2026, 0)
-    # All that is made is of use only if some of it gets through, and some does not.
+    # Generated cases are useful only if toolkit accepts some and refuses others.
     came = {(o.kind.partition(",")[0], o.came) for o in outcomes}
     assert {("image", "facts"), ("image", "CheckFailed"), ("facts", "facts"), ("facts", "BadInput")} <= came
     assert {("bundle", "installed"), ("bundle", "BadInput")} <= came
@@ -118,7 +118,7 @@ def test_a_command_is_looked_at_on_a_terminal():
 
 
 def test_hostile_texts_are_where_a_command_shows_them(tmp_path):
-    """Whether they come through is for `make fuzz` to see; here, that they would."""
+    """`make fuzz` checks that none gets through; this test checks that it would notice."""
     chance = random.Random(1)
     (tmp_path / "case").mkdir()
     path = terminal.make(chance, tmp_path / "case")

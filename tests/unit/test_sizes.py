@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MODULES_OF_A_FOLDER = 25
-"""Beside ``__init__.py``, which only describes the folder."""
+"""Not counting ``__init__.py``, which only describes the folder."""
 LINES_OF_A_MODULE = 400
 LINES_OF_A_FUNCTION = 40
 """Without its signature and its docstring."""

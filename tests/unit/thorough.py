@@ -13,5 +13,5 @@ def share(values: Sequence[Any], number: int, of: int) -> Sequence[Any]:
 
 
 def count(usual: int, thorough: int) -> int:
-    """Return with how many examples a property is tried."""
+    """Return the number of examples with which a property is tested."""
     return thorough if THOROUGH else usual

@@ -2,9 +2,9 @@
 
     python -m tests.words [--shrink] [--all] [FILE…]
 
-Exits with status 1 if a file has a word of ``words.toml`` more often than ``baseline.txt`` says, or less
-often. ``--shrink`` lowers the baseline to what is there and follows moved files; it never raises a count.
-``--all`` prints every word, those in the baseline too. With FILE only these files are read.
+Exits with status 1 if the count of a word in a file differs from ``baseline.txt``. ``--shrink`` lowers the
+counts of the baseline to the present counts and follows moved files; it never raises a count. ``--all``
+prints every word, those in the baseline too. With FILE only these files are read.
 """
 
 import argparse

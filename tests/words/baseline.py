@@ -59,10 +59,10 @@ def followed(base: Counts, files: Collection[str]) -> Counts:
 
 
 def grown(base: Counts, now: Counts) -> Counts:
-    """Return what is above the baseline, and by how much."""
+    """Return the counts above the baseline, and by how much."""
     return now - base
 
 
 def stale(base: Counts, now: Counts) -> Counts:
-    """Return what is below the baseline, and by how much."""
+    """Return the counts below the baseline, and by how much."""
     return base - now

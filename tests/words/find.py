@@ -44,7 +44,8 @@ class Words(msgspec.Struct, forbid_unknown_fields=True, dict=True):
         return {word.word: _compiled(word.allow) for word in self.word if word.allow}
 
     def matches(self, text: str) -> Iterator[tuple[Word, int, int]]:
-        """Return the words in a text, with start and end; of two at one place the first of the data."""
+        """Return the words in a text, with start and end; if two match at one place, the first in the
+        data."""
         small = text.lower()
         small = small if len(small) == len(text) else text
         for match in self._any.finditer(small):
@@ -80,7 +81,7 @@ def load(path: Path = DATA) -> Words:
 
 
 def find(path: str, source: str, words: Words) -> list[Found]:
-    """Return every word in what is read of a file, by line."""
+    """Return every listed word in the readable text of a file, by line."""
     if any(fnmatch(path, pattern) for pattern in words.skip):
         return []
     found = [

@@ -30,7 +30,7 @@ class _Pieces:
         self._text = ""
 
     def add(self, kind: str, start: int, end: int, text: str) -> Iterator[tuple[str, int, str]]:
-        """Take a piece that has the length of its place; return the joined ones before it."""
+        """Add a piece that is as long as its source; return the finished pieces before it."""
         gap = self._source[self._end : start]
         if kind == self._kind and not gap.strip():
             self._text += gap + text
@@ -40,7 +40,7 @@ class _Pieces:
         self._end = end
 
     def rest(self) -> Iterator[tuple[str, int, str]]:
-        """Return what was joined last."""
+        """Return the last joined piece."""
         if self._kind:
             yield self._kind, self._start, self._text
         self._kind = ""

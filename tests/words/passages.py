@@ -39,7 +39,7 @@ _WORDS = re.compile(r"[A-Za-z']{2,} +(?:[^\s]+ +)*?[A-Za-z']{2,} +(?:[^\s]+ +)*?
 
 
 def passages(path: str, source: str, fields: Collection[str]) -> Iterator[Passage]:
-    """Return what is read of a file; nothing where its kind is not read."""
+    """Return the readable text of a file; nothing for files of other kinds."""
     for start, text in _reader(PurePosixPath(path), fields)(source):
         yield Passage(source.count("\n", 0, start) + 1, without_code(text))
 

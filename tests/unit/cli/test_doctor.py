@@ -53,7 +53,7 @@ def test_a_fitting_image_ends_in_a_command_to_type(sif):
     result = run(sif, "--facts", CLUSTER)
     assert result.exit_code == 0
     assert "Open MPI 4.1.4" in result.stdout
-    # However wide the terminal is.
+    # A terminal with a fixed width.
     line = " ".join(pasted(result.stdout).split())
     assert "→ srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE env PYTHONNOUSERSITE=1 COMMAND" in line
     # The facts are from another place, so the launch needs one.
@@ -67,7 +67,7 @@ def answered(page: str) -> str:
 
 
 def pasted(page: str) -> str:
-    """Return a page with what is continued on the next line in one."""
+    """Return a page with wrapped lines joined."""
     return " ".join(page.replace("\\\n", "").split())
 
 
@@ -352,7 +352,7 @@ def test_a_site_and_a_job_file_are_judged_as_they_are_launched(sif, tmp_path):
     job = tmp_path / "job.yaml"
     job.write_text("command: [./a.out]\nnodes: 2\nenv: {OMPI_MCA_btl: self}\n")
     broken = run(sif, "--facts", CLUSTER, "--mode", "srun-pmix", "--job", str(job))
-    # Whether that is enough is a matter of the image's components, which this one does not show.
+    # Whether this is enough depends on components of the image, which are unknown here.
     assert broken.exit_code == 1
     assert "image.mpi.components" in broken.stdout
     job.write_text("command: [./a.out]\nnodes: 2\n")

@@ -1,4 +1,4 @@
-"""Test what the doctor advises: never what the same page says fails."""
+"""Test the doctor's advice: it never recommends a launch that the same page predicts to fail."""
 
 import shlex
 from functools import cache
@@ -42,7 +42,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str):
 
 
 def check_advice(place: str, name: str) -> None:
-    """Check what is advised about one image on one host, for a share of the modes."""
+    """Check the advice about one image on one host, for some of the modes."""
     host, image = truth().hosts[place], truth().images[name].facts
     verdict = predict(host, image, Request())
     for mode in share((None, *MPI_MODES, "gloo"), sorted(truth().images).index(name), 8):
@@ -123,7 +123,7 @@ def test_one_node_is_named_where_it_is_predicted_to_work():
 
 
 def test_options_that_fix_writes_are_named_where_they_make_it_work(monkeypatch):
-    """The remedies that are known are in the engine's plans already; one is made up."""
+    """The engine's plans already include all known remedies, so this test invents one."""
     host, image = truth().hosts["pmix"], truth().images["venv-impi-2021.6.0"].facts
     monkeypatch.setattr("toolkit.cli.doctor.advice.find_fix", lambda *_: object())
     said = advice(host, image)

@@ -71,7 +71,7 @@ def test_garbage_is_told_before_anybody_is_asked(capsys, words):
 
 @pytest.fixture
 def no_files():
-    """Things in the working folder that are no files."""
+    """Objects in the working folder that are not files."""
     os.mkfifo("fifo")
     os.mkfifo("fifo.sif")
     with socket.socket(socket.AF_UNIX) as made:

@@ -1,4 +1,4 @@
-"""No command starts an image whose signature, key or digest is not what it has to be."""
+"""No command starts an image with a wrong signature, key or digest."""
 
 import ast
 import os
@@ -149,7 +149,7 @@ def refused(way: str, image: Path, *options: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every place asked answer as the virtual cluster did; the tiny image has no MPI to try."""
+    """Let every host answer as the virtual cluster did; the tiny image has no MPI to try."""
     from toolkit.job import local, repeat, target
     from toolkit.probe.asking import of_job
     from toolkit.probe.probe import gather

@@ -46,7 +46,7 @@ def _own_state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def reached(monkeypatch):
-    """Say which runner each place has; a place without one is not reached."""
+    """Set the runner of each host; a host without a runner is unreachable."""
     runners, opened = {}, []
 
     def open_runner(host, cluster, config=None):
@@ -350,7 +350,7 @@ def test_several_are_cancelled(reached):
 
 
 def cancelled_around(reached):
-    """Have jobs of which the second has no number of Slurm's and the third one's place is unreachable."""
+    """Make three jobs: the second has no Slurm number, and the host of the third is unreachable."""
     save("a", id="1")
     save("b", id="", state="unknown")
     save("c", id="3", host="away")
@@ -423,7 +423,7 @@ def test_the_tasks_of_an_array_are_shown_with_what_each_wrote(reached):
     said = "==> task 0 <==\nsaid 0\n==> task 1 <==\nsaid 1\n"
     assert jobs("logs").stdout == said
     assert [task["state"] for task in json.loads(jobs("show", "--json").stdout)["tasks"]] == ["completed"] * 2
-    reached.pop("login")  # what has ended is kept here
+    reached.pop("login")  # the record of an ended job is kept on this machine
     assert jobs("logs").stdout == said
     assert jobs("show", "--text").stdout.count("1,200 images/s") == 2
     assert records.find(record.key).state == "completed"

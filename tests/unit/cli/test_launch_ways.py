@@ -236,7 +236,7 @@ print(sorted({heavy} & set(sys.modules)))
 
 
 class Place:
-    """A runner that answers nothing but where it is, and what is written beside images."""
+    """A runner that answers only questions about its folders and about files beside images."""
 
     place = "login"
     beside = b""

@@ -1,4 +1,4 @@
-"""The one place that exits: what each kind of error says and ends in."""
+"""The one module that exits: message and exit status of each kind of error."""
 
 import importlib.metadata
 import io
@@ -27,7 +27,7 @@ def run(capsys, *words):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """A command that does what it is given; replaces any command."""
+    """A command that calls a given function; it replaces any command."""
 
     def install(work):
         command = click.command("probe")(work)
@@ -39,7 +39,7 @@ def installed(monkeypatch):
 
 @pytest.fixture
 def failing(installed):
-    """A command that raises what it is given."""
+    """A command that raises a given exception."""
 
     def install(error):
         def work():

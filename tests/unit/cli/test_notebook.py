@@ -87,7 +87,7 @@ def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
     assert "notebook.py" in script
     assert "token" not in script
     made = {path for path in tmp_path.rglob("*") if path.is_file() and path != Path(image)}
-    # What was read from the image is kept in the cache for the next command.
+    # The cache stores the facts of the image for the next command.
     assert {path.relative_to(tmp_path).parts[:2] for path in made} <= {("toolkit", "facts")}
 
 

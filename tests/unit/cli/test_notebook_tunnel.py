@@ -19,7 +19,7 @@ FAILS = "echo 'srun: error: no such job' >&2; exit 1"
 
 
 class Node(LocalRunner):
-    """Starts one far end after the other, each of which exits immediately."""
+    """Starts a series of remote ends that each exit immediately."""
 
     def __init__(self, *scripts):
         self.left = list(scripts)

@@ -1,4 +1,5 @@
-"""A script for a site that is not contacted: every option counts as for a contacted one, or is refused."""
+"""A script for a site that is not contacted: every option has the same effect as on a contacted site, or is
+refused."""
 
 import shutil
 from pathlib import Path

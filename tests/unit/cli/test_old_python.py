@@ -24,7 +24,7 @@ runpy.run_module("toolkit", run_name="__main__")
 
 
 def told(words):
-    """Return what toolkit prints under an old Python; the call has failed as a wrong one does."""
+    """Return the output of toolkit under an old Python; the exit status is 2."""
     # Python 2 writes its compiled modules beside the sources.
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)

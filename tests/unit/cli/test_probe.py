@@ -33,7 +33,7 @@ class Place:
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Run the command against a recorded place, and return that and what was printed."""
+    """Run the command against a recorded host; return the host and the output."""
 
     def ask(name, *words):
         place = Place(name)

@@ -359,7 +359,7 @@ def test_what_fails_again_is_left_out_said_so_and_tried_when_asked_for(tmp_path,
     assert error.message == "1 runs failed; their figures are missing"
     assert error.detail == ("1 rank on 1 node, run 1: sbatch refused the job",)
     assert "--retry 2" in error.fix
-    # Nothing is left to be tried, which is reported again.
+    # No run is left to try, and toolkit reports this again.
     assert isinstance(run("mnist", "--ranks", "1,2", "--repeat", "1").exception, CheckFailed)
     assert len(cluster.jobs) == 3
     scaled("mnist", "--ranks", "1,2", "--repeat", "1", "--retry", "2")
@@ -384,7 +384,7 @@ def test_a_study_that_was_killed_while_it_submitted_finds_the_job(tmp_path, clus
     cluster.ends = {}
     scaled("mnist", "--ranks", "1", "--repeat", "1")
     assert len(cluster.jobs) == 1
-    # The record of another one was lost: it is submitted again, and that does not count as a failed try.
+    # The record of another run was lost: toolkit submits the run again, and does not count a failed try.
     scaled("mnist", "--ranks", "1", "--repeat", "1")
     (point,) = points(tmp_path)
     lost = msgspec.structs.replace(point, state="submitted", job="gone", figures=None)

@@ -1,4 +1,5 @@
-"""Test how the figures of a job that has ended come to its point, whatever of it is here already."""
+"""Test how toolkit collects the figures of an ended job, whichever of its files are already on this
+machine."""
 
 import contextlib
 
@@ -32,7 +33,7 @@ def _own_state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def there(monkeypatch):
-    """The files of the job's folder on the cluster; none, and it is not reached."""
+    """The files of the job's folder on the cluster; ``None`` for an unreachable cluster."""
     files = {}
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Secret values in commands: what is refused, what is warned of, and what no file holds."""
+"""Secret values in commands: refused options, warnings, and files that must not contain the value."""
 
 import msgspec
 import pytest

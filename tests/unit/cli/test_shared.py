@@ -72,7 +72,7 @@ def prepared(image, words=("true",), *, remote=True, tell=None, **said):
     return prepare.prepare(Cluster(), given, flags, sources, tell or Told(), remote=remote)
 
 
-# An image that is here, too
+# An image that is also on this machine
 
 
 @pytest.mark.parametrize("name", ["tiny.sif", "tiny-{digest:.12}.sif"])
@@ -104,7 +104,7 @@ def test_a_variable_that_the_cluster_has_not_is_named(image, monkeypatch):
         prepared(image)
 
 
-# An image that is there alone
+# An image that is only on the cluster
 
 
 @pytest.mark.parametrize("by", ["name", "file", "path"])

@@ -1,4 +1,4 @@
-"""Text of others on a real terminal: it is shown, and it does nothing."""
+"""Foreign text on a real terminal: it is shown, but does not control the terminal."""
 
 import json
 import os
@@ -26,7 +26,7 @@ SITE = "/opt/toolkit/venv/lib/python3.11/site-packages"
 
 
 def shown(words: list[object], **env: str) -> str:
-    """Run a command on a terminal, check that it is harmless, and that it did show what is hostile."""
+    """Run a command on a terminal; check that its output is harmless, and that it shows the hostile text."""
     written = on_a_terminal([str(word) for word in words], **env)
     assert_harmless(written, live=True)
     text = written.decode()

@@ -1,4 +1,4 @@
-"""Test what a node is given."""
+"""Test the files that a node gets."""
 
 import io
 import tarfile

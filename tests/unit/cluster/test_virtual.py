@@ -1,4 +1,4 @@
-"""Test what a cluster keeps of itself from one call to the next, as far as that needs no engine."""
+"""Test the state of a cluster between two calls, as far as no Docker engine is needed."""
 
 import pytest
 

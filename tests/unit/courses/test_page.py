@@ -1,4 +1,4 @@
-"""Test what a lesson's page says is to be done, and how new output gets into it."""
+"""Test how a lesson's page is read, and how new output is written into it."""
 
 import pytest
 

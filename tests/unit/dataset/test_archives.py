@@ -129,7 +129,7 @@ def test_a_damaged_package_gives_an_error_of_ours_or_the_bytes(at, change):
         assert len(read(bytes(damaged), opening=deb)) <= len(CONTENT)
     except Missing:
         pass
-    except ARCHIVE_ERRORS:  # while it is read; fetch tells it
+    except ARCHIVE_ERRORS:  # the error occurs while the archive is read; ``fetch`` reports it
         pass
 
 

@@ -67,7 +67,7 @@ def test_the_next_run_takes_only_the_rest(take, store, sha256):
         port = url
         with pytest.raises(Missing):
             take(url, sha256=sha256)
-    # The same address has to answer: the part is named by it.
+    # The server must keep its address, because the name of the partial file contains it.
     (part,) = store.iterdir()
     sent = []
 
@@ -91,7 +91,7 @@ def test_a_beginning_of_something_else_is_dropped_and_all_is_fetched_anew(take, 
 
 
 def begun(store, url, content):
-    """Leave what an earlier run would have."""
+    """Leave the files that an earlier run would have left."""
     store.mkdir()
     (store / f"{hashlib.sha256(f'{url}/file'.encode()).hexdigest()[:16]}.part").write_bytes(content)
 

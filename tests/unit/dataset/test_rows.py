@@ -1,4 +1,4 @@
-"""Images as another encoder writes them, and what is made of damaged ones."""
+"""PNG images of another encoder, and errors for damaged images."""
 
 import io
 import struct
@@ -19,7 +19,7 @@ ROWS, WIDTH = 40, 16
 
 
 def smooth(rows=ROWS, width=WIDTH):
-    """An image with gradients, for which an encoder finds use for its filters."""
+    """An image with gradients, so that the encoder uses its filters."""
     generator = np.random.default_rng(1)
     steps = generator.integers(-3, 4, (rows, width, 3))
     return (np.cumsum(np.cumsum(steps, 0), 1) % 256).astype(np.uint8)
@@ -123,4 +123,4 @@ def test_a_damaged_image_ends_in_an_error(at, change):
     damaged[at] ^= change
     with pytest.raises((Missing, zlib.error)):
         records(bytes(damaged))
-        raise zlib.error("unharmed")  # what follows the last row is not read
+        raise zlib.error("unharmed")  # data after the last row is not read

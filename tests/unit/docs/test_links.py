@@ -1,4 +1,4 @@
-"""The check of the built site finds what leads nowhere, and what is loaded from elsewhere."""
+"""The check of the built site finds links without a target, and files that are loaded from other servers."""
 
 import pytest
 

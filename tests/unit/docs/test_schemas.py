@@ -1,4 +1,5 @@
-"""The schemas take what toolkit reads and writes, and nothing that it would refuse."""
+"""The schemas accept the documents that toolkit reads and writes, and reject documents that toolkit
+refuses."""
 
 import json
 import tomllib

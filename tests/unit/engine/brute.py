@@ -1,6 +1,6 @@
 """Satisfy constraints the slow way: look at every combination of rows, and check each as a whole.
 
-Nothing of the solver is used but what a constraint and a row are, so that both can be wrong independently.
+This module shares only the types of constraints and rows with the solver, so that both do not share mistakes.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def solvable(
 
 
 def combinations(table: Stacks) -> Iterator[Stack]:
-    """Yield every choice of one row, or none, for each component; a base there is always."""
+    """Yield every choice of one row or none for each component; every choice has a base."""
     components = [c for c in known_components() if table.rows(c)]
     options = [table.rows(c) if c in ("base", "python") else (None, *table.rows(c)) for c in components]
     for choice in product(*options):
@@ -92,7 +92,7 @@ def meets_row(component: str, row: Version, wish: str | tuple[str, ...]) -> bool
 def solvable_by_joining(
     table: Stacks, asks: tuple[StackConstraint, ...], asked: frozenset[str], works: Works | None = None
 ) -> bool:
-    """Return the same for a table with too many combinations to try each.
+    """Return the same for a table with too many combinations to try all of them.
 
     Components are joined one by one, in the order of their names; a combination that two rows already forbid
     is not extended, and components that nothing asks for and no row needs are left out.

@@ -1,4 +1,4 @@
-"""Find the cases of every rule: what fires it, what must not, and what leaves it undecided.
+"""Find the cases of every rule: cases that fire it, that must not fire it, and that leave it undecided.
 
 A module of ``tests/unit/engine/rules`` may have four tables by the id of a rule: ``FIRES``, ``QUIET`` and
 ``UNDECIDED`` hold its cases, and ``OUTCOMES`` the outcome of the launch in the first case that fires it.

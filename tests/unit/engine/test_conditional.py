@@ -13,7 +13,7 @@ from toolkit.model.prediction import Request
 from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
 
 RIGHT = 88
-"""Of the reports that toolkit can express; change it towards the better."""
+"""Counts of reports that toolkit can express; change them only towards more correct answers."""
 OPEN_MPI = TicketImage(mpi="openmpi 4.1.4")
 
 

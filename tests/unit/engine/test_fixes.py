@@ -1,4 +1,4 @@
-"""Test what a finding says to do: never what the same verdict says fails."""
+"""Test the fix of a finding: it never recommends a launch that the same verdict predicts to fail."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""Test how what the rules say becomes one outcome, and what comes by chance beside it."""
+"""Test how the rules' findings become one outcome, and which other outcomes happen by chance."""
 
 import msgspec
 import pytest

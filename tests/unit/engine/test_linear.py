@@ -1,4 +1,4 @@
-"""No pattern that reads others' text takes more than linear time, for any text."""
+"""No pattern that reads foreign text takes more than linear time, for any text."""
 
 import re
 import time
@@ -25,11 +25,11 @@ MATCHED = (
     "toolkit.probe.answers",
     "toolkit.probe.hostlist",
 )
-"""Modules that read what others wrote: by patterns anywhere in a line, and by such at its beginning."""
+"""Modules that read foreign text: with patterns anywhere in a line, and with patterns at its beginning."""
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
-    """Return every pattern of the catalogue and of the modules, by what it is called."""
+    """Return every pattern of the catalogue and of the modules, by name."""
     found = {}
     for signature in knowledge.signatures():
         for pattern in (
@@ -66,7 +66,8 @@ def runs(sequence) -> list[str]:
 
 
 def repeated(pattern: re.Pattern) -> list[str]:
-    """Return what makes a pattern begin again and again: its own texts, alone and with what may follow."""
+    """Return texts that make a pattern start matching again and again: its literals, alone and with following
+    text."""
     text = pattern.pattern
     if isinstance(text, bytes):
         text = text.decode("latin-1")
@@ -76,7 +77,8 @@ def repeated(pattern: re.Pattern) -> list[str]:
 
 
 def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
-    """Return the processor time in which lines are searched: least of seven, or one far from the floor."""
+    """Return the CPU time of searching lines: the least of seven runs, or of one run far above the resolution
+    of the clock."""
     begin = pattern.match if name.startswith(MATCHED) else pattern.search
     spent = []
     for _ in range(7):
@@ -113,7 +115,7 @@ def slow(name: str, pattern: re.Pattern, units: Sequence[str] = ()) -> str:
 
 
 def test_no_pattern_takes_more_than_linear_time_on_its_own_texts_again_and_again():
-    """Lines four times as long, as many bytes in all, take no more than twice as long."""
+    """Lines four times as long, with equally many bytes in total, take at most twice as long."""
     suspected = {
         name: pattern
         for number, (name, pattern) in enumerate(patterns().items())

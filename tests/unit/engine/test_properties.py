@@ -1,4 +1,4 @@
-"""Test what holds for all facts: no rule raises or guesses; fewer facts never turn a failure into `ok`."""
+"""Test properties for all facts: no rule raises or guesses; fewer facts never turn a failure into `ok`."""
 
 from typing import Any, get_args
 
@@ -143,7 +143,7 @@ def forgettable(of: Case) -> list[tuple[str, str]]:
 def _has(facts: Any, field: str) -> bool:
     first, _, rest = field.partition(".")
     inner = getattr(facts, first)
-    # An image always has an environment: what of it is unknown is named by variable.
+    # An image always has an environment; unknown variables are listed by name.
     if field in {"path", "format", "environment"} or field in facts.unknown:
         return False
     return (inner is not None and hasattr(inner, rest)) if rest else True

@@ -1,4 +1,4 @@
-"""Test what users posted of their jobs in public: the first finding is the cause that was found there.
+"""Test job output from public issues: the first finding is the cause that the issue found.
 
 Each case is cut to the lines that matter, without names of people, and has its issue above it.
 """
@@ -8,7 +8,7 @@ from toolkit.engine.logs.explain import explain
 
 
 def told(text):
-    """Return the ids of what is found, the most likely cause first."""
+    """Return the ids of the findings, the most likely cause first."""
     return [finding.id for finding in explain(text)]
 
 

@@ -1,4 +1,4 @@
-"""Test what users posted about their jobs, in reported.txt: the first finding is the reported cause."""
+"""Test job output from public issues, in reported.txt: the first finding is the reported cause."""
 
 from pathlib import Path
 

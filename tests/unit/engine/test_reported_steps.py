@@ -1,4 +1,5 @@
-"""Test what users posted of steps and containers that did not start: the cause that was found comes first.
+"""Test output of steps and containers that did not start, from public issues: the cause of the issue is the
+first finding.
 
 The cases are from test_reported.py, about Slurm and Apptainer.
 """

@@ -130,7 +130,7 @@ ASKS = {
 }  # fmt: skip
 """Rules that predict no failure: they give the reason for an unknown outcome."""
 BY_DEFINITION = {"bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi", "too-few-nodes"}
-"""The launch mode or the job needs what is not there."""
+"""Rules for a launch mode or job that needs something the host or image does not have."""
 
 
 def field_rules() -> set[str]:

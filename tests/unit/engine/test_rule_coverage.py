@@ -1,4 +1,4 @@
-"""Every rule is proved: cases fire it and cases do not, and together they reach every branch of its code."""
+"""Every rule has cases that fire it and cases that do not; together they reach every branch of its code."""
 
 import ast
 import dataclasses
@@ -144,7 +144,7 @@ def asked_for(rule: Rule, of: Case) -> set[str]:
 
 
 def top(name: str) -> str:
-    """Return the fact that a name is a part of."""
+    """Return the fact that contains a name."""
     return ".".join(name.split(".")[:2])
 
 
@@ -187,7 +187,7 @@ def _functions(file: Path) -> dict[range, str]:
 
 @pytest.fixture(scope="module")
 def reached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[object]]]:
-    """Ask every rule about each of its cases, and return what of its code was not reached, a file."""
+    """Ask every rule about each of its cases, and return the lines that no case reached, by file."""
     report = tmp_path_factory.mktemp("coverage") / "report.json"
     measure = coverage.Coverage(branch=True, data_file=None, config_file=False, include=[f"{FOLDER}/*"])
     measure.start()

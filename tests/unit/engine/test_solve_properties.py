@@ -95,7 +95,8 @@ def recipes(draw, components=SMALL, wishes=("*", "1", "2", ">=2", "<3"), bases=(
 
 
 def rows_of(table, solution):
-    """Return the rows that a solution names; of equal names any that makes it whole."""
+    """Return the rows that a solution names; if several rows have the name, any row that completes the
+    solution."""
     choices = [
         [r for r in table.rows(c.component) if (r.version, r.provider) == (c.version, c.provider)]
         for c in solution.chosen
@@ -105,7 +106,7 @@ def rows_of(table, solution):
 
 
 def check(recipe, table, host, solvable, works=None):
-    """Hold an answer of the solver, whichever it is, against brute force."""
+    """Compare an answer of the solver with brute force."""
     asks, asked = constraints_of(recipe, host), named_components(recipe)
     found = solve(recipe, "drawn", table, host)
     if not isinstance(found, Conflict):
@@ -160,7 +161,7 @@ def test_joining_finds_what_looking_at_everything_finds(table, recipe):
 @careful(100)
 @given(tables(), recipes(), st.integers(0, 3))
 def test_nothing_that_is_preferred_was_passed_over(table, recipe, seed):
-    """Whatever was decided first could not have been better, given what was decided before it."""
+    """Check that each decision is the best possible after the earlier decisions."""
     asks, asked = constraints_of(recipe, HOST), named_components(recipe)
 
     def works(architecture, stack):

@@ -1,4 +1,4 @@
-"""Test what surrounds a launch and changes it: variables, /tmp, namespaces, the requested shape."""
+"""Test how the environment changes a launch: variables, /tmp, namespaces, number of nodes and ranks."""
 
 import pytest
 
@@ -112,7 +112,7 @@ def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
     assert left.outcome == "crash"
     assert "OMPI_MCA_btl=openib" in left.because
     assert predict_plan(ethernet, image, Request(), ours.plan).outcome == "ok"
-    # Variables that the server reads, too, are judged and not changed.
+    # Variables that the server also reads are judged, but not changed.
     munge = with_(ethernet, slurm=with_pmix_env("PMIX_MCA_psec=munge").slurm)
     without = predict(munge, image, Request()).of("srun-pmix")
     assert (without.outcome, "PMIX_MCA_psec=munge" in without.because) == ("init-failure", True)

@@ -1,4 +1,4 @@
-"""Every fact that a probe or an inspector reads decides something, or is named here with what it is for."""
+"""Every fact that a probe or an inspector reads is used by the engine, or is listed here with its purpose."""
 
 import ast
 from pathlib import Path
@@ -31,7 +31,7 @@ UNREAD = {
     "image.mpi.library_string": "words of the library, from which version and device are read",
     "image.mpi.how": "evidence of what names the library",
 }
-"""Facts of which a rule has no use, with what they are for."""
+"""Facts that no rule uses, with their purpose."""
 
 
 def words() -> set[str]:

@@ -242,7 +242,7 @@ def told(facts: Any) -> Any:
 
 
 def with_(facts: Any, **changes: Any) -> Any:
-    """Return a copy with some fields changed; what is given is no longer absent, and has evidence."""
+    """Return a copy with some fields changed; the changed facts have evidence and are not marked absent."""
     if not hasattr(facts, "absent"):
         return msgspec.structs.replace(facts, **changes)
     kept = {name: why for name, why in facts.absent.items() if name not in changes}

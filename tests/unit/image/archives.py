@@ -62,7 +62,7 @@ def config(layers: list[bytes], **process: object) -> bytes:
 
 
 def docker_archive(layers: list[bytes], tag: str = "a:1", **process: object) -> dict[str, bytes]:
-    """Return the files of what docker save wrote until 2023."""
+    """Return the files of an archive as ``docker save`` wrote it until 2023."""
     about = config(layers, **process)
     files = {f"{named(layer)}/layer.tar": layer for layer in layers}
     files[f"{named(about)}.json"] = about

@@ -38,7 +38,7 @@ def lz4_frame(size: int) -> bytes:
 
 
 FRAMES = {"gzip": gzip_frame, "xz": xz_frame, "lz4": lz4_frame, "zstd": zstd_frame}
-"""Codec → the frame that expands to so many bytes."""
+"""Codec → function that returns a frame which expands to a number of bytes."""
 
 
 def squashfs(files: dict[str, bytes], codec: str, size: int, place: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Bundles for tests: sound ones, as small as they can be, and archives of any members."""
+"""Bundles for tests: valid bundles, as small as possible, and archives of any members."""
 
 import hashlib
 import io
@@ -97,7 +97,7 @@ def changed_lock(files: dict[str, bytes], name: str = "mine", **fields: object) 
 def escape(target: str) -> list[Member]:
     """Return members that ``extractall(filter="data")`` follows out of its folder (CVE-2025-4517).
 
-    Links that lead deeper than PATH_MAX are not resolved by its check, and by the kernel they are. ``target``
+    The check of ``extractall`` does not resolve links deeper than PATH_MAX, but the kernel does. ``target``
     is a folder, relative to the folder that is unpacked into.
     """
     steps, deep = "abcdefghijklmnop", "d" * 247

@@ -8,7 +8,7 @@ from toolkit.data import shipped_folder
 
 RECIPE = "mpi-only"
 MARK = "EVIL"
-"""In every hostile text, so that it is found wherever it gets through."""
+"""A marker in every hostile text, so that tests find any text that gets through."""
 
 HOSTILE: tuple[object, ...] = (
     f"--logfile=/tmp/{MARK}",
@@ -66,7 +66,7 @@ def plain_recipe() -> bytes:
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of every field of a lock; of lists the first entry alone."""
+    """Yield the path of every field of a lock; of lists only the first entry."""
     if isinstance(value, dict):
         for name in value:
             yield from places(value[name], (*path, name))

@@ -1,4 +1,4 @@
-"""Locks for tests: small, and of every kind that there is."""
+"""Locks for tests: small, and of every kind."""
 
 import hashlib
 

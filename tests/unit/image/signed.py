@@ -92,14 +92,15 @@ class Keys:
         subprocess.run(["gpgconf", "--homedir", str(self.home), "--reload", "gpg-agent"], check=True)
 
     def revoke(self, fingerprint: str) -> None:
-        """Take back a key by the certificate that gpg wrote when it was made."""
+        """Revoke a key with the certificate that gpg wrote when it created the key."""
         text = (self.home / "openpgp-revocs.d" / f"{fingerprint}.rev").read_text()
         self.gpg("--import", stdin=text.replace(":-----BEGIN", "-----BEGIN").encode())
 
 
 @contextlib.contextmanager
 def gpg_home() -> Iterator[Keys]:
-    """Lend a folder for gpg, short enough for the socket of its agent, and end that agent at the end."""
+    """Give a folder for gpg with a path short enough for its agent's socket, and stop the agent
+    afterwards."""
     with tempfile.TemporaryDirectory(prefix="gpg-", dir="/tmp") as folder:
         keys = Keys(Path(folder))
         try:
@@ -110,7 +111,7 @@ def gpg_home() -> Iterator[Keys]:
 
 
 def attach(sif: Path, keys: Keys, key: str, *words: str, at: int | None = None) -> None:
-    """Sign a SIF by gpg itself, at another time or with other words than the toolkit would."""
+    """Sign a SIF with gpg directly, at another time or with another text than toolkit would use."""
     with sif.open("r+b") as file:
         text = metadata(file, read_table(file, sif), 1)
         message = keys.gpg(

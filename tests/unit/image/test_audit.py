@@ -1,4 +1,4 @@
-"""Files of an image against what its build wrote down: the script of the build and its reader together."""
+"""Compare the files of an image with its manifest, which the build script writes and toolkit reads."""
 
 import base64
 import hashlib

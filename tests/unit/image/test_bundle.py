@@ -138,7 +138,7 @@ def test_two_sifs_that_differ_only_by_case_are_refused(tmp_path):
 
 
 class Engine:
-    """Notes what is loaded into it, and what the cache has by then."""
+    """Records loaded images, and the content of the cache at that time."""
 
     def __init__(self, folder):
         self.folder, self.loaded = folder, []

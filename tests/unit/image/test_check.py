@@ -1,4 +1,4 @@
-"""Test what is tried in a finished image, and how its description is judged."""
+"""Test the checks in a finished image, and how its description is judged."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Test what was compiled is kept whole, by all that it depends on."""
+"""Test the cache of compiled components: entries are complete, and keyed by all inputs."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""The fields of a lock that follow from rows: they are stored once, and keep the grammar of locks."""
+"""Lock fields that follow from rows: a lock stores them, and they match the grammar of locks."""
 
 from pathlib import Path
 

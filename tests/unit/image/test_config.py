@@ -1,4 +1,4 @@
-"""Test what an image sets: its configuration, and what Apptainer wrote of it."""
+"""Test the settings of an image: its configuration, and Apptainer's files about it."""
 
 import json
 

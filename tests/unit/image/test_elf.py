@@ -1,4 +1,4 @@
-"""Test what is read in the headers of programs and libraries, real ones and made ones."""
+"""Test how toolkit reads the headers of programs and libraries, real and synthetic."""
 
 import struct
 import sys

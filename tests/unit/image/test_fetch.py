@@ -25,7 +25,7 @@ CONTENT = bytes(range(256)) * 4096
 
 
 class Served(http.server.BaseHTTPRequestHandler):
-    """Answers with what the server has of a path; ``ranges`` says whether it resumes in the middle."""
+    """Serves the content of a path; ``ranges`` says whether the server supports ranges."""
 
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Range")))
@@ -216,7 +216,7 @@ def test_a_file_that_another_process_fetches_is_waited_for(server, held):
 
 def test_an_interrupt_ends_the_wait_for_another_process(held):
     file, other = held
-    # Should it not, the other process finally gives way, and the test fails.
+    # Otherwise the other process gives up after a time, and the test fails.
     late = soon(20, other.stdin.close)
     soon(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     began = time.monotonic()

@@ -57,7 +57,7 @@ def without_links(files: dict) -> dict[str, bytes]:
 def same(facts: ImageFacts) -> dict:
     """Return the facts that must not differ between formats."""
     told = msgspec.to_builtins(facts)
-    # A folder is started without the runtime's own library path, other forms with it.
+    # A folder starts without the runtime's library path, other formats start with it.
     for name in ("path", "format", "digest", "compression", "driver_searched"):
         told.pop(name)
     for book in ("evidence", "absent", "unknown"):
@@ -81,7 +81,7 @@ def forms(tmp_path_factory) -> dict[str, Path]:
         made[f"oci-archive {pack}"].write_bytes(tar(layout))
         made[f"docker-archive {pack}"] = root / f"docker{pack}.tar"
         made[f"docker-archive {pack}"].write_bytes(PACK[pack](tar(docker_archive(layers(), **PROCESS))))
-    # As Docker saves since release 25: both at once.
+    # As Docker saves since release 25: with both manifests.
     both = oci_layout(layers(), **PROCESS)
     manifest = json.loads(
         both[f"blobs/sha256/{json.loads(both['index.json'])['manifests'][0]['digest'][7:]}"]

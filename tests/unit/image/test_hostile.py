@@ -1,4 +1,4 @@
-"""Images that are made to keep the inspector busy, or to end it with a traceback."""
+"""Hostile images that would keep the inspector busy, or crash it with a traceback."""
 
 import json
 import struct
@@ -19,7 +19,7 @@ from toolkit.image.inspect import inspect
 from toolkit.model.facts import ImageFacts
 
 SECONDS = 8.0
-"""More than the longest of them takes on a busy machine; without the bounds some take hours."""
+"""A limit above the slowest case on a busy machine; without toolkit's limits some cases take hours."""
 
 
 def look(path) -> ImageFacts | None:

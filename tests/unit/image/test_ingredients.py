@@ -1,4 +1,4 @@
-"""Test what a solution takes to build, and what a source distribution says that it needs."""
+"""Test the files that a solution needs for its build, and the requirements of a source distribution."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""Looking into images: what is found, with which evidence, and what is refused."""
+"""Inspect images: facts with their evidence, and refused images."""
 
 import hashlib
 import json
@@ -169,7 +169,7 @@ def test_a_stack_that_is_no_stack_disagrees(tmp_path):
 
 @every_row("text", [b"{", b"[" * 200_000, b'{"stack\xfa": 3}'])
 def test_a_stack_that_is_no_json_is_unknown(tmp_path, text):
-    """Also with a byte that is no UTF-8 in the name of a part, which msgspec leaves to Python to tell."""
+    """Also with a byte that is not UTF-8 in a name, for which msgspec raises Python's own error."""
     image = sandbox(tmp_path, {**BASE, "/opt/toolkit/stack.json": "{}"})
     (image / "opt/toolkit/stack.json").write_bytes(text)
     assert "no JSON" in inspect(image).unknown["stack"]

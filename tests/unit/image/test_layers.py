@@ -1,4 +1,4 @@
-"""Putting layers on each other: what hides what, and what no engine would unpack."""
+"""Combine layers: which file hides which, and layers that no engine would unpack."""
 
 import tarfile
 
@@ -100,7 +100,7 @@ def test_absolute_names_are_below_the_root():
 def test_names_that_lead_out_are_refused(name):
     layer = {name: "1"}
     if name == "/../x":
-        # From the root there is no way up, whatever is written.
+        # A path cannot lead above the root.
         with pytest.raises(CheckFailed, match="points outside the image"):
             united(layer)
         return

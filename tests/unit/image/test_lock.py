@@ -1,4 +1,4 @@
-"""Test where a lock is, whether it fits, and what moved."""
+"""Test where a lock is, whether it matches its recipe, and which versions changed."""
 
 import json
 

@@ -662,7 +662,7 @@ def test_a_program_that_loads_mpi_by_its_own_library_tells_which(tmp_path):
 
 
 def test_a_program_whose_tables_stand_far_behind_tells_its_mpi(tmp_path):
-    # Like files changed by patchelf, which moves longer strings to the end of the file.
+    # Like a file changed by patchelf, which moves longer strings to the end of the file.
     program = elf(needed=("libmpi.so.40",))
     start, at = 64 + 3 * 56, 3 << 20
     size = struct.unpack_from("<Q", program, 64 + 56 + 32)[0]

@@ -1,4 +1,4 @@
-"""The engine's description of an image, and the time that its files may have."""
+"""The engine's description of an image, and the latest time stamp of its files."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Test where the files of a lock are to be had."""
+"""Test the addresses of the files in a lock."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Test what cannot be built here can still be rendered: every recipe that says so has an outline."""
+"""Test that recipes which cannot be built here can still be rendered: each has an outline."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_every_stage_and_file_of_the_dockerfile_is_there(name: str) -> None:
     placed = {path.split("/")[0] for path in whole_context(made, _files(made.lock))}
     lines = re.findall(r"^COPY ([^-].*) \S+$", text, re.MULTILINE)
     copied = {word.split("/")[0] for line in lines for word in line.split()}
-    # Folders of what is not known are empty, and written with the lock of a machine that can build it.
+    # Folders of unknown files are empty; a machine that can build the recipe fills them with its own lock.
     assert copied <= placed | {"toolchain", "packages", "strip", "tools"}
 
 

@@ -1,4 +1,4 @@
-"""The names of an image."""
+"""Test how toolkit reads the name of an image."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Test what the scripts of an image set, as a shell would; and what only a shell can tell."""
+"""Test which variables the scripts of an image set, and which values only a shell can compute."""
 
 import pytest
 

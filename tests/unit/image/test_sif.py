@@ -1,4 +1,4 @@
-"""Test what surrounds a conversion: options, full disks, and what a runtime's refusal means."""
+"""Test a conversion's options, full disks, and the meaning of a runtime's refusal."""
 
 import errno
 from types import SimpleNamespace

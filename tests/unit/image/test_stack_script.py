@@ -1,4 +1,5 @@
-"""Test what an image writes down of itself while it is built: the MPI's own words, wherever it came from."""
+"""Test the description that an image writes during its build: the MPI's own version text, whatever its
+source."""
 
 import ctypes
 import importlib.util

@@ -1,4 +1,4 @@
-"""Test what is compiled for the recipes that come along, from their own locks."""
+"""Test the compile steps of the shipped recipes, from their locks."""
 
 from tests.unit.tables import every_row
 from toolkit.image.locks.lock import fitting_lock

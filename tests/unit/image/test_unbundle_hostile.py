@@ -290,7 +290,7 @@ def test_a_recipe_or_lock_that_cannot_be_used_is_refused(tmp_path, monkeypatch, 
     refused(home, packed(members(damage(GOOD))))
 
 
-# Recipes that are here already.
+# Recipes that already exist on this machine.
 
 
 def test_a_shipped_recipe_is_not_replaced_unasked(home):

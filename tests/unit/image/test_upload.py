@@ -1,4 +1,4 @@
-"""Test what is sent of an image that docker saved."""
+"""Test which files of a docker-save archive are sent."""
 
 import gzip
 import json

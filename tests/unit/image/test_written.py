@@ -1,4 +1,4 @@
-"""The folder that an image is built from elsewhere."""
+"""The folder from which another machine builds an image."""
 
 import hashlib
 from pathlib import Path

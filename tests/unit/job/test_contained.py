@@ -1,4 +1,5 @@
-"""The doctor starts a container only for what reading the image leaves unknown, and shows the call."""
+"""The doctor starts a container only for facts that are unknown after reading the image, and shows the
+call."""
 
 import shlex
 from contextlib import contextmanager

@@ -1,4 +1,5 @@
-"""Faults that end at a release: what the end rests on, the code or several launches, never one success."""
+"""Rows for faults that end at a release: the end must be based on code or several launches, never on one
+success."""
 
 import re
 import tomllib

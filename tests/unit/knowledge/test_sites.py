@@ -165,7 +165,7 @@ SHELL = set("'\"`;&|<>\n\\!*?(){}[]#~ ")
 
 
 def words(site: Site) -> list[str]:
-    """Every word of a profile that becomes part of a script, options and constraints apart."""
+    """Every value of a profile that becomes part of a script, except options and constraints."""
     here = site.defaults
     return [
         *(word.removeprefix("swap ").replace(" ", "") for word in (*site.modules, *site.container.modules)),

@@ -14,9 +14,9 @@ AWAY = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (conne
 
 
 class Recorded:
-    """Answers each program with its recorded texts in turn, the last for good; files are a dict.
+    """Answers each program with its recorded texts in turn, then always with the last; files are a dict.
 
-    An answer that is an exception is raised; ``None`` is a program that takes longer than its time-out.
+    An answer that is an exception is raised; ``None`` means that the program exceeds its timeout.
     """
 
     place = "recorded"

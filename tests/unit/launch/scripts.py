@@ -191,7 +191,7 @@ def given_to(folder: Path, name: str) -> str:
 
 
 def _calls(recorded: bytes) -> list[list[str]]:
-    """Return what the stand-ins were called with; each wrote how many words it got before them."""
+    """Return the calls of the stand-ins; each call is recorded with its number of words first."""
     words, calls = recorded.decode().split("\0")[:-1], []
     while words:
         count = int(words[0])

@@ -1,4 +1,4 @@
-"""Jobs that mean harm: each value is refused with a sentence, or arrives as it was given; nothing else runs.
+"""Hostile jobs: toolkit refuses each value with a message, or passes it unchanged; nothing else runs.
 
 HOSTILE_JOBS=2000 pytest tests/unit/launch/test_hostile.py     as make fuzz does it
 """

@@ -1,4 +1,4 @@
-"""Test what is launched is what was judged: scripts are taken apart, and compared with the plan.
+"""Test that the launch equals the judged plan: scripts are parsed and compared with the plan.
 
 LAUNCHES=2000 pytest tests/unit/launch/test_launched.py     as make fuzz does it
 """

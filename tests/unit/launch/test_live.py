@@ -1,4 +1,4 @@
-"""Test what a trial wrote, read from real output, and what is concluded from it."""
+"""Test how toolkit reads the output of a trial, and what it concludes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Test what a job's modules add that a probe does not see, and the engine's use of it."""
+"""Test the effect of modules that a job loads and a probe does not see."""
 
 from tests.unit.engine.examples import HOST, IMAGE, unread, with_, without
 from tests.unit.tables import every_row

@@ -47,7 +47,7 @@ CASES = {
     ),
 }
 
-# Stands for the runtime: starts the words behind the image, as they are, on the machine itself.
+# Replaces the runtime: runs the command after the image directly on this machine.
 RUNTIME = '#!/bin/bash\nwhile [ "$1" != "$IMAGE" ]; do shift; done; shift; exec "$@"\n'
 # A substitute for mpirun: it starts N copies.
 MPIRUN = """#!/bin/bash
@@ -470,7 +470,7 @@ def test_every_value_in_the_template_is_quoted_or_checked():
 
 
 def stop_at_once(line):
-    """End what sleeps as soon as it does: it says so before it has become ``sleep``."""
+    """Kill the process as soon as it sleeps: it reports before it executes ``sleep``."""
     deadline = time.monotonic() + 20
     while line == "up" and subprocess.run(["pkill", "-f", f"^sleep 30{os.getpid()}"]).returncode:
         assert time.monotonic() < deadline

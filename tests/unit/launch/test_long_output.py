@@ -1,4 +1,4 @@
-"""A job that writes more than fits in what is kept is run, followed and printed in bounded memory."""
+"""A job with more output than toolkit keeps is run, followed and printed in bounded memory."""
 
 import os
 import subprocess

@@ -51,7 +51,7 @@ class Place:
 
     @property
     def calls(self) -> list[list[str]]:
-        """Return the words of every srun, what it found in its environment first."""
+        """Return the arguments of every srun call, after the variables that it found."""
         words, calls = (self.folder / "recorded").read_bytes().decode().split("\0")[:-1], []
         while words:
             count = int(words[0])
@@ -180,5 +180,5 @@ def test_mpirun_is_asked_to_end_once(place):
 def test_it_is_clean_shell_that_stands_in_a_job_script_as_it_is():
     file = shipped_folder("slurm") / MPIRUN_FILE
     subprocess.run(["shellcheck", file], check=True)
-    # Quoted in a script it would not be for reading.
+    # Quoted inside a script it would be hard to read.
     assert "'" not in file.read_text()

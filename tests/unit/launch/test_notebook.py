@@ -1,4 +1,4 @@
-"""A notebook's job: its words, its files, where the token is and is not, and the wait for it."""
+"""A notebook's job: its command, its files, the only place of the token, and the wait for its start."""
 
 import json
 import stat

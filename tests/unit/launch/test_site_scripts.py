@@ -1,4 +1,4 @@
-"""Every site that comes with toolkit has a script that was read by eye, and that shells take."""
+"""Every shipped site has a reviewed script that shells accept."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Test what a job's script does on a request to stop: real bash, real signals, stand-ins for Slurm."""
+"""Test how a job script handles a stop request: real bash, real signals, stand-ins for Slurm."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ kill -TERM "$PPID"
 
 @pytest.fixture
 def start(tmp_path):
-    """Return what starts a script in ``tmp_path``, waits until ranks run, and sends it a signal."""
+    """Return a function that starts a script in ``tmp_path``, waits until ranks run, and sends a signal."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, text in {"srun": SRUN_STAND_IN, **OTHERS}.items():
@@ -86,7 +86,7 @@ def start(tmp_path):
             os.kill(process.pid, number)
             time.sleep(0.005)
         process.wait(timeout=30)
-        (tmp_path / "over").touch()  # as Slurm ends what a script left behind
+        (tmp_path / "over").touch()  # as Slurm kills processes that a script left behind
         _, said = process.communicate(timeout=30)
         (tmp_path / "over").unlink()
         return process.returncode, said

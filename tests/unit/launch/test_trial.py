@@ -1,4 +1,5 @@
-"""The program that tries MPI: which one, how it is made for old C libraries, and what it says alone."""
+"""The program that tries MPI: how it is chosen, how it is compiled for old C libraries, and its output
+without MPI."""
 
 import ctypes.util
 import platform
@@ -22,7 +23,7 @@ LIVE = shipped_folder("containers") / "live"
 
 
 class Bare:
-    """A place on which only its own programs are found."""
+    """A machine whose PATH has only given programs."""
 
     place = "cluster bare"
 

@@ -1,4 +1,4 @@
-"""Test which launches there are, and the words of each."""
+"""Test the list of launches, and the command of each."""
 
 import shlex
 
@@ -204,7 +204,7 @@ def test_ranks_of_an_mpich_of_the_centre_are_offered_pmi2():
 
 
 def fixes(*cells, chosen=None):
-    """Return what fixes each cell, if the engine would choose these words in its place."""
+    """Return the plan of each cell that the engine would choose for the same launch."""
     return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
 
 

@@ -1,4 +1,4 @@
-"""Test how what was read of a measured image becomes facts: of images that the record does not have, too."""
+"""Test how measurements of an image become facts, also for images outside the record."""
 
 import json
 

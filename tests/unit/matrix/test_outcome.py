@@ -1,4 +1,4 @@
-"""The outcome of a launch, from its text: every class from real output."""
+"""Classify launches by their output: every outcome, from real output."""
 
 from tests.matrix.outcome import classify, ranks, telling
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""Programs without MPI: what happened on the virtual cluster is what the engine says."""
+"""Programs without MPI: the engine predicts the outcomes that were recorded on the virtual cluster."""
 
 import re
 
@@ -15,7 +15,7 @@ from toolkit.program.command import read_command
 RECORD = load(TRUTH)
 IMAGES = sorted(RECORD.images)
 OPEN = {"MASTER_ADDR=node1", "MASTER_ADDR=node2", "MASTER_ADDR=login", "MASTER_ADDR=nowhere.invalid"}
-"""Traps of which the facts do not tell the outcome: which node is the first one of a job."""
+"""Launches whose outcome the facts do not decide: which node is the first node of a job."""
 
 
 def name(cell: Cell) -> str:

@@ -1,4 +1,4 @@
-"""Trainings that really ran in every mode: the engine says what happened, and chose well."""
+"""Recorded trainings in every mode: the engine predicts each outcome, and chooses a mode that works."""
 
 import re
 

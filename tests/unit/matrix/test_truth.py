@@ -1,4 +1,5 @@
-"""The project's own record against the engine and the inspector: what really happened is what they say."""
+"""The project's record of launches against the engine and the inspector: both agree with the recorded
+outcomes."""
 
 import json
 import re
@@ -136,7 +137,7 @@ def test_the_record_tells_nothing_of_the_machine_that_made_it():
 
 
 def library(said: dict[str, Any]) -> str:
-    """Return what the library calls itself, or its programs where the library cannot be started alone."""
+    """Return the version text of the library, or of its programs if the library cannot be started alone."""
     told = said["mpichversion"] if "mpichversion" in said else said.get("launcher", ())
     return json.loads(said["probe"])["library"] if said["probe"] else " ".join(told)
 
@@ -154,7 +155,7 @@ def test_the_inspector_reads_the_mpi_that_the_program_loads(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
     assert facts.mpi is not None
     assert facts.mpi.version is not None
-    # Intel's library calls itself by the release that it is a patch of.
+    # Intel's library reports the release that it patches.
     assert facts.mpi.version == version(said) or facts.mpi.version.startswith(f"{version(said)}.")
     assert facts.mpi.library == said["library"]
     assert facts.mpi.soname == said["soname"]

@@ -1,4 +1,4 @@
-"""The text of a probe: what counts as an answer, and what does not."""
+"""The output of a probe: which text counts as an answer."""
 
 import pytest
 from hypothesis import given

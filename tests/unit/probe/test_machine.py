@@ -1,4 +1,4 @@
-"""Test what a rank meets on a machine: one parser a fact, and why a fact is missing."""
+"""Test the facts of a machine: one parser for each fact, and the reason for a missing fact."""
 
 from tests.unit.tables import every_row
 from toolkit.probe.evidence import Section, parse

@@ -1,4 +1,4 @@
-"""A place and its compute nodes in one answer: taken apart, grouped, and made into one view."""
+"""One answer for a host and its compute nodes: split, grouped, and merged into one view."""
 
 import os
 from pathlib import Path
@@ -343,7 +343,7 @@ LINES = st.lists(
 
 @settings(max_examples=count(50, 200), deadline=None)
 @given(LINES, st.sampled_from(["1", "all", "node[1-9]", "0"]))
-@example(["0: @node n1", "0: toolkit-probe/1", "0: @end"], "1")  # the node answers, and knows nothing
+@example(["0: @node n1", "0: toolkit-probe/1", "0: @end"], "1")  # the node answers without any fact
 def test_any_answer_of_nodes_is_taken_apart(lines, nodes):
     bundle = read(answer("\n".join(lines)), "here", NodeChoice(nodes))
     assert bundle.login.kernel == "6.1"

@@ -113,7 +113,7 @@ def test_a_file_of_another_schema_and_an_answer_that_was_cut_say_so(tmp_path):
 
 
 class Answers:
-    """A place that answers as it was recorded; ``timed_out`` as if we had ended the probe."""
+    """A host that gives a recorded answer; ``timed_out``: as if toolkit had stopped the probe."""
 
     place = "ada@login.example.org"
 

@@ -1,4 +1,4 @@
-"""One parser a tool, each on what the tool really prints."""
+"""One parser for each tool, tested on real output of the tool."""
 
 import pytest
 
@@ -283,7 +283,7 @@ def test_singularity_2_prints_its_number_alone(text: str, name: str, version: st
     ("setuid", "unbound"), [("no", ("/lustre:/data", "/root/tools")), ("yes", ("/lustre:/data",))]
 )
 def test_what_a_runtime_cannot_bind(setuid: str, unbound: tuple[str, ...]):
-    """With setuid a folder is bound by root, who may see it."""
+    """With setuid, root binds a folder, so the user needs no permission for it."""
     text = f"path /a\napptainer version 1.4.5\nsetuid {setuid}\nunbound /lustre:/data\nunseen /root/tools"
     found = apptainer.read(said(text))
     assert found is not None

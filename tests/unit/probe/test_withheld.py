@@ -1,4 +1,4 @@
-"""The variables in a facts file: values that a rule reads, and none that identifies the user."""
+"""The variables in a facts file: values that a rule reads, but no value that identifies the user."""
 
 from tests.unit.tables import every_row
 from toolkit.knowledge.settings import reads_value, settings

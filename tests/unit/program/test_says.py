@@ -1,4 +1,4 @@
-"""Test where ranks meet, as command and script decide it."""
+"""Test how toolkit finds the rendezvous of ranks in the command and the script."""
 
 from pathlib import Path
 

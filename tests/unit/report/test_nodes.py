@@ -1,4 +1,4 @@
-"""The table of machines: what is alike, what is not, and who did not answer."""
+"""The table of machines: equal facts, different facts, and nodes that did not answer."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Test what others wrote is shown and does nothing to a terminal."""
+"""Test that foreign text is shown but does not control a terminal."""
 
 import json
 import sys

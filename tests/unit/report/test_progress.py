@@ -1,4 +1,4 @@
-"""Test what users see: on a real terminal, played back, and in a log."""
+"""Test the progress that users see: on a real terminal, replayed, and in a log."""
 
 import os
 import pty
@@ -47,7 +47,7 @@ def on_terminal(code, out=None):
 
 
 def shown(said):
-    """Play what was written to a terminal back, as far as our output uses one, and return its lines."""
+    """Replay terminal output, as far as toolkit uses terminal codes, and return the visible lines."""
     screen, row, column = [""], 0, 0
     for piece in _PIECES.finditer(said):
         text = piece[0]

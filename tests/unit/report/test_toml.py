@@ -1,4 +1,4 @@
-"""Test what is written as TOML is read again as it was."""
+"""Test that values written as TOML are read back unchanged."""
 
 import tomllib
 

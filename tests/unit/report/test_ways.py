@@ -1,4 +1,4 @@
-"""The command of the way that is chosen, as it has to be typed."""
+"""The command of the chosen launch mode, as the user must type it."""
 
 from typing import get_args
 

@@ -1,4 +1,4 @@
-"""Output of any length is kept by its two ends, in memory of a stated size."""
+"""toolkit keeps the beginning and the end of long output, in memory of a stated size."""
 
 import tracemalloc
 from pathlib import Path

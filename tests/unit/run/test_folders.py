@@ -1,4 +1,4 @@
-"""Whether a folder takes files is tried, not guessed."""
+"""toolkit tests whether a folder is writable by writing to it."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A toolkit that is killed leaves no child behind, and one that ends well ends none that it let go."""
+"""A killed toolkit leaves no child behind; a toolkit that exits normally does not kill detached children."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Test what must not be cut in the middle is not."""
+"""Test that protected sections are not interrupted."""
 
 import signal
 
@@ -9,7 +9,7 @@ from toolkit.run.interrupts import delay_signals
 
 @pytest.fixture
 def interrupting():
-    """SIGTERM asks to end, as :mod:`toolkit.cli.main` has it."""
+    """SIGTERM raises the same exception as in :mod:`toolkit.cli.main`."""
 
     def interrupt(number, frame):
         raise KeyboardInterrupt

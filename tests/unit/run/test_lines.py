@@ -1,4 +1,5 @@
-"""Lines are cut from pieces of any size, and what has no line break costs no more than what has."""
+"""Output is split into lines from pieces of any size, and a piece without a line break costs no extra
+time."""
 
 import os
 import sys
@@ -36,7 +37,7 @@ def test_a_line_is_handed_over_once_it_is_whole_and_the_last_one_at_the_end():
 
 
 class _Counted(bytes):
-    """Bytes that count in how many of them a search for line breaks looked."""
+    """Bytes that count how many of them a search for line breaks read."""
 
     looked = 0
 

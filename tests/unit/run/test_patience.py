@@ -1,4 +1,4 @@
-"""Test what a lost connection cut off is done once more; the real sshd is in tests/full."""
+"""Test that toolkit repeats a call after a lost connection; tests/full uses a real sshd."""
 
 import hashlib
 from pathlib import Path

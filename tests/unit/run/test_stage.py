@@ -120,7 +120,7 @@ def test_a_shell_that_cannot_be_started_says_nothing_about_files(said):
 
 
 class Odd(LocalRunner):
-    """A machine whose sha256sum does not do as ours; copying works as here."""
+    """A machine whose sha256sum gives a wrong answer, but whose copies work."""
 
     def __init__(self, answer):
         self.answer = answer

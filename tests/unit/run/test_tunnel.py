@@ -20,7 +20,7 @@ from toolkit.run.tunnel import Tunnel
 
 @contextlib.contextmanager
 def echoing(handle=None):
-    """Listen, and answer every connection with what it says, or as ``handle`` does; give the port."""
+    """Listen, and echo the bytes of every connection, or call ``handle``; yield the port."""
 
     def echo(connection):
         while content := connection.recv(1 << 16):
@@ -64,7 +64,7 @@ def whole(connection):
 
 
 def said(port, content):
-    """Say something, end, and return all of the answer."""
+    """Send bytes, close the sending side, and return the whole answer."""
     with socket.create_connection(("127.0.0.1", port), 20) as connection:
         sender = threading.Thread(
             target=lambda: (connection.sendall(content), connection.shutdown(socket.SHUT_WR))
@@ -164,7 +164,7 @@ def test_when_the_far_end_goes_the_connections_end():
             assert whole(connection) == b""
         serving.join(20)
         assert not serving.is_alive()
-        # The tunnel still listens, for a far end that comes back; until then it takes nothing.
+        # The tunnel still listens, because the remote end may return; until then it accepts no connection.
         assert said(tunnel.port, b"") == b""
         tunnel.close()
 

@@ -1,4 +1,4 @@
-"""Studies as they come out of ``toolkit scale``, made up where a test needs to know the truth."""
+"""Studies as ``toolkit scale`` writes them, with invented figures if a test needs a known result."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whether what a timeline suggests held, in words."""
+"""Sentences about whether a timeline's suggestion helped."""
 
 from tests.unit.study.studies import TIMELINE, kept, point, study
 from tests.unit.tables import every_row

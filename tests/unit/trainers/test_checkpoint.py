@@ -1,4 +1,4 @@
-"""Checkpoints as files: written whole or not at all, kept a few deep, and never loaded when damaged."""
+"""Checkpoint files: written completely or not at all, only the last few kept, never loaded if damaged."""
 
 import errno
 import json

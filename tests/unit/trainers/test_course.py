@@ -1,4 +1,5 @@
-"""The epochs of a training, with a loop that computes nothing: what is written when, and what stops it."""
+"""The epochs of a training, with a loop that computes nothing: when files are written, and what stops the
+training."""
 
 import json
 import math
@@ -21,7 +22,7 @@ SETTINGS = {"trainer": "mnist", "seed": 1}
 
 
 class Instant:
-    """A loop whose epochs have two slices of eight samples and take no time that a clock shows."""
+    """A loop whose epochs have two parts of eight samples and take almost no time."""
 
     learning_rate = 0.1
     waited = 0.25

@@ -1,4 +1,4 @@
-"""Test what ranks draw while they train: seeds, by numbers; masks are compared in the image."""
+"""Test the random numbers of ranks: seeds are tested here, dropout masks in the image."""
 
 from toolkit.trainers.learning.draws import fold_seed, own_draws
 

@@ -27,7 +27,7 @@ SECRET = b"s" * 64
 
 
 JOB = str(os.getpid())
-"""Ranks of one number meet, even from another run of these tests on this machine."""
+"""Ranks with the same job number meet, even from another run of these tests on this machine."""
 
 
 def environment(rank=0, size=2, host="localhost", nodes="localhost,other", **more):
@@ -51,7 +51,7 @@ def task(rank=0, size=2, host="localhost", local=0, step="c/1.0/", first="localh
 @contextlib.contextmanager
 def served(own, port=0):
     store = Store(own, port, SECRET)
-    store.owner = os.getppid()  # it is served in this process and not in a child
+    store.owner = os.getppid()  # the store runs in this process, not in a child
     thread = threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
@@ -512,7 +512,7 @@ def test_what_a_person_sets_counts(monkeypatch, job):
 
 
 def started(variables, *command, **more):
-    """Start the program as a job script carries it, as a separate text."""
+    """Start the program as a job script contains it, as a separate text."""
     words = [sys.executable, "-I", "-S", "-c", gloo_program(), "--", *command]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(words, env={"PATH": os.environ["PATH"], **variables}, **pipes, **more)
@@ -653,7 +653,7 @@ def test_a_secret_behind_a_link_or_too_short_is_refused(tmp_path):
 
 
 def test_horovods_client_finds_the_keys_below_the_path(job):
-    """HTTPRequest.hpp takes the path from the first slash on, and the port behind the first colon."""
+    """HTTPRequest.hpp reads the path from the first slash on, and the port after the first colon."""
     given = environment(size=1, nodes="localhost", **job)
     with pytest.MonkeyPatch.context() as patch:
         stores = []

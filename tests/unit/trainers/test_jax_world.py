@@ -1,4 +1,4 @@
-"""Processes of JAX: how they join, and what they say to each other, with a JAX that computes nothing."""
+"""JAX processes: how they join and exchange messages, with a JAX that computes nothing."""
 
 import sys
 from types import SimpleNamespace

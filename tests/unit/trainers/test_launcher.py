@@ -36,7 +36,7 @@ def test_the_launchers_own_variables_tell_rank_and_size(environment, rank, size)
         ({"SLURM_CPUS_PER_TASK": "1"}, 1, 8, 8, 1),
         ({"SLURM_CPUS_PER_TASK": "4096"}, 1, 8, 8, 8),
         ({"SLURM_CPUS_PER_TASK": "0"}, 1, 8, 8, 8),
-        # Bound to nothing: all ranks share the node.
+        # Ranks without binding: all ranks share the node.
         ({}, 1, 8, 8, 8),
         ({}, 4, 8, 8, 2),
         ({}, 80, 8, 8, 1),
@@ -46,7 +46,7 @@ def test_the_launchers_own_variables_tell_rank_and_size(environment, rank, size)
         ({}, 8, 1, 8, 1),
         # Two of four ranks bound to each of two sockets.
         ({}, 4, 32, 64, 16),
-        # A job with half of the node's cores, whose ranks are bound to nothing more.
+        # A job with half of the node's cores, whose ranks have no further binding.
         ({"SLURM_CPUS_ON_NODE": "4"}, 2, 4, 8, 2),
         ({"SLURM_CPUS_ON_NODE": "4"}, 2, 2, 8, 2),
     ],

@@ -1,4 +1,4 @@
-"""Memory of this process, and what it may still take."""
+"""Memory of this process, and the memory that is still available to it."""
 
 from tests.unit.tables import every_row
 from toolkit.trainers.training import memory

@@ -28,7 +28,7 @@ def test_a_folder_that_is_not_there_has_a_reason(tmp_path):
 
 
 def test_a_folder_that_takes_nothing_has_a_reason(tmp_path, monkeypatch):
-    # Permissions do not stop who runs tests as root.
+    # Permissions do not stop a user who runs tests as root.
     monkeypatch.setattr(node.os, "access", lambda *_: False)
     assert node.free(tmp_path) == "no file can be written there"
 

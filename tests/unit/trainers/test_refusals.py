@@ -1,4 +1,5 @@
-"""Test what is refused before anything is loaded: options of other strategies, and options without effect."""
+"""Test options that trainers refuse before they load a framework: options of other strategies, and options
+without effect."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""The check of Gloo's network: ranks of this machine at a real store, whole, silent and lying."""
+"""The check of Gloo's network: ranks on this machine with a real store; some are correct, silent or send
+wrong data."""
 
 import socket
 import threading
@@ -66,7 +67,7 @@ def test_what_arrives_damaged_is_told_by_all(monkeypatch):
     spoilt = []
 
     def message(rank):
-        # The first call of rank 1 is what it sends; what rank 0 compares with is sound.
+        # Rank 1 sends wrong bytes in its first call; rank 0 compares with the right bytes.
         if rank == 1 and not spoilt:
             spoilt.append(sender().name)
             return sound(rank)[:-1] + b"?"

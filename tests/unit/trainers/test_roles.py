@@ -1,4 +1,4 @@
-"""Test what each task of a job with parameter servers is."""
+"""Test the role of each task of a job with parameter servers."""
 
 import pytest
 from hypothesis import given

@@ -20,7 +20,7 @@ def shares(count, batch, size, epoch=0, seed=1):
 
 
 def taken(parts):
-    """Return the samples that all ranks take together, step by step, as tables of a rank tell."""
+    """Return the samples that all ranks use together, step by step, from the tables of each rank."""
     numbers = []
     for together in zip(*parts, strict=True):
         assert len({len(table) for table in together}) == 1, "ranks make different numbers of steps"

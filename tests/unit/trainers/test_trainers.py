@@ -1,4 +1,4 @@
-"""The trainers' own options, and what they make of the trainer."""
+"""The trainers' options, and their effect on the trainer."""
 
 import importlib.util
 import os

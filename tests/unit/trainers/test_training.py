@@ -1,4 +1,4 @@
-"""Test what surrounds the epochs: faults of the disk."""
+"""Test the work around the epochs: faults of the disk."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Test which of the batches that were tried is taken."""
+"""Test which of the tried batch sizes is chosen."""
 
 import sys
 from dataclasses import replace

@@ -15,7 +15,7 @@ WANTED = Requirements(
 
 
 def ranks(**second):
-    """Return two ranks on each of two nodes; what is given is so on the second."""
+    """Return two ranks on each of two nodes; the given values apply to the second node."""
     first = Facts(0, "n1", first=True, gpus=(0,), output=GIB, tmp=GIB, image="ab", gbit=90.0)
     there = replace(first, rank=2, host="n2")
     return [

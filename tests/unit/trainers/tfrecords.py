@@ -20,7 +20,7 @@ _TABLE = _table()
 
 
 def _checksum(content: bytes) -> bytes:
-    """CRC-32C, turned and moved as the format wants it."""
+    """The masked CRC-32C of the format: rotated, plus a constant."""
     value = 0xFFFFFFFF
     for byte in content:
         value = _TABLE[(value ^ byte) & 255] ^ value >> 8

@@ -1,4 +1,4 @@
-"""Each kind of file: what is read of it, on which line, and what is not."""
+"""Each kind of file: which text is read, and on which line."""
 
 import ast
 import io

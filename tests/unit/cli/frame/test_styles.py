@@ -1,4 +1,4 @@
-"""Test how wide a page is: as the terminal, and as it always was in a pipe."""
+"""Test the width of a page: the width of the terminal, and a fixed width in a pipe."""
 
 import sys
 

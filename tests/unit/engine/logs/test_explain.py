@@ -1,4 +1,4 @@
-"""Test what job output means: every signature finds its own sample, and nothing else is claimed."""
+"""Test the explanation of job output: every signature finds its own sample, and no other signature does."""
 
 import json
 import random
@@ -113,17 +113,18 @@ def test_every_message_of_the_measured_cells_is_recognised():
 
 
 def test_cells_that_failed_in_one_way_are_not_told_to_have_failed_in_another():
-    """Which finding a message leads to, by outcome; what only says that something failed is left out."""
+    """The finding of each message, by outcome, without messages that only report a failure."""
     confusion: dict[str, dict[str, int]] = {}
     for cell in FAILED:
         for finding in explain(cell["message"]):
             row = confusion.setdefault(finding.id, {})
             row[cell["outcome"]] = row.get(cell["outcome"], 0) + 1
-    # Libraries that are not found end a program before it starts, whatever else is wrong.
+    # A missing library ends a program before it starts, whatever else is wrong.
     assert set(confusion["newer-glibc-needed"]) == {"loader-failure"}
     assert set(confusion["missing-library"]) == {"loader-failure"}
     assert set(confusion["mixed-mpi-libraries"]) == {"loader-failure"}
-    # A launch interface that the MPI does not speak ends in singletons or at once, never in lost messages.
+    # If the MPI does not support the launch interface, ranks are singletons or fail at once; they do not lose
+    # messages.
     for refused in ("image-lacks-pmi2", "image-lacks-pmix"):
         assert set(confusion[refused]) <= {"init-failure", "singletons"}
     assert set(confusion["shared-memory-full"]) == {"crash"}
@@ -273,12 +274,12 @@ def test_much_output_is_read_in_seconds():
     lines = (f"{n % 4}: epoch {n}/900000  loss 0.1364  accuracy 0.9586  {n} images/s" for n in range(100_000))
     begun = time.process_time()
     assert explain("\n".join(lines)) == ()
-    # This log takes half a second: similar lines let explain skip eight of ten patterns.
+    # This log takes half a second, because explain skips eight of ten patterns for similar lines.
     assert time.process_time() - begun < 5
 
 
 def test_a_bus_error_of_ranks_that_slurm_ends_is_no_full_shared_memory():
-    """Their containers may lose the file system before they end."""
+    """The container of a rank may lose its file system before the rank ends."""
     ended, bus = "srun: Terminating StepId=157.0", "srun: error: node2: task 1: Bus error"
     assert "shared-memory-full" in {f.id for f in explain(f"{bus}\n{ended}\n")}
     assert "shared-memory-full" not in {f.id for f in explain(f"{ended}\n{bus}\n")}

@@ -57,7 +57,9 @@ def test_suspects_of_both_ends_are_kept(monkeypatch):
     monkeypatch.setattr(logsearch, "MOST_SUSPECTS", 2)
     monkeypatch.setattr(joblines, "_PAGE", 10)
     letters = "abcdefghijklmnop"
-    output = Output("".join(f"{letter} failed\n" for letter in letters))  # a page is a line or two
+    output = Output(
+        "".join(f"{letter} failed\n" for letter in letters)
+    )  # a page of the log is one or two lines here
     found = search(output, (), 6, ("fail",)).suspects
     kept = "".join(output.line(place).text[0] for place in found)
     assert 4 <= len(kept) <= 6
@@ -65,7 +67,7 @@ def test_suspects_of_both_ends_are_kept(monkeypatch):
 
 
 def test_the_likely_parts_have_the_first_row_that_matches():
-    """toolkit tries all rows on few lines, and the likely ones on many."""
+    """toolkit tries all rows on few lines, and only likely rows on many lines."""
     wrong = []
     for text in LINES:
         every, likely = (

@@ -40,7 +40,7 @@ FABRIC = {
 }
 OF_ITS_OWN = {**FABRIC, "soname": "libmpi.so.40", "places": {"libfabric.so.1": "/opt/mpi/lib/openmpi"}}
 ASKS = mpi(fabric_asked="1.8")
-# Open MPI 1.10 calls its library as all kin of MPICH call theirs.
+# The library of Open MPI 1.10 has the same name as the libraries of MPICH's ABI family.
 NAMESAKE = {"implementation": "mpich", "version": "4.1.3", "soname": "libmpi.so.12", "pmix": None}
 # conda links its programs with the folder of conda's MPI.
 OWN_PATH = image(programs={"/opt/conda/train": IMAGE.mpi.library}, programs_fixed=("/opt/conda/train",))
@@ -48,14 +48,14 @@ OLD_OPEN_MPI = mpi(version="1.10.2", soname="libmpi.so.12")
 NAMED_ALIKE = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12"))
 PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
 OUTSIDE = {**PLUGINS, "needs": (), "outside": ("libmunge.so.2", "libpmix.so.2", "libucp.so.0")}
-# srun offers PMIx, which one of its two components speaks.
+# srun offers PMIx, which one of the two components speaks.
 MIXED = {
     "components": {"pmix": ("ext3x", "s1")},
     "components_need": {"pmix_ext3x": ("libpmix.so.2",), "pmix_s1": ("libpmi.so.0",)},
     "needs": (),
     "outside": ("libpmi.so.0", "libpmix.so.2"),
 }
-# PMIx is beside the MPI for a component of it, and needs the system's libraries.
+# PMIx is in the folder of the MPI, for one of its components, and needs libraries of the system.
 BESIDE = {**PLUGINS, "version": "4.1.4", "needs": (), "outside": ("libmunge.so.2",)}
 FULL = image(libraries=("libmunge.so.2", "libpmix.so.2"))
 EMPTY = image(mpi=msgspec.structs.replace(IMAGE.mpi, needs=()), libraries=("libz.so.1",))

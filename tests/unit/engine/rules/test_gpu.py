@@ -330,7 +330,7 @@ def test_a_gpu_is_known_by_the_name_that_nvidia_smi_prints(name: str, family: st
     "name",
     [
         "AMD Instinct MI250X",
-        # The names of these are similar to a row's, but their chips differ.
+        # The names of these GPUs are similar to a name in a row, but their chips differ.
         "NVIDIA GeForce RTX 2050",
         "NVIDIA GeForce GTX 960M",
         "Quadro M2000M",

@@ -1,4 +1,4 @@
-"""The place: what has to be there before any rank starts."""
+"""The host: what it must have before any rank starts."""
 
 from dataclasses import replace
 
@@ -169,7 +169,7 @@ LAUNCHES_NOTHING = with_(mpi(launcher=None), absent={**IMAGE.absent, "mpi.launch
     ],
 )
 def test_a_host_without_mpirun_is_told_a_way_that_it_has(types, of, fix):
-    """A Cray EX has no PMIx plugin as a rule, and no mpirun."""
+    """A Cray EX usually has neither a PMIx plugin nor mpirun."""
     without = host(mpis=(), slurm=msgspec.structs.replace(SLURM, mpi_types=types))
     findings = (
         predict(without, of, Request(nodes=1, ranks_per_node=2)).findings if of else judge_host(without)

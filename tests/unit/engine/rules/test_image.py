@@ -1,4 +1,4 @@
-"""The image: its MPI, and whether it is what it says."""
+"""The image: its MPI, and whether its description is correct."""
 
 import msgspec
 import pytest
@@ -297,7 +297,7 @@ def test_mpirun_of_intel_mpi_2019_0_loses_its_words_unless_its_folder_is_named()
     named = intel("2019", environment={"I_MPI_ROOT": "/opt/impi"})
     assert outcome_of(named, "mpirun-container", nodes=1) == "ok"
     assert outcome_of(named, "mpirun-container") == "hang"
-    # The launch without mpirun in the image starts no rank, so that no loader looks for libfabric.
+    # Without mpirun in the image the launch starts no rank, so no loader searches for libfabric.
     mpi = msgspec.structs.replace(INTEL, version="2019", needs=("libfabric.so.1",), lacks=("libfabric.so.1",))
     lacking = absent(image(mpi=mpi, programs={"/opt/probe": mpi.library}, libraries=()), "libfabric")
     assert outcome_of(lacking, "mpirun-container", nodes=1) == "init-failure"
@@ -329,7 +329,7 @@ def test_what_intel_mpi_before_2021_does_without_a_launcher():
 
 
 def test_threads_alone_do_not_tell_who_made_a_processor():
-    """Nor is a launch judged as on another's where its maker could not be read."""
+    """If the vendor of the processor is unknown, the rule does not assume one."""
     on = unread(HOST, "cpu_vendor")
     cleaned = case(on, intel("2019.4"), "srun-none", container=("--cleanenv",))
     inside = case(on, intel("2019.4"), "mpirun-container", nodes=1)

@@ -1,4 +1,4 @@
-"""Test what the launcher in the image reads of the image itself."""
+"""Test the settings and folders of the image that its launcher uses."""
 
 from tests.unit.engine.examples import with_
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, image, unread

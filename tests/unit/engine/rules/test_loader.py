@@ -1,4 +1,5 @@
-"""Test what the loader of an image finds: an MPI for its programs, and for the MPI what it needs."""
+"""Test which libraries the image's loader finds: an MPI for its programs, and the libraries that the MPI
+needs."""
 
 import msgspec
 import pytest
@@ -19,7 +20,7 @@ BESIDE = {"binds": ("/opt/ofi/lib:/host/ofi",), "env": {"LD_LIBRARY_PATH": "/hos
 
 
 def loading(of=IMAGE, **programs: str):
-    """Return an image with programs, with the line of evidence for what they load."""
+    """Return an image with programs, and with a line of evidence for the libraries that they load."""
     found = {PROBE: "", **programs}
     line = f"{PROBE} loads {found[PROBE] or 'a missing MPI library'}"
     return msgspec.structs.replace(of, programs=found, evidence={**of.evidence, "programs": line})

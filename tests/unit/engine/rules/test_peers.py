@@ -1,4 +1,5 @@
-"""Programs whose ranks find each other without MPI: what takes their number away, and a missing framework."""
+"""Programs whose ranks find each other without MPI: options that hide the rank number, and a missing
+framework."""
 
 from tests.unit.engine.whole import IMAGE, absent, case, host, image, unread
 

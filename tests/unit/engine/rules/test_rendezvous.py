@@ -13,7 +13,7 @@ EXPLICIT = {"coordinator_address": "$", "num_processes": "$", "process_id": "$"}
 
 
 def torch(says=None, command=("python", "train.py"), **more):
-    """Return a launch of PyTorch whose job script tells the ranks their peers."""
+    """Return a launch of PyTorch whose job script gives each rank the address of the others."""
     return case(asked={"says": says or {}, "command": command}, **{**TORCH, **WRAPPED, **more})
 
 

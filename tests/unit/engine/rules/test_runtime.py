@@ -1,4 +1,4 @@
-"""Releases of the container runtime, how they mount an image, and what they let in."""
+"""Releases of the container runtime: how they mount an image, and which binds they allow."""
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread, with_
 from tests.unit.tables import every_row
@@ -13,7 +13,7 @@ CENTOS_7 = {"kernel": "3.10.0-1160.el7.x86_64"}
 SETUID = runtime(setuid=True).runtime
 NO_RUNTIME = absent(HOST, "runtime")
 SQUASHFS = "allow setuid-mount squashfs"
-"""From Apptainer 1.3 on it says who mounts an image in setuid mode."""
+"""Since Apptainer 1.3 a setting says whether the kernel mounts an image in setuid mode."""
 
 
 def setuid(settings: dict[str, str] | None = None, **more: object):
@@ -32,7 +32,7 @@ def setting(name: str, value: str):
 
 
 def unbound(*binds: str, **more: object):
-    """Return a host whose runtime binds what is not there; its release knows no way to leave it out."""
+    """Return a host whose runtime binds a missing path; its release has no option that skips the bind."""
     return runtime(**{"unbound": binds, "version": "1.0.3", **more})
 
 
@@ -40,7 +40,7 @@ UNNUMBERED = unread(runtime(name="singularity", version=""), "runtime.version")
 """A host whose runtime prints no release number."""
 LOCALTIME = unbound("/etc/localtime", version="1.4.5")
 OCI = runtime(name="singularity-ce", version="4.3.7")
-"""A runtime that can leave containers to another, an OCI runtime."""
+"""A runtime that can start containers with an OCI runtime."""
 OCI_ALWAYS = runtime(name="singularity-ce", version="4.3.7", settings={"oci mode": "yes"})
 
 
@@ -334,7 +334,8 @@ def test_without_a_way_to_leave_it_out_nothing_starts():
 
 
 def test_a_native_image_is_kept_from_an_oci_runtime_that_the_site_asks_for():
-    """Without the option every rank would be alone: that runtime hands no variable of the launcher on."""
+    """Without the option every rank would be a world of size 1: this runtime passes no variable of the
+    launcher."""
     verdict = predict(OCI_ALWAYS, IMAGE, Request())
     (found,) = (p for p in verdict.predictions if p.mode == "srun-pmix")
     assert found.plan is not None

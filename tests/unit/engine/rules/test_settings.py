@@ -1,4 +1,4 @@
-"""Variables and files that steer an MPI and reach it in the container."""
+"""Variables and files that change an MPI's behaviour and reach it in the container."""
 
 import msgspec
 import pytest
@@ -137,7 +137,7 @@ def open_mpi(version: str = "4.1.6", **changes: object) -> ImageMpi:
 @every_row(
     ("given", "network", "outcome"),
     [
-        # What modules of centres and images of vendors set, on InfiniBand.
+        # Settings of modules of centres and of vendors' images, on InfiniBand.
         ({"OMPI_MCA_pml": "ucx"}, FAST, "ok"),
         ({"OMPI_MCA_pml": "ucx", "UCX_TLS": "rc,sm,self"}, FAST, "ok"),
         ({"OMPI_MCA_pml": "ucx", "UCX_NET_DEVICES": "mlx5_0:1"}, FAST, "ok"),

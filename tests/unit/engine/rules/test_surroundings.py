@@ -1,4 +1,4 @@
-"""Test what the container sees and inherits of its host."""
+"""Test which files and variables of the host reach the container."""
 
 import msgspec
 

@@ -11,7 +11,7 @@ OLD_CPU = host(cpu_level="x86-64-v1")
 
 FIRES = {
     "kernel-too-old": [
-        # A squashfs is not even mounted there without setuid; a folder is started.
+        # Without setuid this host cannot mount a squashfs, so the image is a folder.
         case(CENTOS_6, image(format="sandbox")),
         case(host(kernel="3.4.0", architecture="aarch64")),
         case(host(kernel="2.6.18-419.el5"), image(glibc="2.23")),

@@ -1,4 +1,4 @@
-"""Test what the solver chooses and why, on clusters as they are."""
+"""Test which versions the solver chooses and why, on recorded clusters."""
 
 from pathlib import Path
 
@@ -114,12 +114,12 @@ def test_without_a_plugin_for_pmix_another_open_mpi_is_taken_or_the_reason_told(
     wanted = load("tf2.15-cpu").recipe
     solution = chosen(wanted, SERVING_PMI2)
     assert solution.mode == mode_of(solution, SERVING_PMI2)
-    # Debian's Open MPI lacks PMI-2, so only one that is compiled with it starts by srun.
+    # Debian's Open MPI lacks PMI-2, so only an Open MPI that is compiled with PMI-2 starts with srun.
     assert (solution.mode, solution.of("openmpi").provider) == ("srun-pmi2", "source")
     assert solution.of("openmpi").why == (
         "srun-pmi2 works with it on this cluster; not 4.1.4 from debian, as srun-pmi2 would not work with it"
     )
-    # Of Debian's own modes the launcher inside works.
+    # Of the modes for Debian's Open MPI, the launcher inside the container works.
     pinned = recipe('openmpi = "match-host"', tail='[mpi]\nprovider = "debian"')
     assert chosen(pinned, SERVING_PMI2).mode == "mpirun-container"
 

@@ -1,4 +1,4 @@
-"""Environments over an image: what is taken from it, what is added, and what is refused."""
+"""Environments over an image: packages of the image, added packages, and refused requests."""
 
 import hashlib
 import io

@@ -18,7 +18,7 @@ NOISE = random.Random(7).randbytes(3 * BLOCK + 17)
 
 @pytest.fixture
 def folder(tmp_path):
-    """Hold what the format has special cases for: large and empty files, wide folders, long names, links."""
+    """A tree with the special cases of the format: large and empty files, wide folders, long names, links."""
     root = tmp_path / "root"
     for name, content in {
         "noise": NOISE,

@@ -18,7 +18,7 @@ from toolkit.errors import BadInput
 from toolkit.launch.jobscript.script import PREFLIGHT, as_name, check_names
 from toolkit.launch.jobscript.wrapper import gloo_program
 
-# Values as they come from people and from people who mean harm; no NUL, which no argument can hold.
+# Values of ordinary and of hostile users, without NUL, which no argument can contain.
 hostile = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=30)
 
 
@@ -190,13 +190,13 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "runtime",  # a constant, or checked by the reader of site profiles; in comments
         "image_start",  # quoted word by word; no user sets it
         "image_words | sh_words",
-        "broadcast_start", "broadcast_folder",  # quoted word by word; a folder of the site's
-        "broadcast_most", "name", "sha", "size",  # numbers and names of our own
+        "broadcast_start", "broadcast_folder",  # quoted word by word; a folder of the site
+        "broadcast_most", "name", "sha", "size",  # numbers and names that toolkit sets
         "words | sh_words", "foreign.names | sh_words",
-        "prefix", "foreign.options",  # constants of our own
-        "ranks_nodes", "ranks_job", "ranks_address", "ranks_lines", "ranks_file",  # constants of our own
+        "prefix", "foreign.options",  # constants of toolkit
+        "ranks_nodes", "ranks_job", "ranks_address", "ranks_lines", "ranks_file",  # constants of toolkit
         "ranks_per_node", "ranks_ports", "16 * ranks_ports", "ranks_ports - 1",  # numbers
-        'foreign.kept | join(" | ")',  # constants, and what the reader of site profiles checks
+        'foreign.kept | join(" | ")',  # constants, and values that the reader of site profiles checks
     }  # fmt: skip
     files = [
         f

@@ -1,4 +1,4 @@
-"""A fix is a change that the engine says works; what works as it is needs none."""
+"""A fix is a change with which the engine predicts success; a launch that works needs no fix."""
 
 import msgspec
 
@@ -58,7 +58,8 @@ def test_every_fix_is_predicted_to_work():
 
 
 def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
-    """The engine's plans are taken for failing; the first change after which it says ok is the fix."""
+    """The test treats the engine's plans as failing; the first change with which the engine says ok is the
+    fix."""
     tried = []
 
     def foreseen(host, image, request, plan):

@@ -34,8 +34,8 @@ from toolkit.run.local import LocalRunner
 CANARY = "c4n4ry $x `y` 'z'\nsecond line"
 VALUES = {"MY_TOKEN": Hidden(CANARY)}
 
-# Stands for srun, mpirun and the runtime: it writes down its argument list as the kernel shows it to all
-# users, skips to the command of the rank, and becomes it.
+# Replaces srun, mpirun and the runtime: it records its argument list, which the kernel shows to all users,
+# then executes the rank's command.
 PROGRAM = """#!/bin/bash
 cat /proc/$$/cmdline >> "$SEEN"
 while [ "$1" != sh ] && [ "$1" != singularity ]; do [ "$#" -gt 1 ] || exit 0; shift; done

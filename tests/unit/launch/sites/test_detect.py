@@ -1,4 +1,4 @@
-"""From what a cluster said to its profile: recorded evidence, and clusters as others have them."""
+"""From a cluster's answers to its profile: recorded evidence, and clusters of other centres."""
 
 from pathlib import Path
 

@@ -398,7 +398,7 @@ def test_an_array_has_its_tasks_and_what_each_wrote():
         "running",
         ["completed", "running", "pending"],
     )
-    # The first has been forgotten by now, and the second left a status before Slurm reported its end.
+    # Slurm has forgotten the first job; the second wrote its status before Slurm reported its end.
     files = {f"{FOLDER}/{i}/{name}": f"{name} {i}".encode() for i in range(3) for name in ("metrics.jsonl",)}
     files |= {f"{FOLDER}/output-{i}.log": f"said {i}\n".encode() for i in range(3)}
     files |= {f"{FOLDER}/1/exit-code": b"4\n"}

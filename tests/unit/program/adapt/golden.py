@@ -9,7 +9,7 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
 def made(name: str) -> str:
-    """Return the diff of a script, and below it what was left."""
+    """Return the diff of a script, followed by the lines that adapt left unchanged."""
     result, _ = adapt(FOLDER / f"{name}.py")
     left = "".join(f"# left, line {one.line}: {one.what}\n" for one in result.left)
     return f"# by {result.program}\n{left}{result.diff}"

@@ -1,4 +1,4 @@
-"""Single statements as adapt changes them, and the notes about those that it leaves."""
+"""Single statements as adapt changes them, and notes about statements that it leaves unchanged."""
 
 # ruff: noqa: E501 - a statement and its change in one line
 

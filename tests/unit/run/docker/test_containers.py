@@ -1,4 +1,4 @@
-"""A container goes whatever happens between the question for it and the end of its use."""
+"""A container is removed whatever happens between its creation and the end of its use."""
 
 import signal
 import threading
@@ -12,7 +12,7 @@ from toolkit.run.docker.containers import Box, Ran, create_container, run_once
 
 
 class Engine:
-    """Keeps the names of the containers that there are; ``during`` happens while it makes one."""
+    """Records the existing containers; ``during`` is called while a container is created."""
 
     def __init__(self, during=lambda: None):
         self.there = set()
@@ -61,7 +61,7 @@ def test_two_have_two_names():
 
 
 class Container:
-    """Runs until it is killed, or for no time if it is ``quick``; what kills it hears of that last."""
+    """Runs until it is killed, or exits at once if it is ``quick``."""
 
     def __init__(self, quick=False):
         self.ended, self.seen, self.quick = threading.Event(), threading.Event(), quick

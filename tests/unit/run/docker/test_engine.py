@@ -71,7 +71,7 @@ def test_a_socket_that_an_engine_left_behind_is_no_engine(tmp_path, monkeypatch)
         connect()
     assert "sudo systemctl start docker" in raised.value.fix
     del raised
-    gc.collect()  # a socket that was left open is a warning, and this test's
+    gc.collect()  # an open socket would cause a warning in this test
 
 
 def test_a_socket_whose_path_has_a_space_is_the_one_that_is_asked(tmp_path, monkeypatch, context):

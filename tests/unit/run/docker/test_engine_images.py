@@ -131,7 +131,7 @@ MANIFEST_ID = "sha256:" + "5" * 64
 
 
 class Store:
-    """An engine that calls whatever it is given ``calls``, and says ``says`` of it once it has it."""
+    """An engine that gives each loaded image the name ``calls``, and then answers ``says`` about it."""
 
     def __init__(self, calls, says, knows=()):
         self.calls, self.says, self.names, self.loads = calls, says, dict.fromkeys(knows, calls), 0
@@ -198,7 +198,7 @@ def test_an_archive_of_another_image_is_not_loaded(tmp_path, content):
 
 
 def test_an_image_that_the_engine_does_not_find_by_the_name_it_says_is_found_by_its_digest(archive):
-    # Docker 28 says this of an archive whose index names no more than a tag.
+    # Docker 28 gives this answer for an archive whose index names only a tag.
     assert load_archive(Store(CONFIG_ID, says(": 1:latest")), archive) == CONFIG_ID
 
 

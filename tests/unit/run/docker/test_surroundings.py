@@ -1,4 +1,4 @@
-"""Test what a build takes over from its machine."""
+"""Test which settings of the machine a build uses."""
 
 from toolkit.run.docker.surroundings import certificates, pip_settings, proxies
 

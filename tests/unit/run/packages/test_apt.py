@@ -1,4 +1,4 @@
-"""Test what the package manager prints, read."""
+"""Test how toolkit reads the output of the package manager."""
 
 import pytest
 

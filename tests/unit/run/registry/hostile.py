@@ -1,4 +1,4 @@
-"""A server that answers as a test says, where no real registry would: wrong, slowly, or too much."""
+"""A server that answers as a test wants, unlike a real registry: wrong, slow, or too long answers."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Test where a registry, or a server of files, may send us."""
+"""Test which redirects of a registry or a file server toolkit follows."""
 
 import datetime
 import ipaddress

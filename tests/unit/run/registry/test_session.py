@@ -329,7 +329,7 @@ class Memory:
 
 
 def upload_answers(server, patches):
-    """A registry that has the blob once it was closed."""
+    """A registry that has the blob after the upload was closed."""
     server.answers |= {
         f"HEAD /v2/a/blobs/{BLOB.digest}": lambda *_: (
             200 if any(key == "PUT /up" for key, *_ in server.asked) else 404,

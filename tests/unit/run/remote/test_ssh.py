@@ -1,4 +1,4 @@
-"""The line that SSH carries in place of words."""
+"""SSH passes one command line instead of separate words."""
 
 import getpass
 import os

@@ -1,4 +1,4 @@
-"""Test what a meter counts, by a clock of the test's own."""
+"""Test the limits of a transfer, with a simulated clock."""
 
 import socket
 
