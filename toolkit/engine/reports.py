@@ -28,7 +28,7 @@ def matching_reports(
     for row in reported_faults():
         if not _fits(row, image, request, mode, served):
             continue
-        held = [*_of_host(row, host), *_of_image(row, image)]
+        held = [*_of_versions(row, host, image), *_of_host(row, host), *_of_image(row, image)]
         if False not in held:
             yield row, tuple(dict.fromkeys(name for name in held if isinstance(name, str)))
 
@@ -53,11 +53,18 @@ def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool)
     return name if is_rounded(version, bounds) else within(version, bounds)
 
 
+def _of_versions(row: Reported, host: HostFacts, image: ImageFacts) -> Iterator[ConditionState]:
+    """Compare the facts that a row names with its bounds."""
+    for name, bounds in row.facts.items():
+        side, _, dotted = name.partition(".")
+        facts = host if side == "host" else image
+        first, _, inner = dotted.partition(".")
+        value = getattr(facts, first)
+        version = getattr(value, inner, None) if inner else value
+        yield _within_bounds(version, bounds, name, absent=first in facts.absent)
+
+
 def _of_host(row: Reported, host: HostFacts) -> Iterator[ConditionState]:
-    slurm = host.slurm.version if host.slurm else None
-    yield _within_bounds(slurm, row.slurm, "host.slurm.version", absent="slurm" in host.absent)
-    yield _within_bounds(host.pmix, row.server, "host.pmix", absent="pmix" in host.absent)
-    yield _within_bounds(host.kernel, row.kernel, "host.kernel", absent="kernel" in host.absent)
     if row.distribution:
         known = host.distribution is not None
         yield (host.distribution or "").startswith(row.distribution) if known else "host.distribution"
@@ -102,11 +109,8 @@ def _of_image(row: Reported, image: ImageFacts) -> Iterator[ConditionState]:
         return
     version = mpi.version if mpi else None
     yield _within_bounds(version, row.versions, "image.mpi.version", absent=False)
-    yield _within_bounds(image.pmix, row.client, "image.pmix", absent="pmix" in image.absent)
     if row.device:
         yield mpi.device.startswith(row.device) if mpi and mpi.device else "image.mpi.device"
-    yield _within_bounds(image.glibc, row.image_glibc, "image.glibc", absent="glibc" in image.absent)
-    yield _within_bounds(image.ucx, row.ucx, "image.ucx", absent="ucx" in image.absent)
     if row.provider:
         there = image.libfabric_providers
         absent = "libfabric_providers" in image.absent
@@ -118,6 +122,3 @@ def _of_image(row: Reported, image: ImageFacts) -> Iterator[ConditionState]:
     if row.plugin:
         absent = "nccl_ofi" in image.absent
         yield image.nccl_ofi is not None or (not absent and "image.nccl_ofi")
-    release = image.libfabric_version
-    absent = "libfabric_version" in image.absent
-    yield _within_bounds(release, row.libfabric, "image.libfabric_version", absent=absent)

@@ -21,25 +21,19 @@ class Reported(Row, frozen=True, kw_only=True):
     implementation: tuple[str, ...] = ()
     versions: str = ""
     device: str = ""
-    client: str = ""
-    server: str = ""
-    slurm: str = ""
+    facts: dict[str, str] = msgspec.field(default_factory=dict)
     runtime: str = ""
     launcher: tuple[str, ...] = ()
     launcher_versions: str = ""
     setuid: bool | None = None
     setting: dict[str, str] = msgspec.field(default_factory=dict)
     formats: tuple[str, ...] = ()
-    kernel: str = ""
     distribution: str = ""
-    image_glibc: str = ""
     modes: tuple[Mode, ...] = ()
     served_by: Literal["pmi", "pmix", ""] = ""
     nodes: Count = "any"
     ranks_per_node: int = 1
     provider: str = ""
-    libfabric: str = ""
-    ucx: str = ""
     card: bool | None = None
     options: tuple[str, ...] = ()
     scheduler: str = ""

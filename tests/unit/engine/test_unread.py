@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import toolkit.engine
+from toolkit.knowledge.reported import reported_faults
 from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 
@@ -35,7 +36,7 @@ UNREAD = {
 
 
 def words() -> set[str]:
-    """Return the names of attributes and the last words of texts in the code of the engine."""
+    """Return the attributes and the last words of texts in the code of the engine, and the facts of rows."""
     found: set[str] = set()
     for file in ENGINE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -43,7 +44,7 @@ def words() -> set[str]:
                 found.add(node.attr)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
                 found.add(node.value.rpartition(".")[2])
-    return found
+    return found | {name.rpartition(".")[2] for row in reported_faults() for name in row.facts}
 
 
 def test_a_fact_that_no_rule_reads_is_named_with_its_reason():

@@ -5,6 +5,7 @@ from toolkit.engine.reports import matching_reports
 from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.settings_in_force import setting_value
 from toolkit.engine.wireup import interface_in_use, offer, options
+from toolkit.knowledge.reported import Reported, reported_faults
 
 _SOURCE = "recipes/knowledge/reported.toml"
 
@@ -17,10 +18,10 @@ _SOURCE = "recipes/knowledge/reported.toml"
     instead=MPI_MODES,
     source=_SOURCE,
     facts=(
-        *("host.slurm.version", "host.pmix", "host.runtime", "host.mpis", "host.infiniband"),
-        *("image.mpi", "image.mpi.version", "image.mpi.device", "image.pmix"),
-        *("image.glibc", "image.ucx", "image.libfabric_version", "image.libfabric_providers"),
-        *("host.runtime.setuid", "host.runtime.settings", "host.kernel", "host.distribution"),
+        *dict.fromkeys(name for row in reported_faults() for name in row.facts),
+        *("host.runtime", "host.runtime.setuid", "host.runtime.settings", "host.distribution"),
+        *("host.mpis", "host.infiniband", "image.mpi", "image.mpi.version", "image.mpi.device"),
+        "image.libfabric_providers",
         *("host.fabrics", "host.amd_gpus", "image.nccl_ofi", "image.pytorch"),
     ),
     modes=(*MPI_MODES, "torch"),
@@ -44,7 +45,7 @@ def reported_fault(case: Case) -> Hit | None:
         case.ask(*unknown, failed_only=True)
         if unknown:
             continue  # facts of an earlier release, which did not record this
-        evidence = case.cite(*_evidence(row.slurm, row.runtime, row.launcher))
+        evidence = case.cite(*_evidence(row))
         return Hit(evidence, row.outcome, row.title, row.title, row.fix, row.source, by_chance=row.by_chance)
     return None
 
@@ -54,6 +55,6 @@ def _is_set(case: Case, name: str) -> bool:
     return name in given or setting_value(case, name) is not None
 
 
-def _evidence(slurm: str, runtime: str, launcher: tuple[str, ...]) -> tuple[str, ...]:
-    asked = {"host.slurm.version": slurm, "host.runtime": runtime, "host.mpis": launcher}
-    return ("image.mpi", *(name for name, wanted in asked.items() if wanted))
+def _evidence(row: Reported) -> tuple[str, ...]:
+    asked = {"host.runtime": row.runtime, "host.mpis": row.launcher}
+    return ("image.mpi", *row.facts, *(name for name, wanted in asked.items() if wanted))

@@ -1,5 +1,7 @@
 """Faults that public reports describe."""
 
+from typing import get_type_hints
+
 import msgspec
 
 from tests.unit.engine import examples
@@ -10,7 +12,10 @@ from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict_plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rules.reported import reported_fault
+from toolkit.knowledge.reported import reported_faults
+from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.prediction import Plan, Request
+from toolkit.versions import within
 
 OLD = msgspec.structs.replace(MPI, version="3.1.4", plugins=False, soname="libmpi.so.40")
 INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.9", device="ch4:ofi")
@@ -157,3 +162,13 @@ def test_every_rule_of_the_reports_is_cited():
     (found,) = (finding for finding in findings if finding.id == "reported-fault")
     assert "issue" in found.source
     assert said.outcome == "init-failure"
+
+
+def test_a_row_bounds_facts_that_are_versions():
+    structs = {"host": HostFacts, "image": ImageFacts, "host.slurm": SlurmFacts}
+    for row in reported_faults():
+        for name, bounds in row.facts.items():
+            side, _, field = name.rpartition(".")
+            types = get_type_hints(structs[side])
+            assert types[field] == str | None, name
+            assert not within("0", bounds) or not within("999999", bounds), name
