@@ -38,8 +38,20 @@ _VERBOSE = re.compile(r"^(FATAL|ERROR|ABORT|WARNING|INFO|VERBOSE|DEBUG) +\[U=\d+
 """What Apptainer and Singularity print before a message with ``--debug``: user, process and function."""
 
 
-_BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):$")
+_BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):?$")
 """An exception whose message is on the next line; workflow managers print it without a traceback."""
+
+
+_INTRODUCES = re.compile(
+    r"(?i)^\W{0,20}(?:error in .{1,200}:"
+    r"|(?:\w+ ){0,3}(?:error|exception|failure|problem)s?\b ?:? ?(?:\([\w .-]{1,40}\))?\W{0,20})$"
+)
+"""General words of failure whose message is on the next line, as R, GROMACS and OpenFOAM write them."""
+
+_WRAPPED = re.compile(
+    r"^(?:mpirun|mpiexec|prterun) (?:noticed|detected|was unable|has exited)\b.{0,300}[^.:!]$"
+)
+"""A sentence of Open MPI's launcher whose end is on the next line."""
 
 
 _RETRY = re.compile(
@@ -53,6 +65,9 @@ _LEVELS = re.compile(r"^(?:\(unknown\)|\w{2,60})\(\d{0,6}\)\.{0,60}: ?(.{0,400})
 """A level of an error stack of MPICH, the outermost first; the last one names the reason."""
 
 _MOST_LEVELS = 12
+
+_RULES = ("--", "==", "**", "##", "~~", "/*", "srun: ", "slurmstepd: ")
+"""Beginnings of lines that are no message."""
 
 _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
 """The end of a line of XLA; the next line has the numbers of the tasks."""
@@ -115,9 +130,13 @@ def _with_message(output: Output, position: int, line: Line) -> Line:
     if line.text.endswith(_STACK):
         words = _reason(output, position)
         return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
-    if not _BARE.match(strip_label(line.text)) and not line.text.endswith(_LISTED):
+    text = strip_label(line.text).strip()
+    if not any(form.match(text) for form in (_BARE, _INTRODUCES, _WRAPPED)) and not text.endswith(_LISTED):
         return line
-    words = next((strip_label(after.text).strip() for after in output.following(position, 1)), "")
+    near = [strip_label(after.text).strip() for after in output.following(position, 2)]
+    words = next((words for words in near if words and not words.startswith(_RULES)), "")
+    if HEAD in words:
+        return line
     return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
 
 

@@ -9,7 +9,7 @@ from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.root import RootClue, find_root, is_stopped, only_misses_gpu, waited_for_ranks
 from toolkit.engine.logs.rows import classify, is_harmless
-from toolkit.engine.logs.topics import GENERAL_CLASSES, class_of_files, class_of_text
+from toolkit.engine.logs.topics import GENERAL_CLASSES, class_of_exception, class_of_files, class_of_text
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
     FaultClass,
@@ -24,6 +24,11 @@ from toolkit.model.finding import (
 _SENTENCE = re.compile(r"(?<=\.) ")
 _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
 """The beginning of a sentence of a class that holds for some signals only."""
+
+_UNREACHABLE = re.compile(
+    r"^(?:\w+\.){0,8}(?:Connect(?:ion)?(?:Refused)?(?:Error|Timeout)|ReadTimeout|TimeoutError)\b"
+)
+"""An exception that does not say what is unreachable; its message may."""
 
 _NEAR = 60
 """Largest number of lines between a root line and a known message of the same fault."""
@@ -77,17 +82,29 @@ def _is_about(sentence: str, signal: int | None) -> bool:
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
     """Return the class of the root line; if it is a general one, the class of the cause that it shows."""
     own = root.clue.class_ or "unknown-error"
+    if own == "node-or-hardware" and class_of_files(root.files) == "file-system-or-quota":
+        return "file-system-or-quota"  # such as a lock that the file system of a cache refuses
     if own not in GENERAL_CLASSES:
         return own
     shown = {cause.id for cause in causes(known)}
     matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
     named = (_class_by_name(match.signature.id) for match in matches)
     known_class = next((class_ for class_ in named if class_ not in GENERAL_CLASSES), None)
-    if known_class is None and own == "python-exception" and root.files:
-        return class_of_files(root.files) or own
     if known_class is None and own != "exit-status":
-        return class_of_text(root.clue.line.text) or own
+        return _class_of_subject(root) or own
     return known_class or own
+
+
+def _class_of_subject(root: RootClue) -> str | None:
+    """Return the class that an exception, its files, or the words of a line show."""
+    text = strip_label(root.clue.line.text)
+    if root.clue.class_ != "python-exception":
+        near = (one for one in (text, *root.following) if one)
+        return next((found for one in near if (found := class_of_text(one))), None)
+    named = class_of_exception(text) or class_of_files(root.files)
+    if named is None and (_UNREACHABLE.match(text) or not root.files):
+        named = class_of_text(text)
+    return named or ("network-or-dns" if _UNREACHABLE.match(text) else None)
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:

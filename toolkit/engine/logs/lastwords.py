@@ -11,8 +11,8 @@ from toolkit.engine.logs.topics import GENERAL_CLASSES
 TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
     r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
-    r"|Process name: \[[^\]]{0,80},(?P<process>\d+)\]|\(rank (?P<world>\d+) in comm 0\)"
-    r"|\b[Rr]ank (?P<ended>\d+) (?:crashed|died|failed|exited|terminated)\b"
+    r"|Process name: \[(?:\[[^\]]{0,80}\]|[^\[\]]{0,80}),(?P<process>\d+)\]|\(rank (?P<world>\d+) in comm 0\)"
+    r"|\b[Rr]ank (?P<ended>\d+) (?:on host \S{1,80} )?(?:crashed|died|failed|exited|terminated)\b"
 )
 RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
 
@@ -23,6 +23,8 @@ _PROGRESS = re.compile(
     r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
 )
 _SLURM = ("srun:", "slurmstepd")
+_KILLED = re.compile(r": (?:Killed|Terminated)$")
+"""The end of a rank that Slurm may have stopped itself, because another one exited."""
 
 _DEMANDS = re.compile(
     r"(?i)\b(?:requires?|must|needs?|expect(?:s|ed)|at least|exactly|please|usage|wrong|bad|missing"
@@ -43,10 +45,22 @@ _WARNING = re.compile(r"^\[W\d{0,4} |^W\d{4} |^\S{1,20} [\d:.]{5,20}: W |\bWARN(
 _SAID = 6
 """Largest number of lines between what a process said last and its abort."""
 
+_RECEIVED = "Process received signal"
+"""Open MPI's report of a signal; the next line has its name."""
+
+_FRAMES = 40
+"""Largest number of lines, most of them frames of a stack, between an error and the report of an abort."""
+
 
 def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the error that a process reported right before it aborted itself."""
-    if clue.class_ != "signal" or not ABORT_PATTERN.search(clue.line.text):
+    if clue.class_ != "signal":
+        return None
+    if _RECEIVED in clue.line.text and ABORT_PATTERN.search(output.text_after(clue.position)):
+        first = clue.line.number - _FRAMES
+        near = [one for one in causes if first < one.line.number < clue.line.number]
+        return next((one for one in near if one.class_ != "signal" and one.line.task == clue.line.task), None)
+    if not ABORT_PATTERN.search(clue.line.text):
         return None
     known = {cause.position: cause for cause in causes if cause.class_ != "signal"}
     for position, line in reversed(output.before(clue.position, _SAID)):
@@ -72,7 +86,9 @@ def last_warning(output: Output, ending: Clue) -> Clue | None:
 
 def last_words(output: Output, endings: list[Clue]) -> Clue | None:
     """Return the last line that the first failed rank wrote before it exited."""
-    named = next(((c, m["task"]) for c in endings if (m := TASK.search(c.line.text)) and m["task"]), None)
+    ranks = [(c, m["task"]) for c in endings if (m := TASK.search(c.line.text)) and m["task"]]
+    exited = [pair for pair in ranks if not _KILLED.search(pair[0].line.text)]
+    named = next(iter(exited or ranks), None)
     if named is None and not is_tagged(output, endings):
         return None
     clue, rank = named or (endings[0], "")
@@ -82,8 +98,8 @@ def last_words(output: Output, endings: list[Clue]) -> Clue | None:
         if labelled and (line.task != rank if rank else not line.task):
             continue
         text = strip_label(line.text)
-        if not text.strip() or text.startswith(_SLURM):
-            continue
+        if " " not in text.strip() or text.startswith(_SLURM):
+            continue  # a single word such as "started" names no fault
         told = (bool(labelled) or _DEMANDS.search(text)) and not _PROGRESS.search(text)
         return Clue(position, line, "exit-status", 2, "cause") if told else None
     return None

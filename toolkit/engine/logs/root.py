@@ -27,6 +27,9 @@ _WINDOW = 200
 _LAST_LINES = 8
 """Number of last lines in which words of failure count if no launcher reports the end of ranks."""
 
+_SAME_REPORT = 4
+"""Number of lines after a root line whose errors belong to the same report."""
+
 _ABSENT = re.compile(
     r"\bRank (\d+) failed to pass monitoredBarrier"
     r"|tasks are unhealthy \(stopped sending heartbeats\): ?(?:\S{0,80}/task:)?(\d+)"
@@ -36,12 +39,20 @@ _ABSENT = re.compile(
 _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
 """A node that Slurm names in the root line."""
 
-_NAMES_STATUS = re.compile(r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK")
+_NAMES_STATUS = re.compile(
+    r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK|FATAL: doom"
+)
+_EXITED = re.compile(
+    r"^srun: error: \S{1,80}: tasks? [\d,\-]{1,200}: Exited with exit code (?!1(?:29|30|37|43)\b)"
+)
+"""A rank that exited itself; 128 and the number of a signal is the exit code of a rank that was stopped."""
+
 _STOPPED = re.compile(r"exitcode ?: ?-15\b|SIGTERM|: Terminated$")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15\b|SIGTERM")
 _CANCELLED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
 )
+_JOB_CANCELLED = "error: *** JOB "
 _HELPER = re.compile(
     r"(?i)^(?!srun|slurmstepd|sacct|mpirun|prterun|job:).{0,80}\b(?:worker|process|loader|child)\b"
 )
@@ -86,6 +97,7 @@ class RootClue:
     ended: tuple[str, ...] = ()
     consequences: tuple[Line, ...] = ()
     files: tuple[str, ...] = ()
+    following: tuple[str, ...] = ()
 
 
 def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
@@ -138,7 +150,9 @@ def _traced(
     after = tuple(one.line for one in lost[:5])
     files = next((one.files for one in raised if one.position == clue.position), ())
     ended = _exit_reports([ending for ending in endings if ending.line != clue.line])
-    return RootClue(clue, rank, node, frame, ended, after, files)
+    last = clue.line.number + _SAME_REPORT
+    following = (c.line.text for c in reported if clue.line.number < c.line.number <= last)
+    return RootClue(clue, rank, node, frame, ended, after, files, tuple(following))
 
 
 def _is_replaced(output: Output, ending: Clue) -> bool:
@@ -279,7 +293,7 @@ def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
 def _cancellation(endings: list[Clue]) -> Clue | None:
     """Return the line that says that the job was cancelled, if no rank ended before it."""
     first = next((c for c in endings if _CANCELLED.search(c.line.text) or _number(c)), None)
-    if first is None or not _CANCELLED.search(first.line.text):
+    if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
         return None
     return Clue(first.position, first.line, "cancelled", 4, "ending", "transient")
 
@@ -329,8 +343,21 @@ def _kind(clue: Clue) -> str:
 
 def _is_late(clue: Clue, endings: list[Clue]) -> bool:
     """Return whether the launcher stopped a rank, after another one failed."""
+    if not _PASSIVE.search(clue.line.text):
+        return False
     first = next((ending for ending in endings if TASK.search(ending.line.text)), clue)
-    return clue is not first and _PASSIVE.search(clue.line.text) is not None
+    by_user = any(_JOB_CANCELLED in one.line.text for one in endings if one.position < clue.position)
+    return clue is not first or by_user or _was_stopped(clue, endings)
+
+
+def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
+    """Return whether Slurm cancelled the step before this line, because a rank exited with an error.
+
+    Slurm reports killed ranks first. If a user cancels, Slurm cancels the job too.
+    """
+    cancelled = any(_CANCELLED.search(one.line.text) for one in endings if one.position < clue.position)
+    texts = [one.line.text for one in endings]
+    return cancelled and any(map(_EXITED.search, texts)) and not any(_JOB_CANCELLED in text for text in texts)
 
 
 def _failed_rank(clue: Clue, endings: list[Clue]) -> tuple[str, str]:

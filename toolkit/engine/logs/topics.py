@@ -27,11 +27,40 @@ _LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
 _INNERMOST = 2
 """Number of innermost files of a traceback that show its subject."""
 
+_VALUE = re.compile(r"(['\"`])(?:(?!\.so\b)[^'\"`/]){1,80}\1")
+"""A quoted name or value that is not a path: it belongs to the program, not to the fault."""
+
+_EXCEPTION = re.compile(r"(?P<module>(?:\w{1,60}\.){0,9})(?P<name>[A-Z]\w{2,80})(?::|$)")
+_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+_COMPILES = re.compile(r"Compil\w*")
+"""Frameworks compile programs while they run; their exceptions do not come from a build."""
+
 
 def class_of_text(text: str) -> str | None:
     """Return the class whose subject a line names first; ``None`` if it names none."""
+    text = _VALUE.sub("''", text)
     found = ((match.start(), class_) for class_, pattern in _subjects() if (match := pattern.search(text)))
     return min(found, default=(0, None))[1]
+
+
+def class_of_exception(text: str) -> str | None:
+    """Return the class that an exception shows by its module, its name, or the first word of its message.
+
+    Other words of the message may be names and values of the program.
+    """
+    found = _EXCEPTION.match(text)
+    if found is None:
+        return None
+    module = found["module"].rstrip(".").replace(".", "/")
+    named = class_of_files([f"/{module}.py"]) if module else None
+    first = text[found.end() :].lstrip().partition(" ")[0]
+    subject = first if first.isalnum() else ""
+    return named or class_of_text(_plain(found["name"])) or class_of_text(_plain(subject))
+
+
+def _plain(text: str) -> str:
+    """Return a text whose names in camel case are single words."""
+    return " ".join(_WORDS.findall(_COMPILES.sub("", text)))
 
 
 def class_of_files(files: Iterable[str]) -> str | None:

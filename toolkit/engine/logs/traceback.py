@@ -143,7 +143,7 @@ def _with_message(
         return line, lines
     read = list(islice(lines, 2))
     message = next((text for _, more in read if (text := (words(more) or "").strip())), "")
-    plain = message[:1].isalnum() and not message.startswith(_NOT_A_MESSAGE)
+    plain = (message[:1].isalnum() or message[:1] == "/") and not message.startswith(_NOT_A_MESSAGE)
     joined = Line(line.number, line.task, f"{line.text} {message}", line.tag) if plain else line
     return joined, chain(read, lines)
 

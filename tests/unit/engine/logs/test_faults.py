@@ -32,6 +32,13 @@ LOCAL = read("local")
 RANKS = read("ranks")
 HEALTHY = [*read("healthy"), *read("healthy-reports")]
 
+WRONG = {
+    "ddp-interleaved": {"class"},  # the lines of the tracebacks of several ranks are mixed
+    "comsol-nan": {"root"},  # the message is four lines after the heading
+    "rpc-reset": {"root", "class"},  # the log has only warnings, and no line that the program ended
+}
+"""What `toolkit explain` gets wrong, by the id of a record. A new fault here needs a reason."""
+
 
 def squeezed(text: str) -> str:
     return " ".join(text.split())
@@ -61,18 +68,32 @@ def test_there_are_many_faults_and_a_third_is_aside():
     assert len(aside) >= len(FAULTS) / 4
 
 
-@pytest.mark.parametrize(("aside", "right"), [(False, 0.93), (True, 0.9)], ids=["known", "aside"])
-def test_root_line_class_and_rank_are_those_of_the_record(aside, right):
-    faults = [fault for fault in FAULTS if fault["aside"] is aside]
-    wrong = misses(faults)
-    most = len(faults) * (1 - right)
-    assert {name: ids for name, ids in wrong.items() if len(ids) > most} == {}
+def unexpected(faults: list[dict[str, Any]], inside: bool = False) -> dict[str, list[str]]:
+    """Return the misses that `WRONG` does not name."""
+    found = misses(faults, inside)
+    return {
+        name: new
+        for name, ids in found.items()
+        if (new := [one for one in ids if name not in WRONG.get(one, ())])
+    }
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside a job"])
+def test_root_line_class_and_rank_are_those_of_the_record(inside):
+    assert unexpected(FAULTS, inside) == {}
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside a job"])
 def test_root_line_and_class_are_those_of_public_reports(inside):
-    wrong = misses(REPORTS, inside)
-    assert {name: ids for name, ids in wrong.items() if len(ids) > 0.02 * len(REPORTS)} == {}
+    assert unexpected(REPORTS, inside) == {}
+
+
+def test_each_named_mistake_still_happens():
+    faults = [fault for fault in [*FAULTS, *REPORTS] if fault["id"] in WRONG]
+    found = misses(faults)
+    assert {
+        fault["id"]: {name for name, ids in found.items() if fault["id"] in ids} for fault in faults
+    } == WRONG
 
 
 def test_faults_of_a_gpu_have_root_line_class_and_rank():
