@@ -103,6 +103,7 @@ FORMS: Mapping[str, ValueForm] = {
 }
 """The forms of texts, by field of a job."""
 
+_FORM_NAMES: Mapping[str, str] = {field.name: field.form for field in FIELDS if isinstance(field.form, str)}
 _COUNTS: Mapping[str, tuple[int, int]] = {field.name: field.bounds for field in FIELDS if field.bounds}
 _MODULE = re.compile(r"(swap )?[A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*( [A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*)?")
 _SBATCH = re.compile(r"(--[a-z][a-z-]*|-[A-Za-z])([= ].*)?")
@@ -138,7 +139,7 @@ def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
             and (not isinstance(value, str) or not re.fullmatch(form.pattern, value, re.ASCII))
         ):
             yield ValueFault(field, value, form.rule)
-        elif isinstance(value, str) and (what := numbers.wrong(field, value)):
+        elif isinstance(value, str) and (what := numbers.wrong(_FORM_NAMES.get(field, ""), value)):
             yield ValueFault(field, value, what)
     for field, (least, most) in _COUNTS.items():
         value = values.get(field)

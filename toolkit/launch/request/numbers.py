@@ -16,20 +16,20 @@ _TOO_LONG = re.compile(r"\d{13}")
 _REVERSED = "write a range from the smaller to the larger number, unlike {}"
 
 
-def wrong(field: str, value: str) -> str:
-    """Return the fault of the numbers in a value that has the form of its field, or an empty text."""
-    if field in {"nodelist", "exclude"}:
+def wrong(form: str, value: str) -> str:
+    """Return the fault of the numbers in a value, or an empty text; ``form`` is the name of its form."""
+    if form == "nodes":
         return nodelist.wrong(value) if value else ""
-    if field not in _WITH_NUMBERS:
+    if form not in _WITH_NUMBERS:
         return ""
     if _TOO_LONG.search(value):
         return "Slurm's numbers have at most 12 digits"
-    if field == "time":
+    if form == "time":
         return _time(value)
-    return _array(value) if field == "array" else ""
+    return _array(value) if form == "array" else ""
 
 
-_WITH_NUMBERS = frozenset({"time", "array", "memory", "memory_per_cpu", "dependency", "begin", "gpu_bind"})
+_WITH_NUMBERS = frozenset({"time", "array", "memory", "dependency", "begin", "gpu_bind"})
 
 
 def _time(value: str) -> str:
