@@ -2,12 +2,13 @@
 
 import contextlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from toolkit.cli.frame.say import say_exact
+from toolkit.cli.frame.say import say, say_exact, say_json
 from toolkit.cli.options.groups import GroupedHelp
 from toolkit.cli.options.joboptions import given_fields, job_options_of
 from toolkit.cli.options.keys import key_options
@@ -17,6 +18,12 @@ from toolkit.cli.options.renamed import RenamedOptions
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
+
+if TYPE_CHECKING:
+    from toolkit.launch.notebook import NotebookAddress
+    from toolkit.model.job import JobRecord
+
+SCHEMA = "toolkit.notebook/1"
 
 _FIELDS = (
     *("image", "env_image", "runtime", "site", "directory", "cpus_per_rank", "gpus_per_node", "gpu"),
@@ -74,17 +81,22 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.notebook_tunnel import TunnelSession, attach_to_notebook, listen, start_notebook
     from toolkit.job.notebook import merge_notebook, prepare_notebook, unseen_script
     from toolkit.job.places import Where
     from toolkit.job.request.flags import Flags
     from toolkit.job.request.inputs import image_of
+    from toolkit.job.running.notebook_session import (
+        TunnelSession,
+        attach_to_notebook,
+        listen,
+        start_notebook,
+    )
     from toolkit.job.submit import is_far_away, place_of, with_place
 
     if dry_run and as_json:
         raise BadInput("--json and --dry-run: cannot be combined; leave out one of them")
-    session = TunnelSession(port=port, keep=keep, as_json=as_json)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
+        session = TunnelSession(port, keep, partial(_show, keep=keep, as_json=as_json, tell=tell))
         if attach is not None:
             attach_to_notebook(attach, session, tell)
             return
@@ -105,3 +117,15 @@ def command(
                     say_exact(job.script)
                     return
                 start_notebook(runner, with_place(job, where), tunnel, session, tell)
+
+
+def _show(
+    record: "JobRecord", place: "NotebookAddress", url: str, *, keep: bool, as_json: bool, tell: Progress
+) -> None:
+    """Print the URL of an open tunnel."""
+    if as_json:
+        say_json({"schema": SCHEMA, "url": url, "job": record.id, "key": record.key, "host": place.host})
+        return
+    end = "closes the tunnel; the job continues" if keep else "closes the tunnel and cancels the job"
+    tell.step(f"Jupyter runs on {place.host}; Ctrl-C {end}")
+    say(url)

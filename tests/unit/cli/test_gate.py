@@ -195,8 +195,8 @@ def test_every_way_refuses_an_empty_key_before_anything_is_asked(way: str, sif: 
 def test_the_record_says_what_was_found(way: str, keys: Keys, signed: Path, monkeypatch: pytest.MonkeyPatch):
     from toolkit.cli import notebook
 
-    monkeypatch.setattr("toolkit.cli.notebook_tunnel.notebook.prepare", lambda *_: "token")
-    monkeypatch.setattr("toolkit.cli.notebook_tunnel._use", lambda *_: None)
+    monkeypatch.setattr("toolkit.job.running.notebook_session.notebook.prepare", lambda *_: "token")
+    monkeypatch.setattr("toolkit.job.running.notebook_session._use", lambda *_: None)
     assert notebook
     error = tk(*WAYS[way](signed))
     assert error is None, error.message
@@ -343,7 +343,7 @@ def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
         "job/submit.py:submit_job",
         "job/submit.py:_submit_ready",  # launch, launch --from-job
         "job/scale_point.py:submit",  # scale
-        "cli/notebook_tunnel.py:start_notebook",  # notebook
+        "job/running/notebook_session.py:start_notebook",  # notebook
         "job/live.py:_try",  # doctor --live
         "job/local.py:launch_here",  # launch --local
         "job/running/resume.py:resume",

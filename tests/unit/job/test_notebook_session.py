@@ -4,9 +4,14 @@ import msgspec
 import pytest
 
 from tests.unit.launch.examples import RECORD
-from toolkit.cli import notebook_tunnel
-from toolkit.cli.notebook_tunnel import TunnelSession, _close_notebook, _ended_early, _forward_until_end
 from toolkit.errors import CheckFailed, Interrupted, Missing
+from toolkit.job.running import notebook_session
+from toolkit.job.running.notebook_session import (
+    TunnelSession,
+    _close_notebook,
+    _ended_early,
+    _forward_until_end,
+)
 from toolkit.launch import notebook
 from toolkit.launch.tracking import jobs
 from toolkit.run.command import Command
@@ -39,7 +44,7 @@ def tunnel():
 def slurm(monkeypatch, tmp_path):
     """Answer with one state after the other, without waiting in between."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(notebook_tunnel.time, "sleep", lambda _: None)
+    monkeypatch.setattr(notebook_session.time, "sleep", lambda _: None)
 
     def answering(*states):
         left = list(states)
@@ -78,7 +83,7 @@ def test_a_far_end_that_goes_with_its_job_is_no_fault(tunnel, slurm):
 
 def test_a_kept_job_is_left_alone_and_the_way_back_is_told(monkeypatch):
     monkeypatch.setattr(jobs, "cancel", lambda *_: pytest.fail("it was cancelled"))
-    said = _close_notebook(LocalRunner(), RECORD, TunnelSession(port=0, keep=True, as_json=False))
+    said = _close_notebook(LocalRunner(), RECORD, TunnelSession(port=0, keep=True, on_open=lambda *_: None))
     assert isinstance(said, Interrupted)
     assert "still runs" in said.message
     assert f"`toolkit notebook --attach {RECORD.key}`" in said.fix
@@ -89,7 +94,7 @@ def test_a_job_that_could_not_be_ended_is_told(monkeypatch):
         raise CheckFailed("scancel timed out")
 
     monkeypatch.setattr(jobs, "cancel", cancel)
-    said = _close_notebook(LocalRunner(), RECORD, TunnelSession(port=0, keep=False, as_json=False))
+    said = _close_notebook(LocalRunner(), RECORD, TunnelSession(port=0, keep=False, on_open=lambda *_: None))
     assert "may still run: scancel timed out" in said.message
     assert said.fix == f"`toolkit jobs cancel {RECORD.key}`"
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from toolkit.cli.frame.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.job.places import where_of
 from toolkit.job.prepare import Prepared
@@ -20,8 +19,6 @@ from toolkit.run.patience import Patient
 from toolkit.run.stage import stage
 from toolkit.run.tunnel import Tunnel
 
-SCHEMA = "toolkit.notebook/1"
-
 _TRIES = 5
 _END_SECONDS = 4
 """Slurm may still report for a while that the job runs, because it ends the steps first."""
@@ -29,11 +26,12 @@ _END_SECONDS = 4
 
 @dataclass(frozen=True, slots=True)
 class TunnelSession:
-    """The options of a tunnel: its local port, and whether to ``keep`` the job after the tunnel closes."""
+    """The wishes for a tunnel: its local port, and whether to ``keep`` the job after the tunnel closes."""
 
     port: int
     keep: bool
-    as_json: bool
+    on_open: Callable[[JobRecord, notebook.NotebookAddress, str], None]
+    """Called with the job, the address of Jupyter and the local URL when the tunnel is open."""
 
 
 def start_notebook(runner: Runner, job: Prepared, tunnel: Tunnel, session: TunnelSession, tell: Tell) -> None:
@@ -103,7 +101,7 @@ def _use(
             raise _ended_early(record)
         url, found = notebook.address(tunnel.port, token), record
         record = _forward_until_end(
-            patient, record, place, tunnel, lambda: _show(found, place, url, session, tell)
+            patient, record, place, tunnel, lambda: session.on_open(found, place, url)
         )
         notebook.clear(patient, record)
     except Lost as error:
@@ -154,18 +152,6 @@ def _forward_until_end(
 
 def _ignore_address() -> None:
     """Do nothing, because the address was shown and stays the same."""
-
-
-def _show(
-    record: JobRecord, place: notebook.NotebookAddress, url: str, session: TunnelSession, tell: Tell
-) -> None:
-    if session.as_json:
-        session_facts = {"url": url, "job": record.id, "key": record.key, "host": place.host}
-        say_json({"schema": SCHEMA, **session_facts})
-        return
-    end = "closes the tunnel; the job continues" if session.keep else "closes the tunnel and cancels the job"
-    tell.step(f"Jupyter runs on {place.host}; Ctrl-C {end}")
-    say(url)
 
 
 def _close_notebook(runner: Runner, record: JobRecord, session: TunnelSession) -> Interrupted:
