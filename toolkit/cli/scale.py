@@ -1,18 +1,20 @@
 """``toolkit scale``: run a training at several sizes, and keep the figures as a study."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 
 from toolkit.cli.dashes import REST
+from toolkit.cli.frame.say import say, say_text
 from toolkit.cli.options.groups import GroupedOptions
 from toolkit.cli.options.joboptions import given_fields, job_options_without, without_options
 from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.job.places import open_runner
-from toolkit.model.study import STUDY_FIELDS
+from toolkit.model.study import STUDY_FIELDS, Study
 from toolkit.report.progress import Progress
 
 _MOST = 10_000_000
@@ -112,9 +114,9 @@ def command(
       toolkit scale mnist --ranks 2 --prove studies/mnist/timelines/r2-n2.json
       toolkit scale --ranks 1,2 --pattern 'img/sec: ([0-9.]+)' -- python bench.py
     """
-    from toolkit.cli.study.scale_run import Sweep, run
-    from toolkit.cli.study.scale_study import StudyOptions, print_runs, secrets_of, study_of
     from toolkit.job.request.flags import Flags
+    from toolkit.job.study_options import StudyOptions, secrets_of, study_of
+    from toolkit.job.study_run import Sweep, run
     from toolkit.run.folders import check_folder
 
     said = given_fields(given)
@@ -132,8 +134,24 @@ def command(
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:
-        print_runs(folder, study)
+        _print_runs(folder, study)
         return
     with told as tell:
         how = (keep["retry"], keep["at_once"], flags)
-        run(Sweep(folder, *how, open_runner, secrets_of(said)), study, tell)
+        run(Sweep(folder, *how, open_runner, secrets_of(said)), study, tell, say)
+
+
+def _print_runs(where: Path, study: Study) -> None:
+    """Show the runs of a study with their states, without a change."""
+    from toolkit.job.study_options import join_studies
+    from toolkit.report.table import table
+    from toolkit.study import folder, study_points
+
+    study = join_studies(where, study)
+    rows = []
+    for number, point in enumerate(folder.load_points(where, study), 1):
+        _, words = study_points.job_fields(study, point)
+        what = list(filter(None, [study_points.trainer_of(study, point)]))
+        rows.append((number, point.title, point.state, shlex.join([*what, *words])))
+    say_text(table(("", "run", "state", "what"), rows))
+    say("", f"{len(rows)} runs, {study.scaling} scaling; folder of the study: {where}")

@@ -9,9 +9,8 @@ from tests.unit.report.trainings import COMPLETE
 from tests.unit.study.studies import TIMELINE, point, study
 from tests.unit.tables import every_row
 from toolkit.cli import scale
-from toolkit.cli.study import scale_run
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
-from toolkit.job import scale_point
+from toolkit.job import scale_point, study_run
 from toolkit.launch.tracking import records
 from toolkit.model.study import Figures
 from toolkit.run import patience
@@ -35,7 +34,7 @@ class Cluster:
         monkeypatch.setattr(scale_point, "check", lambda _made, _flags: None)
         monkeypatch.setattr(scale_point, "prepare", self.prepared)
         monkeypatch.setattr(scale_point, "submit_job", self.submitted)
-        monkeypatch.setattr(scale_run, "wait_for", self.wait_for)
+        monkeypatch.setattr(study_run, "wait_for", self.wait_for)
         monkeypatch.setattr(scale, "open_runner", lambda *_where: self)
         self.timeline = TIMELINE.read_bytes()
 
@@ -341,7 +340,7 @@ def test_slow_and_fast_runs_are_told_with_the_digits_that_count(rate, told):
     tell = type("Tell", (), {"step": staticmethod(steps.append)})
     figures = Figures(seconds=(1.0,), rates=(rate,))
     made, one = study([(1, 1)]), point(1, 1.0)
-    scale_run._tell_result(made, msgspec.structs.replace(one, figures=figures), 1, tell)
+    study_run._tell_result(made, msgspec.structs.replace(one, figures=figures), 1, tell)
     assert steps == [f"1 rank on 1 node, run 1: {told} images/s"]
 
 

@@ -1,4 +1,4 @@
-"""Make a study from the user's options, join it with an earlier study in its folder, and show its runs."""
+"""Make a study from the user's options, and join it with an earlier study in its folder."""
 
 import datetime as dt
 import shlex
@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from toolkit.cli.frame.say import say, say_text
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
 from toolkit.job.request.flags import Flags, check_words
@@ -21,7 +20,6 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.study import Scaling, Study
 from toolkit.near import suggest_near
-from toolkit.report.table import table
 from toolkit.run.remote.ssh_file import check_ssh_config
 from toolkit.study import collect, folder, proof, study_points
 from toolkit.study.advice import advise
@@ -199,18 +197,6 @@ def join_studies(where: Path, study: Study) -> Study:
     )
     study_points.check(both)
     return both
-
-
-def print_runs(where: Path, study: Study) -> None:
-    """Show the runs of a study with their states, without a change."""
-    study = join_studies(where, study)
-    rows = []
-    for number, point in enumerate(folder.load_points(where, study), 1):
-        _, words = study_points.job_fields(study, point)
-        what = list(filter(None, [study_points.trainer_of(study, point)]))
-        rows.append((number, point.title, point.state, shlex.join([*what, *words])))
-    say_text(table(("", "run", "state", "what"), rows))
-    say("", f"{len(rows)} runs, {study.scaling} scaling; folder of the study: {where}")
 
 
 def _series_of_suggestion(wanted: StudyOptions) -> dict[str, dict[str, str]]:

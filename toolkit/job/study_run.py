@@ -1,18 +1,17 @@
 """Run or resume a study: submit its runs, wait, collect the figures, and retry failed runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from toolkit.cli.frame.say import say
-from toolkit.cli.study.scale_study import join_studies
 from toolkit.errors import CheckFailed, Interrupted
 from toolkit.job import scale_point
 from toolkit.job.call import Opener
 from toolkit.job.request.flags import Flags
 from toolkit.job.running.wait import wait_for
+from toolkit.job.study_options import join_studies
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
@@ -35,8 +34,8 @@ class Sweep(NamedTuple):
     """Secret variables of every run, which the study does not store."""
 
 
-def run(sweep: Sweep, study: Study, tell: Tell) -> None:
-    """Measure every point that is not measured yet.
+def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> None:
+    """Measure every point that is not measured yet; ``say`` prints the results.
 
     Raises:
         CheckFailed: at the end, with the runs that failed.
@@ -60,7 +59,7 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
             ) from None
     for text in proof.verdicts(study, curves(study, points.values())):
         say(text)
-    _conclude(sweep, points)
+    _conclude(sweep, points, say)
 
 
 def _check_first(sweep: Sweep, study: Study, points: dict[str, Point]) -> None:
@@ -146,7 +145,7 @@ def _tell_failure(point: Point, retry: int, tell: Tell) -> None:
     tell.step(f"{point.title} failed; {then}: {point.why}")
 
 
-def _conclude(sweep: Sweep, points: dict[str, Point]) -> None:
+def _conclude(sweep: Sweep, points: dict[str, Point], say: Callable[[str], None]) -> None:
     failed = [point for point in points.values() if point.state != "measured"]
     say(f"{len(points) - len(failed)} of {len(points)} runs are measured; toolkit report {sweep.folder}")
     if failed:
