@@ -66,4 +66,6 @@ def say(world: "World", line: str) -> None:
 
 def tell_epochs(asked: int, each: int) -> str:
     """Say how many epochs each rank trains, if that is not the number that the user asked for."""
-    return f"; --epochs {asked} is {each} of each rank, which sees all samples" if each != asked else ""
+    if each == asked:
+        return ""
+    return f"; {each} epoch{'s' if each > 1 else ''} per rank: --epochs {asked} counts all ranks"
