@@ -1,7 +1,7 @@
 """Files that toolkit reads although the command line does not name them: trusted only from their owner.
 
 The rule is OpenSSH's (``StrictModes``, sshd_config(5)) and the aim is the same as of git's ``safe.directory``
-(CVE-2022-24765): another user must not decide what runs by a file in the folder where a command is given.
+(CVE-2022-24765): a file that another user put into the current folder must not decide what a command runs.
 """
 
 import os

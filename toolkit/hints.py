@@ -1,4 +1,4 @@
-"""Values in the cache folder that save work; one that is lost or damaged only costs the work again."""
+"""Values in the cache folder that save work; if a value is lost or damaged, toolkit computes it again."""
 
 import contextlib
 from pathlib import Path
@@ -14,7 +14,7 @@ _Value = TypeVar("_Value")
 
 
 def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
-    """Return the value ``name`` of a folder of the cache; ``None`` if there is none that can be read."""
+    """Return the value ``name`` of a folder of the cache; ``None`` if it is missing or unreadable."""
     try:
         return msgspec.json.decode(_file(folder, name).read_bytes(), type=kind)
     except (OSError, *DECODE_ERRORS):

@@ -1,4 +1,4 @@
-"""Launch jobs, follow them, and fetch what they wrote."""
+"""Launch jobs, follow them, and fetch their files."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -183,7 +183,7 @@ def fetch(
     Args:
         key: the job.
         *patterns: names, paths or folders with ``*``; all files by default.
-        target: the folder to write to, by default called as the job is.
+        target: the folder to write to, by default named after the job.
         tell: receives progress.
 
     Raises:

@@ -87,7 +87,7 @@ class Access:
     def point_at(self, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> None:
         """Write ``ssh_config`` and ``known_hosts`` for a login node on ``port`` of ``address``.
 
-        The port may change whenever the container is started; correct files are left alone. The folder of an
+        The port may change whenever the container is started; correct files stay unchanged. The folder of an
         account has the same files, and a configuration for its user's machine.
         """
         secrets = self.secrets()

@@ -23,7 +23,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Names of the files that were fetched now, and of those that existed."""
+    """Names of the downloaded files, and of the files that already existed."""
 
     fetched: tuple[str, ...]
     kept: tuple[str, ...]

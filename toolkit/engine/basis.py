@@ -15,7 +15,7 @@ from toolkit.versions import parse, upstream
 
 @dataclass(frozen=True, slots=True)
 class LaunchCoverage:
-    """What one launch covers of each axis; empty if the axis does not matter to the launch."""
+    """The value of one launch on each axis; empty if the axis does not matter to the launch."""
 
     launch: str
     slurm: str

@@ -40,7 +40,7 @@ def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[
 def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
     """Judge an MPI that finds no interface to the launcher that it can use.
 
-    ``step`` says whether the MPI sees a Slurm step, if the launch alone does not decide that.
+    ``step`` says whether the MPI sees a Slurm step, if this does not follow from the launch.
     """
     asked: tuple[str, ...] = names
     there = {

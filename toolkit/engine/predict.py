@@ -31,8 +31,7 @@ RANKING: tuple[Mode, ...] = (
     "srun-none",
 )
 """Launch modes, best first. srun works on several nodes, uses the fabric of the image, needs no MPI on the
-host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit takes it only if you ask for
-it."""
+host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit chooses it only on request."""
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
 """Modes of programs without MPI. These modes apply only to an image that has such a program."""

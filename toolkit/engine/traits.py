@@ -88,7 +88,8 @@ def launcher_pair(
 ) -> Pair | None:
     """Return the row about a launcher (usually the host's) and this PMIx client.
 
-    ``unset`` are the variables that the launch removes between them; ``None`` selects a row that works.
+    ``unset`` are the variables that the launch removes between launcher and container; ``None`` selects a row
+    that works.
     """
     rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
     if unset is None:

@@ -23,8 +23,7 @@ _READERS = ("image", "knowledge", "model", "program")
 def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[], ImageFacts]) -> ImageFacts:
     """Return the facts of the file with a SHA-256, as an earlier command read them, or from ``read``.
 
-    They are the same for the same bytes, seen in the same way by the same code: a copy of an image has them
-    too.
+    The facts depend only on the bytes, the view and the code, so a copy of an image has the same facts.
     """
     seen = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
     name = hashlib.sha256(seen).hexdigest()

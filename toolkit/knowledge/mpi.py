@@ -92,7 +92,7 @@ class LauncherWords(MpiRow, frozen=True, kw_only=True):
 
 
 NETMOD = "MPIR_CVAR_CH4_NETMOD"
-"""The variable by which an MPICH with several network modules takes another than its first."""
+"""The variable with which an MPICH chooses one of its network modules instead of the first."""
 
 
 def netmods(mpi: ImageMpi) -> list[str]:

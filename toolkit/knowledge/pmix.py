@@ -37,7 +37,7 @@ class Pair(Row, frozen=True, kw_only=True):
 class Shared(Row, frozen=True, kw_only=True):
     """The outcome for clients that all received the identity of one process of their node.
 
-    ``late`` says that the ranks do their work in worlds of one rank a node, and fail when they exit.
+    ``late`` means that the ranks run in worlds of one rank per node, and fail only when they exit.
     ``by_chance`` are outcomes of other tries.
     """
 

@@ -155,7 +155,7 @@ def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
 
 
 def mount(name: str, version: str) -> Mount | None:
-    """Return how an image starts that the kernel does not mount; ``None`` if no row says it."""
+    """Return how the runtime starts an image that the kernel does not mount; ``None`` without a row."""
     return next((r for r in runtime().mount if r.name == _kin(name) and within(version, r.versions)), None)
 
 

@@ -6,7 +6,7 @@ Source: slurm:src/sbatch/opt.c, functions ``get_argument`` and ``_set_options``;
 from collections.abc import Iterable
 
 _COMPONENTS = ("hetjob", "packjob")
-"""In any case and anywhere in the line, sbatch takes one of these as the start of another component."""
+"""sbatch reads each of these words, in upper or lower case, as the start of another component."""
 
 
 def words(line: str) -> list[str]:

@@ -16,7 +16,7 @@ _RUNTIMES = ("apptainer", "singularity")
 
 
 def command_of(host: HostFacts, site: Site | None, asked: str = "") -> str:
-    """Return the program that starts containers: ``asked``, else the site's program, else the host's."""
+    """Return the program that starts containers: The requested program, else the site's, else the host's."""
     return asked or (site.container.command if site else runtime_of(host))
 
 

@@ -16,7 +16,7 @@ NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
 """A placeholder for values that only an elastic job knows; no user's words have a NUL."""
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
-"""The same as the script says it."""
+"""The same options as they appear in the script."""
 
 
 def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:

@@ -315,7 +315,7 @@ class LaunchOptions(JobFields, total=False):
     refuses an image that was signed with none of these keys. ``no_verify`` skips the check of the signatures.
     ``explain`` adds comments to the script that say where each value comes from. ``copies`` runs a program
     that does not join its ranks once for each rank. ``project`` is the folder that goes to another machine,
-    by default the folder of the script; with ``sync=False`` none does.
+    by default the folder of the script; with ``sync=False`` toolkit copies no project.
     """
 
     arguments: Sequence[str]

@@ -81,7 +81,7 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     components: dict[str, tuple[str, ...]] = {}
     """Open MPI's components by framework (``{"btl": ("self", "tcp", "vader")}``), built in or as files."""
     how: dict[str, str] = {}
-    """Where each interface comes from: ``linked`` (its own code or a library that it is linked with), or
+    """The source of each interface: ``linked`` (its own code or a library that it is linked with), or
     ``component NAME`` for a plugin.
     """
     prefix: str | None = None

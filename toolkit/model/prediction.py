@@ -66,7 +66,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs. ``directory`` is the folder of the run,
     empty if unknown. ``program`` is the user's choice, ``command`` the command of each rank, and ``joins``
     the library by which its script joins its ranks; an unknown value is ``None`` or empty. ``says`` holds
-    variables and arguments by which command and script decide where ranks meet.
+    variables and arguments of command and script that set the rendezvous of the ranks.
     """
 
     nodes: int = 2

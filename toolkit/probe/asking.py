@@ -74,7 +74,8 @@ def _wrong(nodes: str) -> str:
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
-    """Return the choice of one compute node of the partition that a job goes to; of several, the first."""
+    """Return the choice of one compute node of the job's partition; if the job names several, of the
+    first."""
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
 

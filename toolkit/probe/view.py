@@ -61,7 +61,7 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Return why there is no compute node: without Slurm there cannot be one."""
+    """Return why no compute node answered; without Slurm there are no compute nodes."""
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
     return {"unknown": {**login.unknown, "compute_nodes": f"compute nodes: {why or 'the probe asked none'}"}}

@@ -24,7 +24,7 @@ class Program(Protocol):
     MODES: tuple[Mode, ...]
     """Launch modes for this kind of program, in the order of the model."""
     BY_MPI: bool
-    """Its ranks find each other through MPI, or through what an MPI launcher serves."""
+    """Its ranks find each other through MPI, or through an interface of an MPI launcher."""
 
     def in_image(self, image: ImageFacts) -> bool:
         """Return whether the image has what the program is written with."""
@@ -35,7 +35,7 @@ class Program(Protocol):
         ...
 
     def peers(self, starter: Starter) -> tuple[str, ...]:
-        """Return lines of shell by which a rank tells the program its place and its peers.
+        """Return shell lines that give the program its rank and the addresses of its peers.
 
         They find in variables: ``first``, ``nodes`` (names), ``port``, ``job``, ``rank``, ``ranks``,
         ``local_rank``, ``local_ranks``, ``node_rank``, ``node_count``; and the command as ``"$@"``.

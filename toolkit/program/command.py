@@ -236,7 +236,8 @@ class _ProjectShell:
         return True
 
     def _enter(self, folder: Sequence[str]) -> None:
-        """Go where ``cd`` goes, if that folder is here; ``$(dirname "$0")`` is the folder of the script."""
+        """Follow ``cd`` if the folder exists on this machine; ``$(dirname "$0")`` is the folder of the
+        script."""
         own = bool(folder) and _OWN_FOLDER.search(folder[0])
         path = (self.start / self.path).parent if own else self.place.folder.joinpath(*folder)
         if has_folder(path):

@@ -23,5 +23,5 @@ def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return nothing: there are no peers."""
+    """Return no lines, because there are no peers."""
     return ()

@@ -117,7 +117,7 @@ def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
 def _other_lines(
     found: OutputExplanation, causes: list[KnownFault], style: Style, width: int
 ) -> Iterator[str]:
-    """Yield what the output also says: ended ranks, consequences, known messages that may matter."""
+    """Yield further lines about the output: ended ranks, consequences, known messages that may matter."""
     possible = [known for known in found.findings if known.role == "possible" and known not in causes]
     for known in possible[:_MOST_POSSIBLE]:
         yield from wrap_text(

@@ -19,7 +19,7 @@ def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signatur
 
 
 def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
-    """Return a text in lines; paths, options and ids stay whole, also where one is wider than a line.
+    """Return a text in lines; paths, options and ids are never broken, even if one is wider than a line.
 
     ``first`` precedes the first line, and the other lines are aligned with the text after it; ``hang`` is the
     width of a hanging label.

@@ -1,4 +1,4 @@
-"""Text that others wrote, in a form that cannot steer a terminal, forge a line or hide on a page.
+"""Foreign text in a form that cannot control a terminal, forge a line or hide on a page.
 
 A character that is not shown is written as JSON writes it: ``\\u001b`` for an escape. In JSON text such a
 character can only stand inside a string, so the same filter keeps the value of JSON.

@@ -17,7 +17,7 @@ OnLost = Callable[[str], None]
 """Called with the reason each time that a connection is lost."""
 
 AWAY_SECONDS = 300.0
-"""Seconds that a connection may be lost before a command that does not follow a job gives up."""
+"""Seconds without a connection after which a command gives up, unless it follows a job."""
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
 """Seconds between two tries, doubled each time, so that a restarting login node is not overloaded."""

@@ -48,7 +48,7 @@ class Runtime(Protocol):
     MOUNTS_IMAGES: bool
     """A file that holds a file system can be mounted in a container, by a user without privileges."""
     MEASURED: bool
-    """Launches were recorded; else the words follow documentation alone."""
+    """Whether launches were recorded; otherwise the command line follows only the documentation."""
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
         """Return options of every launch."""

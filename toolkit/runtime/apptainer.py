@@ -1,4 +1,5 @@
-"""Apptainer and Singularity: the words that start a command in an image, and what a machine tells; pure."""
+"""Apptainer and Singularity: the command line that starts a command in an image, and readers of the probe;
+pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -51,7 +52,7 @@ def standard(
     image: ImageFacts,  # noqa: ARG001 - the signature of a runtime
     found: ContainerRuntime | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return options of every launch: there are none."""
+    """Return the options of every launch, which are none."""
     return ()
 
 

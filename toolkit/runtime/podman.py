@@ -1,4 +1,4 @@
-"""Rootless podman: the words that start a command in an image, and what a machine tells; pure.
+"""Rootless podman: the command line that starts a command in an image, and readers of the probe; pure.
 
 Measured with podman 5.4.2 and crun 1.21 on cgroup v1 (tests/matrix, flavour ``podman``); options:
 podman-run(1). With ``--cgroups=disabled`` podman refuses ``--pid=host``. Each rank is then process 1 of a
@@ -49,7 +49,8 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
-    """Return options of every launch; ``--env-host`` comes before what the image sets, which is set again."""
+    """Return options of every launch; ``--env-host`` would replace variables of the image, so they are set
+    again after it."""
     own = {"PATH": _PATH, **image.environment}
     return (
         "--env-host",

@@ -40,7 +40,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
     # Slurm removes a dead node from the job, and leaves the other nodes to it.
     lines += ["--no-kill"] * spec.elastic
-    # The signal goes only to the script (B:), which tells the trainer.
+    # Slurm sends the signal only to the script (B:), which informs the trainer.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
     # A job that is started again appends to its earlier output.

@@ -5,7 +5,8 @@ NO_LIMIT = frozenset({"UNLIMITED", "INFINITE"})
 
 
 def minutes(time: str) -> int | None:
-    """Return a time limit as whole minutes, rounded up; ``None`` for none, which zero says too (sbatch(1)).
+    """Return a time limit as whole minutes, rounded up; ``None`` for no limit; zero also means no limit
+    (sbatch(1)).
 
     >>> [minutes(t) for t in ("90", "1:30", "1:00:01", "1-2", "2-0:30", "UNLIMITED", "0")]
     [90, 2, 61, 1560, 2910, None, None]

@@ -31,7 +31,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class FormDemand:
-    """One demand of a form: ``met`` says whether the study has it, ``fix`` how to get it."""
+    """One demand of a form: ``met`` says whether the study meets the demand, ``fix`` how to meet it."""
 
     text: str
     met: bool

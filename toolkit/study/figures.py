@@ -33,7 +33,7 @@ def figures(text: str) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for line in text.splitlines():
-        # The last value is the newest; its column stays where the first one put it.
+        # The last value is the newest; columns keep the order of their first values.
         found.update(_of_line(line))
     return found
 

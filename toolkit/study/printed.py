@@ -8,7 +8,8 @@ from toolkit.study.figures import history
 
 
 class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of each line of a job's output that has some; null in JSON for one that is not a number."""
+    """The figures of each line of a job's output that has some; null in JSON for a value that is not a
+    number."""
 
     schema: str = "toolkit.figures/1"
     job: str

@@ -36,7 +36,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     test_loss: float | None
     accuracy: float
     images_per_second: float | None
-    """Of all ranks together, over all epochs; evaluation and start are left out. Null if the epochs took 0 s.
+    """Images per second of all ranks together, over all epochs, without evaluation and start. Null if the
+    epochs took 0 s.
     """
     images: int
     seconds: float

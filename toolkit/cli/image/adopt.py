@@ -61,7 +61,7 @@ def command(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Describe IMAGE and what it lacks, and write the description and a recipe of its kind.
+    """Describe IMAGE and what it lacks, and write the description and a similar recipe.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
     a SIF, or any other image that toolkit image inspect reads. toolkit does not start it. The folder gets

@@ -28,7 +28,7 @@ _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
 _UNREACHABLE = re.compile(
     r"^(?:\w+\.){0,8}(?:Connect(?:ion)?(?:Refused)?(?:Error|Timeout)|ReadTimeout|TimeoutError)\b"
 )
-"""An exception that does not say what is unreachable; its message may."""
+"""An exception whose type does not say what is unreachable; its message may name it."""
 
 _NEAR = 60
 """Largest number of lines between a root line and a known message of the same fault."""
@@ -80,7 +80,7 @@ def _is_about(sentence: str, signal: int | None) -> bool:
 
 
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
-    """Return the class of the root line; if it is a general one, the class of the cause that it shows."""
+    """Return the class of the root line; if this class is general, the class of the cause in the line."""
     own = root.clue.class_ or "unknown-error"
     if own == "node-or-hardware" and class_of_files(root.files) == "file-system-or-quota":
         return "file-system-or-quota"  # such as a lock that the file system of a cache refuses
@@ -198,7 +198,7 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
 
 
 def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
-    """Return the role of a message beside one that is on the root line: other messages only may matter."""
+    """Return the role of a message if another message is on the root line: it is only a possible cause."""
     return "possible" if role == "cause" and match is not None and not shows_root else role
 
 

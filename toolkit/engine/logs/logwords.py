@@ -65,7 +65,8 @@ class WordFinder:
 
 
 def _tree(ordered: list[bytes]) -> bytes:
-    """Return a pattern that matches the longest of some words; words that begin alike share a branch."""
+    """Return a pattern that matches the longest of some words; words with the same beginning share a
+    branch."""
     branches: dict[bytes, list[bytes]] = {}
     for word in ordered:
         branches.setdefault(word[:1], []).append(word[1:])

@@ -78,7 +78,7 @@ _NO_GPU_FOUND = re.compile(
     r"|unable to initialize backend|not in the list of known backends|unknown backend"
     r"|(?:cuda|rocm|gpu) is not available|cuda\.is_available\(\) is false"
 )
-"""What a framework says after every attempt to use a GPU failed, whatever the reason was."""
+"""What a framework prints after every failed attempt to use a GPU, whatever the reason."""
 
 _ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
 
@@ -139,7 +139,7 @@ def _traced(
     others: list[Clue],
     raised: list[Raised],
 ) -> RootClue:
-    """Return the line to which the chosen line leads, with the lines and the rank that belong to it."""
+    """Return the line that the chosen line refers to, with its related lines and its rank."""
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
     for leads in (said_before_abort, quoted_fault, _gpu_error_before):
@@ -279,7 +279,8 @@ def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
-    """Return the end of the first rank; of a rank that aborted itself, the line in which it says why."""
+    """Return the line about the end of the first rank; if the rank aborted itself, the line with the
+    reason."""
     hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
     rank = _number(dead[0])
     said = [
@@ -291,7 +292,7 @@ def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
 
 
 def _cancellation(endings: list[Clue]) -> Clue | None:
-    """Return the line that says that the job was cancelled, if no rank ended before it."""
+    """Return the line about the job's cancellation, if no rank ended before it."""
     first = next((c for c in endings if _CANCELLED.search(c.line.text) or _number(c)), None)
     if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
         return None

@@ -1,4 +1,4 @@
-"""Tell errors that a program survived from the error that ended it."""
+"""Distinguish errors that a program survived from the error that ended it."""
 
 import re
 

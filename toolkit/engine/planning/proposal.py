@@ -41,7 +41,7 @@ RANKS_FILE = "toolkit-ranks.sh"
 AGENT = "toolkit-agent"
 """The program, written by the job script, that mpirun inside a container calls instead of ssh."""
 NO_OTHER_NODE = "isolated"
-"""The value that tells mpirun of Open MPI 4 and earlier that there is no other node."""
+"""The setting with which mpirun of Open MPI 4 and earlier uses only its own node."""
 
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:

@@ -78,7 +78,7 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
 
 
 def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Tell an Open MPI that was moved where its plugins are."""
+    """Set the plugin folder of an Open MPI that was moved."""
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
     return image.mpi.led_by

@@ -230,9 +230,9 @@ def gpu_of_amd(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_not_handed_in(case: Case) -> Hit | None:
-    """A driver of NVIDIA consists of devices and libraries, and --nv mounts both. ROCm is in the image, and
-    needs devices only, which --contain takes away. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES says
-    so, which images with CUDA set.
+    """A driver of NVIDIA consists of devices and libraries, and --nv mounts both. ROCm is in the image and
+    needs only devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES says so,
+    which images with CUDA set.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):

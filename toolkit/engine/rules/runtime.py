@@ -51,8 +51,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """The command line follows the documentation of the runtime. toolkit took from it which namespaces,
-    variables and folders ranks share, but did not measure that.
+    """The command line follows the documentation of the runtime. The shared namespaces, variables and folders
+    of ranks are also from the documentation, not measured.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:

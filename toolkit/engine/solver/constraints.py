@@ -74,7 +74,7 @@ def demand_of(asks: Iterable[StackConstraint]) -> Demand:
 
 
 def without(asks: tuple[StackConstraint, ...], dropped: StackConstraint) -> tuple[StackConstraint, ...]:
-    """Return the constraints without one of them, and without those that imply it."""
+    """Return the constraints without one constraint, and without all constraints that imply it."""
     return tuple(a for a in asks if a is not dropped and a.weaker != dropped.text)
 
 

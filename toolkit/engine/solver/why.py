@@ -1,4 +1,5 @@
-"""Say in one sentence why the solver chose a version: what needs it, and what excludes newer versions."""
+"""Say in one sentence why the solver chose a version: which line needs it, and which facts exclude newer
+versions."""
 
 from dataclasses import replace
 

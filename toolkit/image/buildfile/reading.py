@@ -84,7 +84,7 @@ def read_buildfile(path: Path) -> BuildFile:
 
 
 def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFile:
-    """Return what the text of a build file says; ``read`` returns the text of a list of packages."""
+    """Return the facts in the text of a build file; ``read`` returns the text of a list of packages."""
     found = steps(name, text)
     last = _last_stages(found)
     parts = _Parts(name)
@@ -201,7 +201,7 @@ def _environment(found: tuple[BuildStep, ...], last: set[int]) -> dict[str, str]
 
 
 def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
-    """Return the facts of the image; what the file does not tell is unknown."""
+    """Return the facts of the image; facts that the file does not state are unknown."""
     glibc = parts.distribution.glibc if parts.distribution else None
     opaque = bool(parts.row and parts.row.opaque)
     pinned = [mpi for mpi in parts.mpis if mpi.version]

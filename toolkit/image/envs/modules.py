@@ -127,8 +127,8 @@ def _compiled(
 
 
 def _interpreter(minor: str) -> str:
-    """Return a Python of a minor release on this machine; all Pythons of one minor release compile modules
-    alike.
+    """Return a Python of a minor release on this machine; all Pythons of one minor release compile modules in
+    the same way.
     """
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return sys.executable

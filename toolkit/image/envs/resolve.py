@@ -1,4 +1,4 @@
-"""Choose the packages that an environment needs besides its image's, or report a contradiction."""
+"""Choose the packages that an environment needs in addition to the image's packages, or report a conflict."""
 
 import tempfile
 import tomllib

@@ -1,1 +1,2 @@
-"""What a program in an image would load, and the variables that decide about it; nothing is run."""
+"""Find the libraries that a program in an image would load, and the variables that affect this, without
+running it."""

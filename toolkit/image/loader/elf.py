@@ -1,4 +1,5 @@
-"""Read the ELF headers of a program or library: its kind, what it needs, where it searches.
+"""Read the ELF headers of a program or library: its kind, the libraries that it needs, the folders that it
+searches.
 
 Only the segment table and the dynamic section are read, by this module: libraries for ELF files read as many
 entries as a file claims to have. The format is described in elf(5) and the System V ABI.

@@ -15,8 +15,8 @@ _ABI = {"x86_64": 0x0300, "i386": 0x0000, "aarch64": 0x0A00, "ppc64le": 0x0500, 
 def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str] | None:
     """Return soname → path; ``None`` if no index can be read.
 
-    Of several libraries of one name, the generic library is chosen. ld.so may prefer builds of the same
-    release for newer processors (glibc-hwcaps).
+    Among several libraries of the same name, this code chooses the generic library. ld.so may prefer builds
+    of the same release for newer processors (glibc-hwcaps).
     """
     start = content.find(_MAGIC)
     if start < 0 or start + _HEAD_SIZE > len(content):

@@ -81,8 +81,8 @@ def convert(
     If ``target`` is a symbolic link, the linked file is written.
 
     Raises:
-        CheckFailed: if the conversion fails, the disk is full or the result is incomplete; nothing is left.
-        BadInput: if no file can be written at ``target``.
+        CheckFailed: if the conversion fails, the disk is full or the result is incomplete; no file is left
+        behind. BadInput: if no file can be written at ``target``.
         Missing: if the engine does not have the image.
     """
     source = find_image(client, image)

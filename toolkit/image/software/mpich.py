@@ -29,7 +29,7 @@ _FIRST = (
     rb"\0(MPICH Custom Information:[ \t]*%s\n)(?=\0)",
 )
 _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
-"""A function that exists only with the one feature that releases up to 5.0 can have
+"""A function that exists only if the library has the only feature of releases up to 5.0
 (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c, and get_feature_list beside the text).
 """
 _LONGEST = 8191

@@ -208,7 +208,7 @@ def _merge_components(
     for framework, name in plugins:
         found.setdefault(framework, set()).add(name)
     if number and int(number.partition(".")[0]) < 5 and "vader" in found.get("btl", set()):
-        # In Open MPI 3 and 4 the component of that name only says that vader replaces it
+        # In Open MPI 3 and 4 the component of that name only reports that vader replaces it
         # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1); ompi_info does not list it either.
         found["btl"].discard("sm")
     return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}

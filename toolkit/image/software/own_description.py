@@ -18,7 +18,8 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """What is read only for the comparison; ``None`` if it is unreadable, empty if it is missing."""
+    """The value that is read only for the comparison; ``None`` if it is unreadable, empty if it is
+    missing."""
 
     numpy: str | None = None
     hwloc: str | None = None

@@ -72,7 +72,8 @@ def named_mpi(loader: Loader, path: str) -> str:
 
 
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
-    """Return what a command's program loads an MPI by → that MPI; ``None`` if it is unknown, or none.
+    """Return the file through which a command's program loads an MPI → the MPI; ``None`` if it is unknown or
+    loads none.
 
     A program with a statically linked MPI is its own library.
     """

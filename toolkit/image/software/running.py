@@ -16,7 +16,8 @@ from toolkit.model.rank import RankView
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """``programs`` maps what a rank loads an MPI by to that MPI; ``loader`` searches as the program does.
+    """``programs`` maps the file through which a rank loads an MPI to that MPI; ``loader`` searches as the
+    program does.
 
     ``program`` is ``None`` if there is no command or its program is unknown.
     """

@@ -71,7 +71,7 @@ def bundle(
     Raises:
         BadInput: if a recipe has no fitting lock, a file is invalid, or two have one name.
         Missing: if a part of it cannot be fetched.
-        CheckFailed: if the disk is full; nothing is left.
+        CheckFailed: if the disk is full; no file is left behind.
     """
     check_file(target, "-o", "toolkit.tar")
     make_writable(target.parent, "-o")

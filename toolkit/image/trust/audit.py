@@ -22,7 +22,7 @@ from toolkit.versions import is_same_version
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _RECORD = 8 << 20
 _OWN = "/opt"
-"""Where a build puts its files in an image; all other files are Debian's."""
+"""Folders in an image for the files of a build; all other files are from Debian packages."""
 _SHOWN = 20
 _COMPARED: tuple[Component, ...] = (
     *("python", "openmpi", "mpich", "pmix", "ucx", "mpi4py", "tensorflow", "torch", "horovod", "nccl"),

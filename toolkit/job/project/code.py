@@ -28,7 +28,7 @@ from toolkit.units import format_size
 _MOST_LINKS = 20
 """Folders outside the project that are mounted for links to them."""
 COPY = "project"
-"""The folder of a run in which a job unpacks the project that came with it."""
+"""The folder of a run in which the job unpacks the copied project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
 
 
 def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
-    """Yield the files that a program is made of, and those that it surely reads by a relative path."""
+    """Yield the files of a program, and the files that it certainly reads by a relative path."""
     for one in facts.facts:
         for file in one.files:
             yield file.parent.resolve() / file.name
@@ -93,8 +93,9 @@ def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
 def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     """Return the folder that a job of this machine starts in, and the folders that it needs mounted.
 
-    It is the current one, as with sbatch; empty where the container has a folder of that name. What links in
-    these folders point to, and the folders of files that the program reads elsewhere, are mounted too.
+    The working folder is the current folder, as with sbatch; empty if the container has its own folder of
+    that name. What links in these folders point to, and the folders of files that the program reads
+    elsewhere, are mounted too.
     """
     if code is None or job.workdir:
         return "", ()
@@ -129,7 +130,8 @@ class Brought:
 
 
 def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brought | None:
-    """Return the project that goes with a job to another machine; ``None`` if the command needs none.
+    """Return the project that toolkit copies to another machine for a job; ``None`` if the command needs
+    none.
 
     Args:
         code: the program of the job.

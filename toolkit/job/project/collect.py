@@ -12,7 +12,7 @@ from toolkit.job.project.ignore import Pattern, decision, patterns
 from toolkit.units import format_size
 
 IGNORE_FILES = (".gitignore", ".toolkitignore")
-"""Files that list what is not copied; a later file may include files again that an earlier file left out."""
+"""Files that list files to leave out; a later list may include files again that an earlier list left out."""
 LARGEST = 200 * 10**6
 """Bytes of the largest project that travels."""
 

@@ -69,7 +69,7 @@ def faults(
 
 
 def shell_script(code: Code) -> str:
-    """Return the script that a shell runs; empty if there is none."""
+    """Return the script that a shell command runs; empty if there is none."""
     rest = code.words[1:]
     return rest[0] if posixpath.basename(code.words[0]) in SHELLS and rest and rest[0][:1] != "-" else ""
 

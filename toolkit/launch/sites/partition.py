@@ -46,8 +46,8 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
             have the profile's defaults.
 
     Raises:
-        BadInput: if no partition can run the job, naming the limits of each; if the partition that the job
-            names cannot, naming those that can.
+        BadInput: if no partition can run the job, naming the limits of each; if the job's partition cannot
+        run it, naming the partitions that can.
     """
     if not site.partitions:
         return PartitionChoice(spec)
@@ -86,7 +86,7 @@ def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> Par
 
 
 def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
-    """Return why a job goes to another partition than the default one."""
+    """Return why a job does not use the default partition."""
     if not usual.partition.name:
         return "the profile names no default partition"
     default = f"the default partition {usual.partition.name}"

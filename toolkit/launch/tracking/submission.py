@@ -99,7 +99,7 @@ def resubmit(
 ) -> JobRecord:
     """Submit the script of a job that has ended again, in its folder; trainers resume from a checkpoint.
 
-    The record is kept, and gets one more number. ``options`` of sbatch override the script.
+    The record stays, and gets the new Slurm number. ``options`` of sbatch override the script.
 
     Raises:
         CheckFailed: if the job still waits or runs, or sbatch refuses.

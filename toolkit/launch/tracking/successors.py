@@ -37,7 +37,8 @@ def later(runner: Runner, record: JobRecord) -> list[str]:
 
 
 def active_successors(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of the jobs that resume the record; for an array, of all that wait or run.
+    """Return the numbers of the jobs that resume the record; for an array, the numbers of all waiting or
+    running tasks.
 
     A job has one successor. Each task of an array has its own successor.
 

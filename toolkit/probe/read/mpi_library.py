@@ -82,7 +82,7 @@ class MpiLibrary:
 
     @property
     def loaded_libraries(self) -> dict[str, str]:
-        """What is loaded with it and with its components."""
+        """Libraries that are loaded with the MPI library and its components."""
         return {
             **{n: p for taken in self.component_libraries.values() for n, p in taken.items()},
             **self.closure,

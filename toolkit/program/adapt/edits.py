@@ -20,7 +20,7 @@ class _Edit:
     end: int
     text: str
     rank: int = 0
-    """Of two insertions at one place, the insertion with the smaller number comes first."""
+    """If two insertions are at the same place, the insertion with the smaller number comes first."""
 
 
 @dataclass(slots=True)

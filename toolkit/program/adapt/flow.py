@@ -179,7 +179,7 @@ class Flow:
                     yield one.value
 
     def _element(self, node: ast.Subscript) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
-        """Yield the values of a dictionary of the text that ``node`` takes one out of."""
+        """Yield the values of the dictionary literal from which ``node`` reads an entry."""
         for value in self.sources(node.value):
             if isinstance(value, ast.Dict):
                 key = node.slice.value if isinstance(node.slice, ast.Constant) else None

@@ -122,7 +122,7 @@ def _belongs(work: Work, statement: ast.stmt, scope: ast.AST | None) -> bool:
 
 
 def leaves_early(work: Work, loops: list[Loop]) -> None:
-    """Note where a loop over epochs is left: all ranks have to leave it together."""
+    """Note each exit from a loop over epochs: all ranks must leave the loop together."""
     for loop in loops[1:] or loops[:1]:
         for node in ast.walk(loop):
             inner = next(

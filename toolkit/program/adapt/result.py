@@ -9,7 +9,7 @@ Way = Literal["horovod", "tf-config", "torch"]
 
 
 class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A place of a script; ``what`` says what changed there, or why it is unchanged."""
+    """A line of a script; ``what`` describes the change, or why the line is unchanged."""
 
     line: int
     what: str

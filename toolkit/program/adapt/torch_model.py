@@ -1,6 +1,4 @@
-"""Models of PyTorch: where ``DistributedDataParallel`` goes around them, and which uses then need
-``.module``.
-"""
+"""PyTorch models: where to wrap them in ``DistributedDataParallel``, and which uses then need ``.module``."""
 
 import ast
 from collections.abc import Iterator
@@ -25,7 +23,7 @@ class _Key:
 
 @dataclass(slots=True)
 class _Wrapped:
-    """Names that hold a wrapped model; ``since`` are the functions and lines where that begins."""
+    """Names that refer to a wrapped model; ``since`` are the functions and lines from which this is true."""
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
     mixed: set[_Key] = field(default_factory=set)
@@ -195,7 +193,7 @@ def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
-    """Return the key of an expression that holds a wrapped model where it stands."""
+    """Return the key of an expression that refers to a wrapped model at its place."""
     key = _key(work, node)
     if key is None and isinstance(node, ast.Attribute):
         key = _of_instance(work, wrapped, node)

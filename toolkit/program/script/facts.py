@@ -14,7 +14,7 @@ class Import:
     """A module that a file imports, by its full dotted name.
 
     ``optional`` is true where the program has an answer to its absence, as in ``try: … except ImportError``.
-    ``names`` are taken out of the module by ``from MODULE import NAMES``.
+    ``names`` are the names that ``from MODULE import NAMES`` imports.
     """
 
     module: str
@@ -51,7 +51,7 @@ class Undefined:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a program surely needs where it runs.
+    """A thing that a program certainly needs at run time.
 
     ``kind`` is ``file`` (``text`` is its path), ``beside`` (``text`` is a path from ``__file__``),
     ``argument`` (``text`` is the place in ``sys.argv`` of a file that it reads), ``option`` (``text`` is
@@ -88,7 +88,7 @@ class ScriptFacts:
     trainer: bool = False
     undefined: tuple[Undefined, ...] = ()
     reads_ranks: bool = False
-    """It reads a variable that says which rank it is."""
+    """The program reads a variable that contains its rank."""
     open_path: bool = False
     """It changes ``sys.path`` in a way that the text does not show, so any module may be found."""
     needs: tuple[Need, ...] = ()

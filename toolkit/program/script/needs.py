@@ -1,4 +1,4 @@
-"""What a program surely needs of the place where it runs: files, a keyboard, GPUs."""
+"""Find the things that a program certainly needs at run time: files, a keyboard, GPUs."""
 
 import ast
 from collections.abc import Iterator

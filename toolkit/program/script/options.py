@@ -55,7 +55,8 @@ class ProgramOptions:
         return ""
 
     def value(self, words: Sequence[str], name: str) -> str:
-        """Return the text that ``words`` give to an option, by its attribute; empty if they give none."""
+        """Return the value of an option in ``words``, by its attribute; empty if the option is not in
+        them."""
         try:
             found = getattr(self._parser().parse_args(list(words)), name, None)
         except (_Refused, _NotShown, argparse.ArgumentError, TypeError, ValueError, KeyError):

@@ -1,4 +1,5 @@
-"""What a program surely reaches when it runs: statements under no condition, in functions that it calls."""
+"""Find the statements that a program certainly executes: statements without a condition, also in called
+functions."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Names that a module uses and nothing in it defines: they end the program when it reaches them."""
+"""Names that a module uses but does not define: the program fails when it reaches them."""
 
 import ast
 import builtins

@@ -83,7 +83,7 @@ def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, 
 def _needed_findings(here: tuple[Finding, ...], verdict: Verdict, request: Request) -> tuple[Finding, ...]:
     """Return what a reader needs: what is wrong with the launch; of many faults, the first."""
     wrong = tuple(f for f in here if f.severity != "info")
-    if answer(verdict, request.mode).word == "No":  # what is not decided changes nothing
+    if answer(verdict, request.mode).word == "No":  # an undecided finding does not change the answer
         wrong = tuple(f for f in wrong if not f.undecided)
     if not (verdict.chosen or request.mode):
         first = main_fault(verdict)
@@ -92,7 +92,7 @@ def _needed_findings(here: tuple[Finding, ...], verdict: Verdict, request: Reque
 
 
 def _left_out(verdict: Verdict, found: tuple[Finding, ...], shown: tuple[Finding, ...]) -> str:
-    """Say what ``--all`` shows besides."""
+    """Return a sentence about the further output of ``--all``."""
     works = [p.mode for p in verdict.predictions if p.outcome == "ok" and p.mode != verdict.chosen]
     also = f"Also predicted to work: {', '.join(works)}. " if works and verdict.chosen else ""
     more = len(found) - len(shown)

@@ -1,4 +1,4 @@
-"""Software of the host and the image beside each other: a table, and one line each."""
+"""Software of the host and the image: a table with two columns, and one line each."""
 
 import textwrap
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _row_lines(
 def _one_below_the_other(
     rows: list[tuple[str, str, str]], with_image: bool, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield the same text one below the other, if two columns have no room beside each other."""
+    """Yield the same text in one column, if two columns are too wide for the page."""
     for name, left, right in rows:
         yield f"  {style(name, 'dim')}"
         for side, text in (("host   ", left), ("image  ", right if with_image else "")):

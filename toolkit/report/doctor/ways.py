@@ -16,7 +16,7 @@ _FAILED = ("✘", "bad")
 _MODE = max(map(len, MODES)) + 1
 _OUTCOME = max(map(len, get_args(Outcome)))
 _INDENT = 2 + 2 + _MODE + 1 + _OUTCOME + 1
-"""Where the reasons stand: behind a mark, a mode and an outcome."""
+"""The column of the reasons, after a mark, a mode and an outcome."""
 _NEAR = 4
 _ARROW = "→ "
 

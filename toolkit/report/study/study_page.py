@@ -102,7 +102,7 @@ def _own(svg: str, name: str) -> str:
 def _figures(report: Report) -> str:
     found = rows(report)
     cells = {id(row): _cells(row) for row in found}
-    # A column that nothing is known for is left out.
+    # Columns without any value are left out.
     idle = _OVER_SMALLEST if all(len(line.curve.points) == 1 for line in report.lines) else ()
     columns = [i for i in range(len(_HEAD)) if i not in idle and any(c[i] != _NONE for c in cells.values())]
     head = "".join(

@@ -59,7 +59,7 @@ def efficiency(axes: "Axes", report: Report) -> None:
         _draw_measured(axes, line, number, lambda point: point.efficiency)
         _draw_predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
     _ideal(axes, report, lambda _: 1.0)
-    # Where single runs differ much, a range may reach far beyond what can be.
+    # If single runs differ much, a range may extend beyond possible values.
     measured = [point.efficiency.high for line in report.lines for point in line.curve.points]
     axes.set_ylim(0, 1.1 * max(1.0, *measured))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))

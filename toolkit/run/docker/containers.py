@@ -32,7 +32,7 @@ _OWNER = "toolkit.owner"
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What a container may see and use; nothing of the host but ``binds`` (host path → path inside).
+    """What a container may see and use; of the host only ``binds`` (host path → path inside).
 
     ``nested`` lets another container runtime work inside: namespaces, mounts, FUSE. ``timeout`` is in
     seconds, ``memory`` in bytes. An empty ``user`` means the image's own user. ``init`` adds a first process,

@@ -28,7 +28,7 @@ _TARGET = f"/{_PLACE}/target"
 _LEFT_OUT = (_PLACE, ".dockerenv")
 _HARMLESS = re.compile(r"Pseudo file .* exists in source filesystem|Ignoring, exclude it|Unrecognised xattr")
 _XATTRS = r"^(user\.|security\.capability$)"
-"""Labels of SELinux are the host's; everything else that mksquashfs can keep is the image's."""
+"""SELinux labels belong to the host; all other attributes that mksquashfs can keep are from the image."""
 _WORK_MEMORY = 1 << 30
 _PERCENT = re.compile(r"\d{1,3}")
 

@@ -1,8 +1,8 @@
 """Write a squashfs with zstd from a folder: no program, no root, and equal folders give equal bytes.
 
-The format is Linux's Documentation/filesystems/squashfs.rst. All files belong to root and get one time; their
-modes are what a program needs. Compiled Python modules come first and side by side, because a start reads
-those.
+The format is Linux's Documentation/filesystems/squashfs.rst. All files belong to root and have the same time;
+their modes let programs read or execute them. Compiled Python modules come first and adjacent, because a
+program start reads them.
 """
 
 import os
