@@ -27,7 +27,7 @@ def require_trusted(path: Path, fix: str = "") -> None:
         fix: what to do if the mode cannot be changed, such as naming the file.
 
     Raises:
-        BadInput: with the reason and the command that repairs the file.
+        BadInput: if the file is not trusted; the message has the reason, the fix repairs the file.
     """
     real = Path(os.path.realpath(path))
     for place in dict.fromkeys((real, real.parent, path.absolute().parent)):

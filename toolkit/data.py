@@ -59,9 +59,8 @@ def find(kind: str, name: str, suffix: str) -> Path:
     """Find ``NAME`` of a kind of data: a path, the user's own file, or a shipped one.
 
     Raises:
-        BadInput: if no file has that name; the message lists the choices. The same error if other users can
-        write
-            the user's own file.
+        BadInput: if no file has that name; the message lists the choices. BadInput: also if other users can
+        write to the user's own file.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):

@@ -145,8 +145,9 @@ def has_content(path: Path, size: int, sha256: str) -> bool:
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write beside ``path`` and rename, so that a reader sees the old file or the new one.
 
-    Without a ``mode`` the umask decides, as for any new file. With a ``mode``, users whom it excludes can
-    never read the file. If anything fails, the old file is unchanged and no other file is left.
+    Without a ``mode`` the umask decides, as for any new file. With a ``mode``, users who lack permission can
+    never read the file, not even while it is written. If anything fails, the old file is unchanged and no
+    other file is left.
 
     Raises:
         OSError: if the folder does not exist or refuses files, or the disk is full; the error names ``path``.

@@ -9,7 +9,7 @@ def suggest_near(word: str, choices: Iterable[str]) -> str:
     >>> near("imgae", ("image", "init"))
     ' (did you mean image?)'
     """
-    # Slow to import, and needed only for a mistyped word.
+    # Imported here because the module is slow to import and needed only for a mistyped word.
     import difflib
 
     close = difflib.get_close_matches(word, list(choices), n=1)

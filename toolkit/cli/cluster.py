@@ -181,7 +181,7 @@ def shell(name: str | None, node: str, user: str) -> None:
     program = shutil.which(words[0])
     if program is None:
         raise Missing(f"{words[0]} is not installed on this machine", fix="install openssh-client")
-    os.execv(program, words)  # noqa: S606 - the shell takes this program's place, with its terminal
+    os.execv(program, words)  # noqa: S606 - the shell replaces this program and gets its terminal
 
 
 @command.command("down", short_help="Remove a cluster with all its data")

@@ -34,7 +34,8 @@ def execute(
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, where the name cannot be guessed
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # A file: the SDK cannot close what it sends over a TLS socket. The file is removed once it is open.
+        # Use a file, because the SDK cannot close its sending side on a TLS socket. The file is removed once
+        # it is open.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}

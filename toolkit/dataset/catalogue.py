@@ -18,7 +18,7 @@ Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file, unpacked; a source with other bytes is refused."""
+    """One unpacked file; toolkit refuses a source that has different bytes."""
 
     name: FileName
     size: Bytes
@@ -112,7 +112,8 @@ def load(name: str) -> Dataset:
     """Return a data set by name, including the user's own.
 
     Raises:
-        BadInput: naming the choices or, in the user's own file, the wrong field.
+        BadInput: if the name is unknown (the message lists the choices), or a field of the user's own file is
+        wrong.
     """
     return read(find(KIND, name, ".toml"))
 

@@ -102,8 +102,8 @@ class Case:
     def state(self, name: str) -> State:
         """Return whether a fact is known.
 
-        ``absent`` is a known state: toolkit looked, and the thing does not exist. A ``moot`` fact is part of
-        something absent, so it has no value.
+        ``absent`` is a known state: toolkit looked, and the thing does not exist. A ``moot`` fact describes
+        an absent thing, so it has no value.
         """
         if (answered := self._states.get(name)) is None:
             answered = self._states[name] = self._state(*_parts(name))

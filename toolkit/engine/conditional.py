@@ -82,8 +82,8 @@ def answer_ticket(
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
     """Return what each launch mode of the image does, and the facts that decide most.
 
-    Facts that decide the best mode, or the undecided modes, come first. Then come facts that decide most
-    other modes.
+    Facts that decide the best mode, or the undecided modes, come first. After them come the facts that decide
+    the most other modes.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

@@ -43,7 +43,7 @@ class Judged:
 
 
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
-    """Predict one launch. The findings name no other mode as a fix."""
+    """Predict one launch. The fixes of these findings do not name another mode."""
     judged = ask_rules(case, rules)
     return judged.prediction, judged.findings()
 

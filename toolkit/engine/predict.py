@@ -38,7 +38,7 @@ _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
-"""Modes that depend only on what the host offers."""
+"""Modes that depend only on facts of the host."""
 _OF_HOST = {"environment-cleaned"}
 """Rules that also judge a host without an image, although they ask about the image if it has an MPI."""
 _NOT_OF_HOST = {

@@ -29,7 +29,7 @@ def trial_of(mode: Mode) -> str:
 class LaunchStage(IntEnum):
     """The stages of a launch, in order. The first failure is the outcome.
 
-    Among failures of one stage the order of the rules in :mod:`toolkit.engine.registry` decides.
+    If several rules of one stage fail, the first in :mod:`toolkit.engine.registry` decides.
     """
 
     SUBMIT = 1
@@ -40,7 +40,7 @@ class LaunchStage(IntEnum):
     INIT = 4
     RUN = 5
     END = 6
-    """The ranks do their work, and fail when they finish."""
+    """The ranks complete their work, but fail when they exit."""
     UNKNOWN = 7
 
 
@@ -94,8 +94,8 @@ class Rule:
     The finding names the best mode of ``instead`` that works before ``fix``. ``fix`` itself names no mode,
     because a rule judges one mode only. ``accelerator`` is the outcome of the GPUs if the rule fires as an
     error. ``programs`` are the programs that the rule concerns. If ``programs`` is empty, the rule concerns
-    all programs if one of its modes needs no MPI. Otherwise it concerns only programs that find their ranks
-    through MPI.
+    all programs if one of its modes needs no MPI. Otherwise the rule concerns only programs that find their
+    ranks through MPI.
     """
 
     id: str

@@ -102,7 +102,7 @@ def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     toolkit does not ask the cluster where its folders are; the folder of the run has its default name.
 
     Raises:
-        BadInput: one line with place, field and choices.
+        BadInput: if a value is wrong; the message has place, field and choices.
     """
     numbers = {"nodes": question.nodes, "ranks_per_node": question.ranks_per_node, "mode": question.mode}
     layers.check_layer(numbers, OPTION, {}, strict=True)

@@ -144,7 +144,7 @@ def _check_settings(study: Study) -> None:
     """Refuse settings and variables that a study would override silently.
 
     Raises:
-        BadInput: with the place of the setting.
+        BadInput: if a study cannot use a setting; the message names the place of the setting.
     """
     said, _ = study_points.job_fields(study, study_points.points(study)[0])
     found = merge_request(said, ())

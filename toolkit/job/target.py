@@ -146,7 +146,7 @@ def find_copy(
 ) -> tuple[str, tuple[Parcel, ...]]:
     """Return the image's path on the host, and the file to copy into the host's folder ``base``.
 
-    With ``compare``, an equal file at that path need not be copied.
+    With ``compare``, toolkit does not copy the image if the host has an equal file at that path.
     """
     if image.there or image.here is None:
         return image.there, ()

@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One piece of knowledge, and its source."""
+    """One row of knowledge, and its source."""
 
     source: str
 

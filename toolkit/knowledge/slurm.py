@@ -44,7 +44,7 @@ class Reasons(Row, frozen=True, kw_only=True):
 
 
 class Synonyms(Row, frozen=True, kw_only=True):
-    """Words with one meaning."""
+    """Words of Slurm that have the same meaning."""
 
     words: tuple[str, ...]
 
@@ -75,5 +75,5 @@ def slurm() -> SlurmKnowledge:
 
 def state_of(word: str) -> JobState:
     """Return the state that a word of Slurm means; ``unknown`` for an unknown word."""
-    # sacct appends the sign to a word that it cuts off.
+    # sacct appends this sign to a word that it truncates.
     return next((ours for ours, words in slurm().states.of.items() if word.rstrip("+") in words), "unknown")

@@ -86,7 +86,7 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostFacts(_Cited, frozen=True, kw_only=True):
-    """One class of equal machines of a cluster, or one machine."""
+    """The facts of one group of equal machines of a cluster, or of one machine."""
 
     schema: str = "toolkit.host/1"
     place: str

@@ -17,7 +17,7 @@ class LaunchFix(_FixSection, frozen=True, kw_only=True):
     """The changes to a launch, in the words of :class:`toolkit.model.prediction.Plan`."""
 
     mode: Mode
-    """The launch mode that the other words are for."""
+    """The launch mode that this fix is for."""
     container: tuple[str, ...] = ()
     """Additional options of ``singularity exec``."""
     env: dict[str, str] = {}

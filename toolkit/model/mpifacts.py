@@ -13,21 +13,21 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None
     launcher: str
     lacks: tuple[str, ...] = ()
-    """Missing libraries that kept it from starting when its version was queried."""
+    """Missing libraries that kept the launcher from starting when the probe queried its version."""
     leaks: tuple[str, ...] | None = None
     """Variables that it sets for its children and that name its own installation."""
     pmix: str | None = None
-    """Version of the PMIx server that it runs."""
+    """Version of the launcher's PMIx server."""
     prefix: str | None = None
-    """The folder that it is installed in."""
+    """The folder of the installation."""
     library: str | None = None
-    """The real path of its libmpi."""
+    """The real path of the library libmpi."""
     soname: str | None = None
     interfaces: tuple[str, ...] | None = None
     device: str | None = None
     """MPICH's device and its network modules: ``ch4:ofi,ucx``."""
     needs: tuple[str, ...] | None = None
-    """Every library that is loaded with its own: sonames, except the C library's."""
+    """Every library that is loaded with libmpi: sonames, without the C library."""
     components: dict[str, tuple[str, ...]] | None = None
     """Open MPI's components that connect ranks and send messages: framework → names, built in or files."""
     components_need: dict[str, tuple[str, ...]] | None = None
@@ -39,13 +39,13 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...] | None = None
     """The libraries among these that are not below ``prefix``."""
     ucx: str | None = None
-    """Version of the UCX that is loaded with it."""
+    """Version of the UCX that the MPI loads."""
     fabric: str | None = None
     """Newest interface version (``1.7`` of ``FABRIC_1.7``) of the libfabric that is loaded with it."""
     glibc_needed: str | None = None
     """Newest version of the C library that it needs, or that the libraries mounted with it need."""
     plugins: str | None = None
-    """The folder with its components, if they are files."""
+    """The folder with the components of the MPI, if they are files."""
     relocatable: bool | None = None
     """Whether the library finds its files under any prefix."""
 
@@ -64,12 +64,12 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     interfaces: tuple[str, ...] | None
     """Launch interfaces that it can use: ``pmix``, ``pmi1``, ``pmi2``."""
     launcher: str | None = None
-    """Path of its mpirun, or ``None`` if there is none."""
+    """Path of the mpirun of this MPI; ``None`` without an mpirun."""
     plugins: bool | None = None
     """Whether its components are separate files, which a path of the host can hide."""
     markers: tuple[str, ...] = ()
     soname: str | None = None
-    """The name by which programs load it: ``libmpi.so.40``."""
+    """The name by which programs load the library: ``libmpi.so.40``."""
     library_string: str | None = None
     """What ``MPI_Get_library_version`` returns, if the library contains it as one text."""
     device: str | None = None
@@ -85,13 +85,14 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     ``component NAME`` for a plugin.
     """
     prefix: str | None = None
-    """The folder that it is installed in: ``/usr``, ``/opt/venv``."""
+    """The folder of the installation: ``/usr``, ``/opt/venv``."""
     built_for: str | None = None
     """The missing folder in which a relocated Open MPI still looks for its plugins, if the image names no
     other.
     """
     led_by: dict[str, str] = {}
-    """The variable that names their real folder, and its value: ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``."""
+    """The variable that names the real folder of the components, and its value: ``{"OPAL_PREFIX":
+    "/opt/hpcx/ompi"}``."""
     needs: tuple[str, ...] = ()
     """Every library that is loaded with it, as the image's loader resolves them: sonames, sorted."""
     lacks: tuple[str, ...] = ()

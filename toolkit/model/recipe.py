@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import msgspec
 
 MPIS = ("openmpi", "mpich")
-"""A recipe wants exactly one of these."""
+"""A recipe wants exactly one component of this list."""
 
 MATCH_HOST = "match-host"
 """The wish that makes a version depend on the cluster."""

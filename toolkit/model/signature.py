@@ -32,8 +32,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FileState = Literal["none", "good", "unknown-key", "no-gpg"]
-"""``none``: there is no signature. ``no-gpg``: the file has a signature, and this machine has no gpg to check
-it.
+"""``none``: the image has no signature. ``no-gpg``: the file has a signature, and this machine has no gpg to
+check it.
 """
 
 

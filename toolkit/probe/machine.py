@@ -18,7 +18,8 @@ _NO_X86 = "/proc/cpuinfo does not contain it, because the processor is not an x8
 class MachineFacts:
     """Reads one fact after the other, and records the reason for each in ``book``.
 
-    Each public method but ``facts`` reads the fact of :class:`toolkit.model.facts.HostFacts` with its name.
+    Each public method except ``facts`` reads the fact of :class:`toolkit.model.facts.HostFacts` with its
+    name.
     """
 
     ask: Callable[[str], Section]

@@ -76,7 +76,7 @@ def seconds_of(text: str | None) -> int:
     """Return the seconds that the variable says.
 
     Raises:
-        BadInput: if it does not hold a number of seconds.
+        BadInput: if the variable does not contain a number of seconds.
     """
     if not text:
         return _SECONDS

@@ -22,7 +22,8 @@ def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
 def program_of_joins(joins: Collection[str]) -> ProgramName | None:
     """Return the program of a script that joins its ranks in this way.
 
-    A script that uses MPI and another way needs both: MPI modes, in which the other way works as well.
+    A script that uses MPI and another way needs both: MPI modes, in which the other way to connect ranks also
+    works.
     """
     order: tuple[ProgramName, ...] = ("horovod", "mpi", "torch", "jax", "tf-config")
     return next((name for name in order if program_of_name(name).JOINS & set(joins)), None)

@@ -42,7 +42,7 @@ class CommandFacts:
     serial: bool | None = None
     unknown: tuple[str, ...] = ()
     says: tuple[tuple[str, str], ...] = ()
-    """As in :class:`toolkit.program.script.ScriptFacts`, with the options of what starts the ranks."""
+    """As in :class:`toolkit.program.script.ScriptFacts`, with the options of the launcher in the command."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from toolkit.report.doctor.findings import findings
 from toolkit.report.lines import Style, leave_unstyled, wrap_text
 
 _LONGEST = 1000
-"""Characters of a line of output that are shown."""
+"""The most characters that are shown of a line of output."""
 
 _EVIDENCE = 300
 """Characters of a second line that shows the same cause."""

@@ -67,7 +67,7 @@ def _folded(words: list[str]) -> list[str]:
     lines: list[str] = []
     current, rest = [words[0]], words[1:]
     for word in rest:
-        assigned = "=" in current[0] and len(current) == 1  # an option or variable that has its value
+        assigned = "=" in current[0] and len(current) == 1  # this option or variable already has its value
         if word.startswith("-") or "=" in word:
             lines.append(" ".join(current))
             current = [f"    {word}"]

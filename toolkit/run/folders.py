@@ -82,7 +82,7 @@ def check_folder(folder: Path, option: str) -> None:
         os.lstat(folder)
     except FileNotFoundError:
         return
-    except OSError as error:  # its name is too long, or leads through a file
+    except OSError as error:  # the path is too long, or leads through a file
         raise _refusal(folder, option, error) from error
     if not folder.is_dir():
         raise BadInput(

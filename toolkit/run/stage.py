@@ -20,8 +20,8 @@ from toolkit.units import format_size
 _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
 _PIECE_BYTES = 64 << 10
-"""Paths of one command, quoted: SSH passes its line to a shell as one argument, which Linux limits to 128
-KiB (execve(2), MAX_ARG_STRLEN).
+"""The most bytes of paths in one command: SSH passes its line to a shell as one argument, which Linux
+limits to 128 KiB (execve(2), MAX_ARG_STRLEN).
 """
 
 _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORECASE)

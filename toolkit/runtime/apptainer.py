@@ -45,7 +45,7 @@ _VERSION = re.compile(r"^(apptainer|singularity(?:-ce|-?pro)?)\s+version\s+(\S+)
 _PRO = "singularity-pro"
 """It calls itself ``SingularityPRO version 3.11-7.el8`` (sylabs/singularity:e2e/version/version.go)."""
 _NUMBER_ALONE = re.compile(r"^\d+\.\d+\S*$", re.ASCII)
-"""All that Singularity 2 prints: ``2.6.1-dist`` (sylabs/singularity:bin/singularity.in at 2.6.1)."""
+"""The only output of Singularity 2: ``2.6.1-dist`` (sylabs/singularity:bin/singularity.in at 2.6.1)."""
 
 
 def standard(

@@ -19,7 +19,7 @@ FILE = "toolkit-image.toml"
 
 @dataclass(slots=True)
 class ByFile(Described):
-    """A runtime that takes the image and its mounts from a file."""
+    """A runtime that reads the image and its mounts from a file."""
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
         """Return the option that names the file."""

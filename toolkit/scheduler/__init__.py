@@ -19,7 +19,7 @@ class Scheduler(Protocol):
     SUBMIT_DIR: str
     """The variable in a job that names the folder where it was submitted, with a ``$``."""
     JOB: str
-    """The number of the job, in the words of its script."""
+    """The shell variable that contains the job's number."""
     NODES: str
     """A command of the script that prints the nodes of the job, one a line; the script runs on the first."""
     ADDRESS: str

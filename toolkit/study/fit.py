@@ -2,7 +2,7 @@
 
 The uncertainty covers 95 of 100 draws: each varies the measured times within their errors, fits again, and
 keeps every choice of terms that fits nearly as well as the best, because the figures do not decide between
-them. A prediction is for a measurement, whose own error counts too.
+them. A prediction is for a future measurement, so the error of that measurement is included.
 """
 
 import math
@@ -98,7 +98,7 @@ def check(curve: Curve) -> FitCheck | None:
 def further(curve: Curve) -> tuple[int, ...]:
     """Return the sizes to predict: two, four and eight times the largest.
 
-    There are none if two sizes do not separate serial work from communication.
+    With only two sizes there are none, because two sizes do not separate serial work from communication.
     """
     if len(curve.points) < 3:
         return ()

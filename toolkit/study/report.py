@@ -25,7 +25,7 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether the curve is only compared with others of one size."""
+    """Whether the curve is compared only with other curves of a single size."""
 
     @property
     def work(self) -> str:

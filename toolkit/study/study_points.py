@@ -12,7 +12,7 @@ from toolkit.model.jobfile import FIELDS, JobFile
 from toolkit.model.study import STUDY_FIELDS, Point, Size, Study
 
 TIMELINE = "timeline.json"
-"""Horovod's timeline, in the folder of the job, in which it is started."""
+"""Horovod's timeline, in the job's folder, where the program starts."""
 
 _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
 """Set for every point, because settings and variables may differ: the job of one size."""
@@ -30,7 +30,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
     most ``ranks_per_node`` on one; without, on as few nodes as ``ranks_per_node`` (1 by default) allow.
 
     Raises:
-        BadInput: for ranks that fit none of the nodes.
+        BadInput: if the ranks do not fit any number of nodes.
     """
     wanted, over = sorted(set(ranks)), sorted(set(nodes))
     if not over:
@@ -98,7 +98,7 @@ def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, .
     elif study.compare:
         said[study.compare] = _value(study.compare, point.series)
     if study.compare == "trainer" and said.get("data"):
-        # Each has its own form.
+        # Each kind of value has its own form.
         said["data"] = f"{said['data']}/{point.series}"
     env |= study.settings.get(point.series, {})
     if point.profile:

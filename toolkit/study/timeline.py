@@ -54,7 +54,7 @@ class Tally:
     """Negotiations in which every rank announced its tensor; later ones use Horovod's cache."""
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
-    """From the first to the last gradient of a step with negotiation."""
+    """The time from the first to the last gradient of a step with negotiation."""
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
     """The lengths of the first marked cycles."""
     fusion: Fusion = field(default_factory=Fusion)

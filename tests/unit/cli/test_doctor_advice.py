@@ -75,7 +75,7 @@ def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
 def _works(command: str, place: str, name: str, verdict: Verdict) -> bool:
     """Return whether a suggested launch is predicted to work; other commands count as working.
 
-    ``verdict`` is about a launch with the usual shape.
+    ``verdict`` is for a launch with the default number of nodes and ranks.
     """
     words = shlex.split(command)
     if words[1] != "launch":

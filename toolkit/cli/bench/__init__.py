@@ -1,4 +1,4 @@
-"""``toolkit bench``: measure what users wait for; one module a command."""
+"""``toolkit bench``: measure how long users wait; one module for each command."""
 
 import click
 

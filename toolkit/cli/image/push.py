@@ -40,7 +40,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("image")
 @click.argument("target")
 @registry_options
-@click.option("--facts", is_flag=True, help="Also write a facts file, for users without a copy")
+@click.option("--facts", is_flag=True, help="Also write a facts file, so that others can launch it")
 @place_options
 @json_option()
 @click.pass_context

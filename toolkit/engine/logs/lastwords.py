@@ -43,7 +43,7 @@ _WARNED = 40
 _WARNING = re.compile(r"^\[W\d{0,4} |^W\d{4} |^\S{1,20} [\d:.]{5,20}: W |\bWARN(?:ING)?\b")
 
 _SAID = 6
-"""Largest number of lines between what a process said last and its abort."""
+"""Largest number of lines between the last message of a process and its abort."""
 
 _RECEIVED = "Process received signal"
 """Open MPI's report of a signal; the next line has its name."""

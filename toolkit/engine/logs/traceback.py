@@ -27,7 +27,7 @@ _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeEr
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
 _DIGIT = re.compile(r"\d")
 _INNERMOST = 8
-"""Number of innermost frames whose files show what the exception is about."""
+"""Number of innermost frames whose files show the subject of the exception."""
 
 _INTRODUCED = 6
 """Largest number of lines between an exception and the traceback of the exception that it wraps."""
@@ -49,7 +49,7 @@ class Raised:
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
     """Return the exceptions of the tracebacks whose heads are at ``positions``.
 
-    Of a chain of exceptions, return only the first.
+    Return only the first exception of a chain.
     """
     found: list[Raised] = []
     for position in positions:

@@ -16,7 +16,8 @@ _SIZE = (
     r"(?i)(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
     r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])"
 )
-"""``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A batch also has a size, hence the words."""
+"""``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A training batch also has a "size", so the
+pattern requires words such as "world"."""
 
 _RANK_AND_SIZE = r"(?i)\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b"
 """``rank 0, size 1``."""

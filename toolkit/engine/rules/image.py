@@ -56,7 +56,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
         fix = "change nothing if the program does not call MPI"
         return Hit(case.cite("image.mpi"), severity="warning", fix=fix, instead=())
     if case.mode == "bind" and mounted_mpi(case.host_facts, case.original_facts) is None:
-        return None  # whether the host has one to mount is the question of bind-nothing-to-mount
+        return None  # the rule bind-nothing-to-mount checks whether the host has an MPI to mount
     return Hit(
         case.cite("image.mpi"), "loader-failure", "a program that needs libmpi does not start in this image"
     )
@@ -223,8 +223,8 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
 )
 def image_sets_rank(case: Case) -> Hit | None:
     """The environment of an image takes the place of the variables of the host. An image that was saved in a
-    job may contain the rank and the size of that job. Each new rank uses the values of that job. With a size
-    of one, each rank starts as a world of size 1, and the job exits with status 0.
+    job may contain the rank and the size of that job. Each new rank then uses the values of the old job. With
+    a size of one, each rank starts as a world of size 1, and the job exits with status 0.
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation not in HYDRA:

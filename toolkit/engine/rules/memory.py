@@ -175,11 +175,11 @@ def large_messages_hang(case: Case) -> Hit | None:
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     """Open MPI compares process numbers to decide whether this process created a shared-memory segment. If
-    so, it uses the recorded address as its own. If every rank has its own process namespace, two ranks can
-    have the same number, and then crash with a segmentation fault. Such a crash happens in one of four
-    launches with two ranks, so the predicted outcome does not change; with three ranks on a node it happens
-    more often than not. Intel MPI did not crash in 24 launches (6 with equal numbers), nor did MPICH in any;
-    ``--ipc`` alone does no harm.
+    the numbers are equal, the rank uses the recorded address as its own. If every rank has its own process
+    namespace, two ranks can have the same number, and then crash with a segmentation fault. Such a crash
+    happens in one of four launches with two ranks, so the predicted outcome does not change; with three ranks
+    on a node it happens more often than not. Intel MPI did not crash in 24 launches (6 with equal numbers),
+    nor did MPICH in any; ``--ipc`` alone does no harm.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")

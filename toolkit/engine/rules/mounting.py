@@ -42,7 +42,7 @@ def image_compression_too_new(case: Case) -> Hit | None:
     """With setuid the kernel mounts the file system in a SIF. A kernel that is older than the compression
     prints 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on then uses
     squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids it. The Linux 4 of a
-    distribution may support more than its number says.
+    distribution may have features of later kernels.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)

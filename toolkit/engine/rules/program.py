@@ -165,7 +165,7 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
 )
 def ranks_not_told(case: Case) -> Hit | None:
     """The job script sets each rank's number from variables of the launcher: ``SLURM_PROCID``,
-    ``OMPI_COMM_WORLD_RANK``. Without these variables the number is empty, and the program rejects it.
+    ``OMPI_COMM_WORLD_RANK``. Without these variables the rank number is empty, and the program rejects it.
     """
     case.ask("host.environment")
     found = clearing_options(case)

@@ -10,7 +10,7 @@ from toolkit.model.solution import Component
 
 @dataclass(frozen=True, slots=True)
 class StackConstraint:
-    """One constraint; a solver can drop it and keep the others.
+    """One constraint; the solver can drop it and keep the other constraints.
 
     ``text`` is the constraint as the recipe writes it. ``has`` are components that the stack must contain,
     and ``bounds`` limits their versions. ``weaker`` is the text of a constraint that this constraint implies.

@@ -35,7 +35,8 @@ _FACTS = 8
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """Constraints that cannot be satisfied together. Without any one of them, a stack exists.
+    """Constraints that cannot be satisfied together. If any one of these constraints is dropped, a stack
+    exists.
 
     ``relax`` has one sentence for each constraint: the stack that you get without it. ``because`` are the
     facts behind the contradiction.

@@ -15,7 +15,7 @@ from toolkit.versions import older
 _GUESSED = "not built yet; the value is from recipes/knowledge/stacks.toml"
 _CITED = ("mpi", "mpi.interfaces", "pmix", "glibc", "distribution", "ucx", "cuda", "horovod", "horovod_built")
 _WITH_SSH = {"openmpi-bin", "openssh-client"}
-"""Packages that install ssh; Debian's openmpi-bin depends on one."""
+"""Packages that install ssh; Debian's openmpi-bin depends on one of them."""
 
 _ABSENT = ("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod", "pmix", "ucx")
 

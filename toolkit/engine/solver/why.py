@@ -20,7 +20,8 @@ def why(
     recipe: Recipe,
     mode: Mode | None = None,
 ) -> str:
-    """Return the sentence for one component of a stack. ``mode`` is the launch mode that works with it."""
+    """Return the sentence for one component of a stack. ``mode`` is the launch mode that works with this
+    version."""
     asked = _origin(component, taken, recipe, mode)
     kept = _kept_out(component, problem, architecture, taken, mode)
     return f"{asked}; {kept}" if kept else asked

@@ -23,7 +23,7 @@ _VALUED: dict[Installer, frozenset[str]] = {
     "conda": frozenset({"-c", "-n", "-p", "--channel", "--name", "--prefix"}),
     "apt": frozenset({"-t", "-o"}),
 }
-"""Options with a value other than a package."""
+"""Options whose value is not a package."""
 _VERBS = {"install", "create", "env", "in", "update"}
 _PACKAGE = re.compile(
     r"([A-Za-z0-9][\w.+-]*?)(?:\[[^\]]*\])?\s*(?:(?:={1,3}|~=)\s*v?([0-9][\w.+!~:-]*).*|[<>!@;].*|)"

@@ -20,7 +20,7 @@ AGAIN = "build the environment again over this image: `toolkit env add {} --over
 
 
 class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one check; ``told`` is the finding in words."""
+    """The result of one check; ``told`` is a sentence about it."""
 
     name: str
     ok: bool

@@ -114,7 +114,7 @@ def read_env(path: Path, label: str = "") -> EnvLock:
         label: the option that names the file, for messages.
 
     Raises:
-        BadInput: if it is not a file, or another kind of file.
+        BadInput: if the path is not an environment file.
         Damaged: if the file is damaged or cut short.
     """
     with open_given(path, label=label) as file:

@@ -41,7 +41,7 @@ def check_digest(sif: Path) -> str:
 
     Raises:
         CheckFailed: if the two checksums differ.
-        BadInput: if the file beside it holds no checksum of it.
+        BadInput: if the checksum file contains no checksum of the SIF.
     """
     if not sif.is_file() or not digest_file(sif).is_file():
         return ""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 _MOST = 512
-"""For all streams of an image together. Each mark takes some 40 kB, mostly the history (RFC 1951)."""
+"""The limit for all streams of an image together. Each mark takes some 40 kB, mostly the history (RFC
+1951)."""
 _APART = 2 << 20
 
 

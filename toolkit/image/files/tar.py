@@ -40,7 +40,7 @@ class TarMember(NamedTuple):
     target: str
     hard: bool
     sparse: bool
-    """Whether its bytes are stored without their gaps."""
+    """Whether the file is sparse: its bytes are stored without gaps."""
 
 
 def is_tar(head: bytes) -> bool:

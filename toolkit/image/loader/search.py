@@ -58,7 +58,7 @@ Julia.
 """
 _PADDING = "__spack_path_"
 """The prefix of Spack's padded folders, which make a path so long that any other path can replace it
-(spack:lib/spack/spack/util/path.py). Such folders are many, and each contains one folder.
+(spack:lib/spack/spack/util/path.py). There are many such folders, and each contains one folder.
 """
 _PEEKED = re.compile(r"(share|src|var|tests?|cuda.*|games)\Z")
 _FILE = re.compile(

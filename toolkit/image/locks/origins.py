@@ -42,7 +42,7 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
         accepted: hosts, with their port if the address has one.
 
     Raises:
-        BadInput: naming the hosts and the files.
+        BadInput: if an origin is not accepted; the message names the hosts and the files.
     """
     foreign: dict[str, list[str]] = defaultdict(list)
     known = {host.lower() for host in accepted} | _known_hosts()

@@ -54,7 +54,7 @@ def load(name: str, table: Stacks | None = None) -> Named:
     only compared with its lock.
 
     Raises:
-        BadInput: one line with file, line, field and choices.
+        BadInput: if a field is wrong; the message has file, line, field and choices.
     """
     path = data.find("recipes", name, ".toml")
     stem = path.name.removesuffix(".toml")
@@ -71,7 +71,7 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
     """Parse a recipe; errors name ``file``, and ``table`` is used as in :func:`load`.
 
     Raises:
-        BadInput: one line with file, line, field and choices.
+        BadInput: if a field is wrong; the message has file, line, field and choices.
     """
     raw = tables(text, file)
     if raw.get("schema") == _EARLIER:

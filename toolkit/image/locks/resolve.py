@@ -53,8 +53,8 @@ def resolve(
 ) -> Lock:
     """Return the lock of a solution; packages of another processor than this machine's are looked up too.
 
-    ``needs`` is what the build of the solution needs. ``newer_base`` asks the registry for the base image
-    again.
+    ``needs`` lists the packages and archives for the build of the solution. ``newer_base`` asks the registry
+    for the base image again.
 
     Raises:
         CheckFailed: if a package or a wheel is not available.

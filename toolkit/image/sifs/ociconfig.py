@@ -59,9 +59,9 @@ def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ
     """Return the latest time of a SIF and of everything in it, in seconds since 1970.
 
     For an image that was built here from a lock, it is the label ``org.opencontainers.image.created``, which
-    two builds share; otherwise ``SOURCE_DATE_EPOCH``, or the creation time of the image. The label of other
-    images may be older than their files. Python records the age of the source in compiled modules, and would
-    compile them again at every start if the source became older.
+    two builds share; otherwise ``SOURCE_DATE_EPOCH``, or the creation time of the image. In other images, the
+    time in the label may be older than the files. Python records the age of the source in compiled modules,
+    and would compile them again at every start if the source became older.
 
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a number of seconds.

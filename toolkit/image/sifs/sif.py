@@ -1,8 +1,8 @@
 """Convert an image of the Docker engine to one SIF file, which is renamed to its name after a check.
 
-mksquashfs runs in a container of the image and packs its files, directly to their place in the SIF. The other
-parts of the SIF are written around them. Nothing depends on the clock, the host or the folder, so equal
-images give equal files.
+mksquashfs runs in a container of the image and packs its files, directly to their place in the SIF. toolkit
+writes the other parts of the SIF around the squashfs. Nothing depends on the clock, the host or the folder,
+so equal images give equal files.
 """
 
 import contextlib

@@ -11,7 +11,7 @@ _SURELY = {"digest"}
 
 @dataclass
 class ImageEvidence:
-    """A known fact is in ``evidence``; an unknown fact is in another field, with the reason."""
+    """``evidence`` has the known facts; the other fields have unknown facts with the reason."""
 
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)

@@ -30,7 +30,7 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
     """Return the extension that Python chooses and the MPI that it loads; empty if one of them is missing.
 
-    ``None`` if mpi4py was built for one MPI, whose name its extension has.
+    ``None`` if mpi4py was built for one MPI, which its extension names.
     """
     have = variants(loader, site)
     if not have:

@@ -66,7 +66,7 @@ _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Facts that the library contains; ``None`` for facts that it does not contain."""
+    """Facts found in the library; ``None`` for facts that the library does not contain."""
 
     version: str | None = None
     text: str | None = None
@@ -146,7 +146,7 @@ def _device(said: str | None) -> str | None:
 
 
 def _text(content: bytes, said: dict[str, str | None]) -> str | None:
-    """Assemble what MPI_Get_library_version returns, from its texts with a place for each variable."""
+    """Assemble the text of MPI_Get_library_version from the format strings in the library."""
     pieces = [m[1].decode() for first in _FIRST if (m := re.search(first, content))]
     if not pieces:
         return None

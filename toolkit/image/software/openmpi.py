@@ -224,7 +224,7 @@ def _full(number: str, contents: list[bytes]) -> str:
 def _text(release: str, contents: list[bytes]) -> str | None:
     """Assemble what MPI_Get_library_version returns (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
 
-    ``None`` if one of its pieces cannot be identified among other texts.
+    ``None`` if one piece of the text cannot be identified in the library.
     """
     content = next((c for c in contents if b"Open MPI v%d.%d.%d\0" in c and b", package: %s\0" in c), b"")
     number = re.match(r"\d+\.\d+\.\d+", release)

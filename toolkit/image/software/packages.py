@@ -9,7 +9,7 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 
 _MOST_TEXT = 8 << 20
-"""Bytes: some 8,000 packages. As text the bytes may take four times as much memory."""
+"""Bytes: some 8,000 packages. Decoded as text, the bytes may need four times as much memory."""
 _BLOCK = 1 << 16
 """Limit on the bytes that are read of one package's entry."""
 _LONGEST = 100

@@ -65,7 +65,7 @@ def require_unused_names(staged: Staged, source: Path) -> None:
     """Check that no recipe of the bundle would replace an existing, different recipe.
 
     Raises:
-        BadInput: naming the recipes and the file that differs.
+        BadInput: if a recipe would be replaced; the message names the recipes and the differing file.
     """
     found = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if found:

@@ -78,7 +78,7 @@ def write_full_provenance(
     """Write beside a SIF what differs between machines: ``versions`` of programs, the commit, times (Unix
     seconds).
 
-    Nothing is written for an image without a record of its build.
+    This function writes nothing for an image without a record of its build.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))

@@ -22,7 +22,7 @@ from toolkit.render import quote_word
 _OF_TOOLKIT = "toolkit"
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
-"""Letters of a name that is too short to guess another one from."""
+"""Names with at most this many letters are too short for a suggestion."""
 _PREFIXES = {"time", "nice", "stdbuf"}
 _OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}

@@ -205,7 +205,7 @@ def _check_inside(code: Code) -> None:
     """Refuse a program with files outside its project, which stay on this machine.
 
     Raises:
-        BadInput: naming one of them, and the folder that holds all.
+        BadInput: if there are such files; the message names one of them, and the folder that contains all.
     """
     files = [file for file in _read_files(code.facts, code.start) if not is_below(str(file), str(code.root))]
     if files:

@@ -1,4 +1,4 @@
-"""Absolute paths of this machine in a program that runs on another one."""
+"""Find absolute paths of this machine in a program that runs on another machine."""
 
 import os
 import posixpath
@@ -20,7 +20,7 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
     """Refuse a program that reads a file of this machine by a path that the cluster does not have.
 
     Raises:
-        BadInput: naming the path, and what to write instead.
+        BadInput: if there is such a path; the message names it, the fix a path to write instead.
     """
     if code is None or flags.force or not flags.sync:
         return

@@ -25,7 +25,8 @@ def fix_for_module(code: Code, package: str) -> str:
 
 
 def _folders(code: Code) -> Iterator[Path]:
-    """Yield the folders of a project that may be meant: below its start, and around its script."""
+    """Yield folders of a project that may contain the module: below its start folder, and around its
+    script."""
     yield code.start
     try:
         below = sorted(one for one in code.start.iterdir() if has_folder(one) and one.name[0] not in "._")

@@ -28,7 +28,7 @@ OPTION = "--env-image"
 
 @dataclass(frozen=True, slots=True)
 class MountedEnv:
-    """An environment that may start over its image.
+    """An environment that passed its checks and may be mounted over its image.
 
     ``there`` is its path on the cluster, ``paths`` are the variables that point to it, ``binds`` are folders
     of projects outside the file, ``copied`` are the files to copy.
@@ -70,7 +70,7 @@ def check_runtime(given: str | None, command: str) -> None:
     """Refuse an environment with a runtime that cannot mount it.
 
     Raises:
-        BadInput: with the runtimes that can.
+        BadInput: if the runtime cannot mount it; the message names runtimes that can.
     """
     kind = runtime_of_name(command)
     if given and not kind.MOUNTS_IMAGES:

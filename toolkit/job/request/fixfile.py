@@ -22,7 +22,7 @@ def load(file: Path) -> Fix:
     """Read a fix.
 
     Raises:
-        BadInput: one line with the file, the line, the field and the choices.
+        BadInput: if a field is wrong; the message has file, line, field and choices.
     """
     content = read_given(file, most=LONGEST, label="--fix", fix="`toolkit doctor IMAGE --fix` writes one")
     text = plain_text(content, str(file))

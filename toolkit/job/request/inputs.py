@@ -70,7 +70,7 @@ def image_of(given: str, site: Site | None) -> Path | OnCluster:
     ``cluster:NAME``.
 
     Raises:
-        BadInput: if the text has none of these forms.
+        BadInput: if the text has another form.
         Missing: if the name is a recipe whose image was not built.
     """
     if not given.startswith(ON_CLUSTER):
@@ -84,7 +84,7 @@ def data_of(given: str | None, dataset: str, site: Site | None) -> Path | OnClus
     ``cluster:NAME``.
 
     Raises:
-        BadInput: if the text has none of these forms.
+        BadInput: if the text has another form.
         Missing: if the data set was not downloaded.
     """
     if given is None or not given.startswith(ON_CLUSTER):

@@ -71,7 +71,7 @@ def merge_request(
     ``.yaml`` is a job file. A job that runs ``here`` ignores the site in the settings.
 
     Raises:
-        BadInput: one line with the place, the field and the choices.
+        BadInput: if a value is wrong; the message has its place, the field and the choices.
     """
     given = dict(given)
     _check_encoding(given)

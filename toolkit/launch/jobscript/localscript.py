@@ -119,7 +119,7 @@ def local_script(
     """
     check_command(spec.command)
     spec = preflight.with_possible_preflight(spec, made, image)
-    if peers.has_check(made):  # all ranks are on this machine, and start one after the other
+    if peers.has_check(made):  # all ranks run on this machine and start one after the other
         spec = msgspec.structs.replace(spec, preflight=False)
     return render(
         "slurm",

@@ -25,7 +25,7 @@ _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env", "sweep"}
 
 @dataclass(frozen=True, slots=True)
 class JobLayer:
-    """The settings of one place: ``source`` is its name, ``lines`` has the line of a field in a file."""
+    """The settings from one source: ``source`` is its name, ``lines`` has the line of a field in a file."""
 
     source: str
     said: JobFile
@@ -118,7 +118,7 @@ def from_variables(environment: Mapping[str, str]) -> JobLayer:
     """Return the settings of variables named ``TOOLKIT_`` and a field with one value.
 
     Raises:
-        BadInput: with the name of the variable.
+        BadInput: if a value is wrong; the message names the variable.
     """
     fields = [name for name in JobFile.__struct_fields__ if name not in _LISTS]
     given = {name: environment.get(f"{PREFIX}{name.upper()}") or None for name in fields}

@@ -92,7 +92,7 @@ def secrets_of_record(
     """Return the values of the secret variables of a record, which keeps only their names.
 
     Raises:
-        BadInput: with the variables that are neither given nor set in ``environment``.
+        BadInput: if variables are neither given nor set in ``environment``; the message names them.
     """
     names = tuple(names)
     if absent := [name for name in names if name not in given and name not in environment]:

@@ -102,7 +102,7 @@ def find(
 ) -> JobRecord:
     """Find a record by its key, the start of its key, or any of its numbers in Slurm.
 
-    ``None`` finds the last record. With ``newest``, the name of several jobs finds the last of these jobs.
+    ``None`` finds the last record. With ``newest``, a name that several jobs have finds the last of them.
 
     Raises:
         BadInput: if no record matches, or more than one.

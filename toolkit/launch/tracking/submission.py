@@ -118,7 +118,7 @@ def resubmit(
         raise Missing(
             f"{runner.place}: {path} no longer exists", fix=f"`toolkit launch --from-job {record.key}`"
         )
-    if later := _active_successors(runner, record):  # the user resumed it by hand
+    if later := _active_successors(runner, record):  # the user resumed the job by hand
         return successors.continue_under(record, later)
     # The start time of the first run has passed.
     now = ("--begin=now",) if record.spec.begin else ()

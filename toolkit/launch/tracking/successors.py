@@ -11,7 +11,7 @@ from toolkit.run.command import Runner
 def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[str]:
     """Return the numbers of the jobs of this record's folder that Slurm knows.
 
-    With ``live``, without the jobs that have ended.
+    With ``live``, leave out jobs that have ended.
 
     Raises:
         Missing: if Slurm does not answer.

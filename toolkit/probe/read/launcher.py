@@ -17,7 +17,7 @@ _FAMILIES = (
 )
 _LACKS = re.compile(r"error while loading shared libraries: ([\w.+-]+): cannot open shared object file")
 _IN_PATH = re.compile(r"/(?:[a-z0-9-]*mpi[a-z0-9]*)[/-]v?(\d{1,4}\.\d[\w.]*)(?:[/-]|\Z)", re.IGNORECASE)
-"""The release of an MPI in the name of its folder: ``/opt/cray/pe/mpich/8.1.29/ofi``."""
+"""The pattern of an MPI's release in the name of its folder: ``/opt/cray/pe/mpich/8.1.29/ofi``."""
 _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 

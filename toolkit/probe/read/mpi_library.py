@@ -90,7 +90,7 @@ class MpiLibrary:
 
     @property
     def plugins(self) -> str | None:
-        """The folder of its components, if they are files."""
+        """The folder of the MPI's components, if they are files."""
         return next(iter(self.values("plugins")), None)
 
     @property

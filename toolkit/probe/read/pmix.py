@@ -42,8 +42,8 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     """Return the library that Slurm's plugin opens.
 
     It is the library that the plugin names or is linked with; it is unknown if that library cannot be read.
-    Otherwise it is a library of the plugin's major version (``pmix_v5``). If Slurm names no version, it is
-    the only library.
+    Otherwise the server uses a library of the plugin's major version (``pmix_v5``). If Slurm names no
+    version, the server uses the only libpmix on the machine.
     """
     found = libraries(section)
     if named := _plugin_names(section, mpi_types):

@@ -23,7 +23,7 @@ _DATASETS = (
 
 
 def share_fit(work: Work, fit: ast.Call) -> None:
-    """Share out the data of one ``fit``."""
+    """Divide the data of one ``fit`` among the ranks."""
     x, y = argument(fit, 0, "x"), argument(fit, 1, "y")
     if x is None:
         work.leave(

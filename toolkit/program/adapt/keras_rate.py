@@ -1,4 +1,5 @@
-"""The optimizer of ``model.compile``: Horovod's around it, and the learning rate times the ranks."""
+"""The optimizer of ``model.compile``: Wrap the optimizer in Horovod's, and multiply the learning rate by the
+number of ranks."""
 
 import ast
 

@@ -44,7 +44,7 @@ class Work:
         self._note(self.changes, node, what)
 
     def leave(self, node: ast.AST, what: str) -> None:
-        """Note what was not understood, or what the user has to decide."""
+        """Record a line that adapt does not understand, or that the user must decide."""
         self._note(self.left, node, what)
 
     def _note(self, notes: list[ScriptChange], node: ast.AST, what: str) -> None:

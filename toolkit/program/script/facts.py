@@ -98,7 +98,7 @@ class ScriptFacts:
     words: frozenset[str] = frozenset()
     """Strings that appear more than once in its files, such as a file that it writes and then reads."""
     options: ProgramOptions | None = None
-    """Its options, if the text shows all of them."""
+    """The options of the program, if the text shows all of them."""
     says: tuple[tuple[str, str], ...] = ()
     """Variables that the program sets and arguments that it passes, which decide where its ranks meet; ``$``
     is a computed value.
@@ -106,5 +106,5 @@ class ScriptFacts:
 
     @property
     def packages(self) -> frozenset[str]:
-        """The packages outside the project that it imports, by import name."""
+        """The packages outside the project that the program imports, by import name."""
         return frozenset(one.package for one in self.imports)

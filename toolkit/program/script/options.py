@@ -166,7 +166,7 @@ def _argument(call: ast.Call) -> tuple[tuple[str, ...], tuple[tuple[str, Any], .
         if keyword.arg == "type":
             if isinstance(keyword.value, ast.Name) and keyword.value.id in _TYPES:
                 named["type"] = _TYPES[keyword.value.id]
-            continue  # any other type takes at least every text that it takes
+            continue  # every other type accepts at least the texts that this type accepts
         if keyword.arg == "default":
             named["default"] = None
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 class Project:
     """Folders that Python looks for modules in, and the files of the project.
 
-    ``files`` is ``None`` where every file on this machine counts.
+    ``files`` is ``None`` if every file on this machine belongs to the project.
     """
 
     roots: tuple[Path, ...]

@@ -11,7 +11,7 @@ from toolkit.report.lines import Style, wrap_text
 from toolkit.versions import parse
 
 _NARROWEST = 20
-"""As narrow as a column of the table may be."""
+"""The smallest width of a column of the table."""
 _TIED = "\N{NO-BREAK SPACE}"
 _MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
 

@@ -92,7 +92,7 @@ def _draw_predicted(axes: "Axes", line: ReportCurve, number: int, value: Callabl
     told = [value(line.fit, n) for n in sizes]
     lows, highs = [s.low for s in told], [s.high for s in told]
     axes.fill_between(sizes, lows, highs, color=color(number), alpha=0.13, linewidth=0, zorder=1)
-    # Hollow and dashed, so that it does not look like a measurement.
+    # Predictions are hollow and dashed, so that they do not look like measurements.
     axes.plot(
         sizes[1:],
         [s.value for s in told[1:]],

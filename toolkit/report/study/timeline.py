@@ -86,7 +86,7 @@ def _waiting_rows(tally: Tally) -> str:
 
 
 def _short(tensor: Tensor) -> str:
-    """Return the end of the name: TensorFlow repeats where a tensor is at its beginning."""
+    """Return the end of the name: TensorFlow repeats the scope of a tensor at the beginning of its name."""
     return tensor.name if len(tensor.name) <= 60 else f"…{tensor.name[-59:]}"
 
 

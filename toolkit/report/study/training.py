@@ -51,7 +51,7 @@ def _number(value: float | None) -> str:
 
 
 def title(result: Result) -> str:
-    """Say in one line what ran: ``mnist, horovod, 2 ranks on 2 nodes, srun-pmix``."""
+    """Describe the training in one line: ``mnist, horovod, 2 ranks on 2 nodes, srun-pmix``."""
     ranks = "1 rank" if result.world_size == 1 else f"{result.world_size} ranks"
     nodes = "1 node" if result.nodes == 1 else f"{result.nodes} nodes"
     return ", ".join(filter(None, (result.trainer, result.strategy, f"{ranks} on {nodes}", result.mode)))

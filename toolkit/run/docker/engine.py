@@ -139,8 +139,8 @@ class Abreast:
             raise Interrupted("interrupted")
 
     def end(self) -> None:
-        """Stop the builds: without its container a step fails at once, so its thread does not keep
-        waiting.
+        """Stop the builds by removing their containers: a step then fails at once, and its thread does not
+        wait.
         """
         self._ended.set()
         for log in self._logs:
@@ -299,7 +299,7 @@ def _follow(
 def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
     """Return a build context whose last step sets the labels.
 
-    For labels outside of the context, engines make a separate step each.
+    Engines make a separate build step for each label outside the context.
     """
     if not labels:
         return files

@@ -26,7 +26,8 @@ _MEMORY = 2 << 30
 _URI = re.compile(r"'(?P<url>[^']+)' (?P<file>\S+\.deb) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 _ARCHIVE = re.compile(r"(?P<root>https?://[^/]+/.*?(?P<archive>debian(?:-security)?))/(?P<path>pool/.*)")
 
-# The sets follow, one word each. With an empty status every needed package is listed, whatever the image has.
+# The package sets follow, one per word. With an empty status every needed package is listed, whatever the
+# image has.
 _ASK = r"""
 set -eu
 if [ -n "$SOURCES" ]; then

@@ -88,7 +88,8 @@ def uv_cache() -> str:
 
 
 def uv_places(indexes: Sequence[str]) -> Iterator[str]:
-    """Yield the options for further indexes and for the places of this user's pip."""
+    """Yield the options for further indexes, and for the indexes and folders of the user's pip
+    configuration."""
     places = pip_places()
     for index in (*indexes, *places.indexes):
         yield from ("--index", index)

@@ -168,7 +168,7 @@ class RegistrySession:
             return self._client.request(method, url, headers=headers, data=data, proof=proof, limits=limits)
 
         answer = once()
-        # The target of a redirect does not choose where the user's password goes.
+        # The target of a redirect must not choose which server gets the user's password.
         if answer.status_code == 401 and scope and self._is_ours(answer.url):
             answer.close()
             if self._tokens.answer(answer.headers.get("WWW-Authenticate", ""), scope):

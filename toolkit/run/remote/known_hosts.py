@@ -86,8 +86,8 @@ def names_of(host: str, port: int) -> tuple[str, ...]:
 def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) -> Judgement:
     """Judge the key that a host offers, by the entries for its ``names``.
 
-    A key that is revoked under any name is refused. Of several keys for a name, each is accepted. The second
-    name counts only if its entry has exactly this key.
+    A key that is revoked under any name is refused. If a name has several keys, each of them is accepted. The
+    second name counts only if its entry has exactly this key.
     """
     all_entries = tuple(entries)
     if found := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):

@@ -19,7 +19,7 @@ class BadRedirect(CheckFailed):
 
 
 class Redirects:
-    """The addresses that one request was redirected to."""
+    """The addresses to which one request was redirected."""
 
     def __init__(self, url: str) -> None:
         self._seen = [url]
