@@ -66,7 +66,7 @@ def test_clusters_are_listed(monkeypatch):
 
 def test_make_leaves_a_cluster_alone_that_it_did_not_make(monkeypatch):
     made = NodeContainer(name="toolkit-demo-login", state="running", labels={}, ports={})
-    engine = SimpleNamespace(found=lambda _: {made.name: made}, remove=pytest.fail)
+    engine = SimpleNamespace(containers_with=lambda _: {made.name: made}, remove=pytest.fail)
 
     @contextlib.contextmanager
     def opened():
