@@ -81,7 +81,7 @@ def test_what_a_sif_starts_is_read_from_its_runscript(tmp_path, script, words):
 def test_what_starts_nothing_says_so(tmp_path):
     facts = inspect(sandbox(tmp_path / "image", BASE))
     assert facts.entrypoint is None
-    assert facts.absent["entrypoint"] == "/.singularity.d/runscript: not in the image "
+    assert facts.absent["entrypoint"] == "/.singularity.d/runscript: not in the image"
     (tmp_path / "x.tar").write_bytes(tar(docker_archive([tar({"usr/bin/env": elf()})])))
     facts = inspect(tmp_path / "x.tar")
     assert facts.entrypoint is None
