@@ -281,7 +281,7 @@ def kept_with(record, strategy=None, **changes):
 
 def test_a_record_is_launched_once_more_in_a_folder_of_its_own(record):
     text = script("--from-job", record.key)
-    assert f"as in {record.key}, although toolkit predicted 'ok'" in text
+    assert f"as in {record.key}; toolkit predicted 'ok'" in text
     assert record.spec.image in text
     assert f"{record.spec.directory}\n" not in text
     assert "--epochs 3" in text
