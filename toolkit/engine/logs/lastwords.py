@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
@@ -48,8 +49,22 @@ _SAID = 6
 _RECEIVED = "Process received signal"
 """Open MPI's report of a signal; the next line has its name."""
 
+_NAMED = 4
+"""Number of lines after it with the name; lines of other processes may come first."""
+
 _FRAMES = 40
 """Largest number of lines, most of them frames of a stack, between an error and the report of an abort."""
+
+
+def with_name_of_signal(output: Output, clue: Clue) -> Clue:
+    """Return the line with the name of the signal for the line before it."""
+    if _RECEIVED not in clue.line.text:
+        return clue
+    process = clue.line.text.partition("***")[0]
+    after = output.places_after(clue.position, _NAMED)
+    own = (place for place in after if place[1].text.startswith(f"{process}Signal: "))
+    position, line = next(own, (clue.position, clue.line))
+    return replace(clue, position=position, line=line)
 
 
 def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:

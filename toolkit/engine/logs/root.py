@@ -15,7 +15,9 @@ from toolkit.engine.logs.lastwords import (
     last_warning,
     last_words,
     said_before_abort,
+    with_name_of_signal,
 )
+from toolkit.engine.logs.ranktable import rank_in_table, rank_of_process, without_later_failures
 from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.survived import is_ignored, only_warns, survived_until
 from toolkit.engine.logs.topics import GENERAL_CLASSES, quoted_fault
@@ -63,6 +65,9 @@ _INTRODUCES = re.compile(
     r"|(?:failed to|error) (?:start|run|call|load)\w*[^:]*$|:$"
 )
 """Text of a logger before a traceback."""
+
+_HEADING = re.compile(r"Error executing process >|terminated with an error exit status")
+"""What Nextflow says before it repeats the output of the failed process."""
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
@@ -116,6 +121,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         key=lambda pair: pair[0].position,
     )
     endings = [clue for clue in told if clue.role == "ending" and not _is_replaced(output, clue)]
+    endings = without_later_failures(endings)
     if is_tagged(output, endings):
         crash = [c for c, _ in causes if c.class_ == "signal" and not c.line.task]
         causes = [p for p in causes if p[0] not in crash or p[0].position < endings[0].position]
@@ -145,7 +151,9 @@ def _traced(
     for leads in (said_before_abort, quoted_fault, _gpu_error_before):
         if source := leads(output, clue, reported):
             others, clue, frame = [clue, *others], source, ""
-    rank, node = _failed_rank(clue, endings)
+    clue = with_name_of_signal(output, clue)
+    rank, node = _failed_rank(output, clue, endings)
+    rank = rank or rank_in_table(output, clue)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
     files = next((one.files for one in raised if one.position == clue.position), ())
@@ -191,9 +199,10 @@ def _choose(
 ) -> tuple[Clue, str] | None:
     """Return the earliest of the strongest causes before the launcher stops the ranks, and its frame."""
     last = output.last_number
-    end = next((clue.line.number for clue in endings if clue.line.number > last - 1000), None)
+    reports = [clue.line.number for clue in endings if not _HEADING.search(clue.line.text)]
+    end = next((number for number in reports if number > last - 1000), None)
     if end is None and endings:
-        end = endings[-1].line.number
+        end = reports[-1] if reports else last
     dead = [clue for clue in endings if clue.strength >= 4 and not _is_late(clue, endings)]
     near = [pair for pair in causes if pair[0].line.number >= (end or last) - _WINDOW]
     for least in (5, 4, 3):
@@ -361,19 +370,19 @@ def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
     return cancelled and any(map(_EXITED.search, texts)) and not any(_JOB_CANCELLED in text for text in texts)
 
 
-def _failed_rank(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
+def _failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, str]:
     """Return the rank that failed first and its node, if the lines name them."""
     rank, node = clue.line.task, ""
     if _CANCELLED.search(clue.line.text):
         return "", ""
     if absent := _ABSENT.search(clue.line.text):
         return next(number for number in absent.groups() if number), node
-    lines = [clue.line.text, *(ending.line.text for ending in endings)]
-    for text in lines:
-        found = TASK.search(text)
+    for one in [clue, *endings]:
+        found = TASK.search(one.line.text)
         if found is None:
             continue
         number = next((found[name] for name in RANKS if found[name]), "")
+        number = rank_of_process(output, one) or number
         if rank in {"", number}:
             return number, found["node"] or ""
     named = _NODE.search(clue.line.text)

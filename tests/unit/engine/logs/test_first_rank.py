@@ -31,6 +31,28 @@ def test_a_rank_that_torchrun_stopped_is_not_the_first_to_fail(signal, name, cla
     assert (f"(exitcode: -{signal})" in line, found, rank) == (True, class_, "1")
 
 
+TABLE = """\
+Failures:
+[1]:
+  rank      : 11 (local_rank: 3)
+  exitcode  : -9 (pid: 19)
+  error_file: <N/A>
+----------------------
+Root Cause (first observed failure):
+[0]:
+  rank      : 9 (local_rank: 1)
+  exitcode  : -9 (pid: 12)
+  error_file: <N/A>
+"""
+
+
+def test_the_table_of_torchrun_tells_the_rank_that_failed_first_in_the_whole_job():
+    assert told(TABLE) == ("exitcode  : -9 (pid: 12)", "signal", "9")
+    report = "failed (exitcode: -9) local_rank: 1 (pid: 12) of binary: /usr/bin/python"
+    assert told(f"{report}\n{TABLE}") == (report, "signal", "9")
+    assert told(f"{report}\n")[2] == "1"
+
+
 def test_the_rank_for_which_others_waited_in_a_barrier_is_named():
     text = (
         "[rank0]:[E1102 ProcessGroupGloo.cpp:67] [Rank 0]: Rank 4 failed to pass monitoredBarrier in 9 ms\n"
