@@ -146,7 +146,10 @@ def _grade(case: Case, said: Prediction, proposed: Prediction, findings: tuple[F
         return _of_works(case, said, proposed, findings)
     if case.observed == "gpu-fails":
         told = any(f.severity == "error" and f.id.startswith("gpu") for f in findings)
-        return "right" if told or said.accelerator == "gpu-failure" else "dangerous"
+        if told or said.accelerator == "gpu-failure":
+            return "right"
+        named = said.shown == "ok?" and any(f.id.startswith("gpu") for f in findings)
+        return "undecided" if named else "dangerous"
     if said.outcome == "ok":
         return "dangerous" if said.shown == "ok" else "undecided"
     kinds = (_ALONE, _FAILS, {"unavailable"})

@@ -12,7 +12,7 @@ from toolkit.engine.planning.plan import plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
 from toolkit.engine.search_path import apply_search_path, with_unknown_mpi
-from toolkit.engine.traits import pmix_majors
+from toolkit.engine.traits import pmix_majors, runtime_of
 from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
@@ -21,6 +21,7 @@ from toolkit.model.prediction import Mode, Plan, Prediction, Request, Verdict
 from toolkit.model.site import Site
 from toolkit.program import horovod
 from toolkit.program.choose import best_modes, modes_of
+from toolkit.runtime import spell_options
 
 RANKING: tuple[Mode, ...] = (
     "srun-pmix",
@@ -133,6 +134,8 @@ def _with_pmix(host: HostFacts, release: str) -> HostFacts:
 
 def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Case:
     """Return the case of a launch, with the MPI that its binds mount over the image."""
+    words = spell_options(runtime_of(host), made.container)
+    made = made if words == made.container else msgspec.structs.replace(made, container=words)
     found = apply_search_path(host, image, made)
     entered = add_module_mounts(host, found, made)
     if entered is None:

@@ -1,5 +1,8 @@
 """Properties of a host or an image that rules and plans use: its MPI, its PMIx, its namespaces."""
 
+import posixpath
+from itertools import pairwise
+
 from toolkit import knowledge
 from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
@@ -7,7 +10,7 @@ from toolkit.knowledge.pmix import Pair, is_plugin, release_of
 from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.mpifacts import HostMpi, ImageMpi
-from toolkit.model.prediction import Mode, Request
+from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.runtime import Runtime, apptainer, runtime_of_name
 from toolkit.versions import parse, within
 
@@ -19,6 +22,8 @@ MPICH_ABI = {*HYDRA, "cray", "parastation"}
 """Implementations whose library is binary compatible with MPICH 3.1 and later (mpich.org/abi)."""
 PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
 """Facts that :func:`amd_unthreaded` needs."""
+_BINDS = {"-B", "--bind", "-v", "--volume", "-b"}
+"""Options of container runtimes that bind a folder of the host."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
 """Prefixes that a container has itself."""
 
@@ -147,10 +152,24 @@ def has_option(host: HostFacts, option: str) -> bool:
     return found is not None and knows(found.name, found.version or "", option)  # empty: unknown
 
 
+def program_of(launcher: tuple[str, ...]) -> str:
+    """Return the name of the program that starts the ranks: ``srun``, ``jsrun``, ``mpirun``."""
+    return posixpath.basename(launcher[0])
+
+
 def bind_target(bind: str) -> str:
     """Return the path in the container of ``SRC[:DST[:OPTS]]``."""
     source, _, rest = bind.partition(":")
     return rest.split(":")[0] or source
+
+
+def bind_targets(made: Plan) -> tuple[str, ...]:
+    """Return the paths in the container that a launch binds, by its binds or by words of the user."""
+    words = made.container
+    after = (given for word, given in pairwise(words) if word in _BINDS)
+    joined = (w.partition("=")[2] for w in words if w.partition("=")[0] in _BINDS and "=" in w)
+    said = (bind for given in (*after, *joined) for bind in given.split(","))
+    return tuple(dict.fromkeys(bind_target(bind) for bind in (*made.binds, *said)))
 
 
 def made_by_user(host: HostFacts) -> bool | None:

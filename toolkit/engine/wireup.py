@@ -17,6 +17,7 @@ from toolkit.engine.traits import (
     has_option,
     host_launcher,
     mounted_mpi,
+    program_of,
     runtime_of,
     splits_namespaces,
 )
@@ -74,7 +75,7 @@ def _to_mounted(case: Case) -> Offer | None:
 
     Slurm's Cray plugin, PALS and aprun serve Cray's PMI.
     """
-    if not case.plan.launcher[0].endswith("srun"):
+    if program_of(case.plan.launcher) != "srun":
         provider = mounted_mpi(case.host_facts, case.original_facts)
         of_cray = provider is not None and provider.implementation == "cray"
         return Offer(pmi=True) if of_cray else _of_launcher(case, provider)

@@ -66,13 +66,19 @@ class Small(Row, frozen=True, kw_only=True):
     small: int
 
 
+class LockLimits(Small, frozen=True, kw_only=True):
+    """Limits of locked memory: below ``small`` RDMA may fail, up to ``refused`` NCCL fails."""
+
+    refused: int
+
+
 class FabricKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``fabric.toml``."""
 
     fabric: tuple[Fabric, ...]
     interfaces: Interfaces
     openib: OpenIb
-    locked_memory: Small
+    locked_memory: LockLimits
     shared_memory: Small
 
 

@@ -142,6 +142,30 @@ class Defect(MpiRow, frozen=True, kw_only=True):
         return not self.launched_by or any(named)
 
 
+class BatchLauncher(Row, frozen=True, kw_only=True):
+    """A launcher of a batch system other than srun, and how ranks of an image's MPI end under it.
+
+    ``implementation`` is empty for every MPI; ``versions`` bounds its releases. The first row that fits
+    counts, and the last row about a launcher is about every MPI.
+    """
+
+    program: str
+    outcome: Outcome
+    because: str
+    implementation: tuple[str, ...] = ()
+    versions: str = ""
+
+    def of(self, mpi: ImageMpi | None) -> bool:
+        """Return whether this row is about a library, or about every library."""
+        if not self.implementation:
+            return True
+        return (
+            mpi is not None
+            and mpi.implementation in self.implementation
+            and within(mpi.version or "", self.versions)
+        )
+
+
 class OutsideStep(Row, frozen=True, kw_only=True):
     """Launchers that start ranks outside any step of Slurm, and libraries that need a step.
 
@@ -241,6 +265,7 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     inside: tuple[Inside, ...]
     without_ssh: tuple[LauncherWords, ...]
     agent: tuple[LauncherWords, ...]
+    starter: tuple[BatchLauncher, ...]
     outside_step: OutsideStep
     defect: tuple[Defect, ...]
     shared_memory: tuple[SharedMemory, ...]
@@ -250,6 +275,10 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     bundled_pmix: dict[str, str]
     library_file: dict[str, dict[str, str]]
     variables: Variables
+
+    def starters(self, program: str) -> tuple[BatchLauncher, ...]:
+        """Return the rows about a launcher; empty for srun, and for the launchers of MPI libraries."""
+        return tuple(row for row in self.starter if row.program == program)
 
 
 @cache

@@ -85,6 +85,28 @@ class Mount(Row, frozen=True, kw_only=True):
     unless: str = ""
 
 
+class MissedDriver(Row, frozen=True, kw_only=True):
+    """Releases of a runtime that may not find the libraries of a GPU's driver."""
+
+    name: str
+    versions: str
+    because: str
+
+
+class NeededKernel(Row, frozen=True, kw_only=True):
+    """The oldest kernel for some releases of a runtime, and a pattern of older kernels that may be enough."""
+
+    name: str
+    versions: str
+    kernel: str
+    because: str
+    backported: str = ""
+
+    def lacks(self, kernel: str) -> bool:
+        """Return whether a kernel is too old, and its distribution does not add features to old kernels."""
+        return older(kernel, self.kernel) and not re.search(self.backported or "$^", kernel)
+
+
 class Fuse(Row, frozen=True, kw_only=True):
     """The oldest kernel that lets users mount by FUSE, and a pattern of older kernels that do."""
 
@@ -116,6 +138,8 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     option: tuple[Option, ...]
     mount: tuple[Mount, ...]
     fuse: Fuse
+    kernel: tuple[NeededKernel, ...]
+    missed_driver: tuple[MissedDriver, ...]
     session: Small
 
 

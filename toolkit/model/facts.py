@@ -97,6 +97,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     distribution: str | None = None
     """Name and release of its operating system, as /etc/os-release says: ``rhel 9.4``."""
     glibc: str | None = None
+    """Version of the host's C library."""
     slurm: SlurmFacts | None = None
     """``None`` and ``absent`` if Slurm's commands do not exist."""
     schedulers: tuple[str, ...] | None = None
@@ -233,6 +234,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     architecture: str | None = None
     """Processor architecture of the image's programs."""
     distribution: str | None = None
+    """Name and release of the image's system, as /etc/os-release says: ``debian 12 (bookworm)``."""
     glibc: str | None = None
     """Version of the image's C library; ``absent`` for a C library other than glibc."""
     glibc_needed: str | None = None
@@ -346,6 +348,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     horovod_tensorflow: str | None = None
     """The TensorFlow that Horovod's library was built against, if the library contains it."""
     mpi4py: str | None = None
+    """Version of mpi4py."""
     labels: dict[str, str] = {}
     environment: dict[str, str] = {}
     """The variables that the image sets for its programs, limited to MPI and search paths."""

@@ -89,6 +89,33 @@ RUNTIMES: tuple[Runtime, ...] = (
 """The preferred runtime first."""
 
 
+_SAME = {"--net": "--network"}
+"""Short names of options (podman-run(1), ``--network=mode, --net``)."""
+
+
+def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return options as the runtime's module writes them: ``--net host`` as ``--network=host``.
+
+    Only options with a value change, and only if the module knows them.
+    """
+    known = {
+        *kind.SHARES.values(),
+        *kind.GPUS,
+        *kind.AMD_GPUS,
+        *(w for some in kind.HIDES.values() for w in some),
+    }
+    names = {word.partition("=")[0] for word in known if "=" in word}
+    spelled, given = [], iter(words)
+    for word in given:
+        name, sign, value = word.partition("=")
+        name = _SAME.get(name, name) if _SAME.get(name) in names else name
+        if name not in names:
+            spelled.append(word)
+        else:
+            spelled.append(f"{name}={value if sign else next(given, '')}")
+    return tuple(spelled)
+
+
 @lru_cache(1024)
 def runtime_of_name(command: str) -> Runtime:
     """Return the runtime of a command, a path or a name in facts; Apptainer for any other."""

@@ -22,7 +22,8 @@ BY_ROOT: bool | None = False
 KEEPS_FOLDER = False
 IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--device=nvidia.com/gpu=all",)
-AMD_GPUS: tuple[str, ...] = ("--device=/dev/kfd", "--device=/dev/dri")
+KEEP_GROUPS = "--group-add=keep-groups"
+AMD_GPUS: tuple[str, ...] = ("--device=/dev/kfd", "--device=/dev/dri", KEEP_GROUPS)
 """By CDI (podman 4.1; NVIDIA Container Toolkit, "Support for Container Device Interface"). Not run."""
 PREPARES = "podman.sh"
 MEASURED = True

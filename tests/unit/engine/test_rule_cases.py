@@ -120,7 +120,7 @@ MEASURED_APART = {
 }  # fmt: skip
 """Their sources name launches that were measured and not kept in the record."""
 OF_PEERS = {
-    "address-given", "interface-absent", "jax-needs-its-launcher",
+    "address-given", "jax-needs-its-launcher",
     "loader-shared-memory-small", "peers-not-told", "port-given", "spawns-own-ranks", "starter-counts-differ",
     "tf-config-given", "world-given",
 }  # fmt: skip

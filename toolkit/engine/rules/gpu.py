@@ -6,14 +6,19 @@ from toolkit.engine.traits import runtime_of
 from toolkit.engine.wireup import hides, options
 from toolkit.knowledge import cuda
 from toolkit.knowledge.cuda import Gpu
-from toolkit.runtime import apptainer
+from toolkit.knowledge.runtime import runtime
+from toolkit.runtime import apptainer, podman
+from toolkit.runtime.centres import PODMAN_HPC
 from toolkit.runtime.enroot import PYXIS, RUNTIME
-from toolkit.versions import older
+from toolkit.runtime.podman import KEEP_GROUPS
+from toolkit.versions import older, within
 
 PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container has no access to the GPUs of its node"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+_OF_NVIDIA = ("nvidia", "--gpu", "libcuda")
+"""Words by which podman and podman-hpc hand in GPUs: CDI, --gpus, --gpu, devices, or the driver itself."""
 
 
 def names_gpus(case: Case) -> bool:
@@ -216,7 +221,8 @@ def gpu_of_amd(case: Case) -> Hit | None:
     fix="start the container with `--nv` for GPUs of NVIDIA, with `--rocm` for GPUs of AMD",
     source=(
         "Apptainer user guide, GPU support; ROCm/legacy-rocm-build issue 1798 (--containall); "
-        "NVIDIA/enroot:doc/standard-hooks.md, 98-nvidia.sh; NVIDIA/enroot issue 205"
+        "NVIDIA/enroot:doc/standard-hooks.md, 98-nvidia.sh; NVIDIA/enroot issue 205; podman-run(1), --device "
+        "and --group-add=keep-groups"
     ),
     facts=(
         "host.runtime",
@@ -232,13 +238,16 @@ def gpu_of_amd(case: Case) -> Hit | None:
 def gpus_not_handed_in(case: Case) -> Hit | None:
     """A driver of NVIDIA consists of devices and libraries, and --nv mounts both. ROCm is in the image and
     needs only devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES says so,
-    which images with CUDA set.
+    which images with CUDA set. podman mounts the devices that --device names. /dev/kfd belongs to a
+    group, and in a user namespace a process has only the groups that keep-groups keeps.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
         return None
     if kind is RUNTIME or kind is PYXIS:
         return _not_visible(case) if host.gpus else None
+    if kind is podman or kind is PODMAN_HPC:
+        return _no_device(case)
     if kind is not apptainer:
         return None
     asked, always = (kind.GPUS, "always use nv") if host.gpus else (kind.AMD_GPUS, "always use rocm")
@@ -255,6 +264,22 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
     return Hit((*case.cite("host.amd_gpus", "host.runtime"), *hidden.values()), title=title)
 
 
+def _no_device(case: Case) -> Hit | None:
+    """Return that podman gives no device to the container, or that its user may not open it."""
+    said = " ".join((*case.plan.container, *case.plan.binds))
+    nvidia, evidence = bool(case.host_facts.gpus), f"plan: {' '.join(case.plan.container)}"
+    fact = "host.gpus" if nvidia else "host.amd_gpus"
+    if not any(word in said for word in (_OF_NVIDIA if nvidia else ("/dev/kfd",))):
+        asked = (podman.GPUS if nvidia else podman.AMD_GPUS)[0]
+        fix = f"add `{' '.join(podman.GPUS if nvidia else podman.AMD_GPUS)}`"
+        title = f"{_NO_GPUS}: the container is started without {asked}"
+        return Hit((*case.cite(fact), evidence), title=title, fix=fix)
+    if nvidia or KEEP_GROUPS in said:
+        return None
+    title = "The container loses the group that may open /dev/kfd"
+    return Hit((*case.cite(fact), evidence), title=title, fix=f"add `{KEEP_GROUPS}`, which crun supports")
+
+
 def _not_visible(case: Case) -> Hit | None:
     """Return that enroot's hook mounts no driver, as its variable is not set."""
     inside = case.image_facts.environment
@@ -263,6 +288,29 @@ def _not_visible(case: Case) -> Hit | None:
     title = f"{_NO_GPUS}: neither the image nor the job sets {VISIBLE}"
     evidence = (*case.cite("host.gpus"), f"image: environment: no {VISIBLE}")
     return Hit(evidence, title=title, fix=f"before you submit: export {VISIBLE}=all; or set it in the image")
+
+
+@rule(
+    "gpu-libraries-missed",
+    "This release of the container runtime may not find the driver's libraries",
+    severity="warning",
+    fix="bind them: `--bind /usr/lib64/libcuda.so.1`; administrator: install a later release",
+    source="recipes/knowledge/runtime.toml, [[missed_driver]]",
+    facts=("host.runtime", "host.runtime.version", "host.gpus"),
+    advice=True,
+)
+def gpu_libraries_missed(case: Case) -> Hit | None:
+    """``--nv`` mounts the libraries that the host's list of libraries names. Programs built for CUDA fail
+    without them: 'libcuda.so.1: cannot open shared object file'.
+    """
+    case.have("host.runtime", "host.gpus")
+    found = case.host_facts.runtime
+    if found is None or not options(case, set(apptainer.GPUS)):
+        return None
+    release = found.version or ""
+    rows = (r for r in runtime().missed_driver if r.name == found.name and within(release, r.versions))
+    row = next(rows, None)
+    return Hit(case.cite("host.runtime"), title=row.because, source=row.source) if row else None
 
 
 @rule(
@@ -293,17 +341,24 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     "gpus-numbered-per-rank",
     "Slurm shows each rank one GPU, which then has number 0 in every rank",
     severity="warning",
-    fix="use cuda:0 in the script, or leave `--gpus-per-task` and `--gpu-bind` out",
-    source="srun(1), --gpus-per-task and --gpu-bind; PyTorch documentation, torch.cuda.set_device",
+    fix="leave `--gpus-per-task` and `--gpu-bind` out; or use the first GPU in the script: cuda:0, "
+    "jax.distributed.initialize(local_device_ids=[0])",
+    source=(
+        "srun(1), --gpus-per-task and --gpu-bind; PyTorch documentation, torch.cuda.set_device; "
+        "jax-ml/jax issues 23452 and 28194 ('invalid device ordinal')"
+    ),
     facts=(),
     advice=True,
-    programs=("torch",),
+    programs=("torch", "jax"),
+    accelerator="gpu-failure",
 )
 def gpus_numbered_per_rank(case: Case) -> Hit | None:
     """With --gpus-per-task Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that uses
-    ``cuda:LOCAL_RANK`` fails on every rank but the first.
+    ``cuda:LOCAL_RANK`` fails on every rank but the first. ``jax.distributed.initialize()`` without arguments
+    uses the GPU with the local number of the rank, and always fails.
     """
     found = [word for word in case.plan.launcher if word.startswith(_EACH_ITS_OWN)]
     if not found or case.request.ranks_per_node == 1:
         return None
-    return Hit((f"plan: {found[0]}",))
+    own = case.plan.program == "jax" and "local_device_ids" not in case.request.says
+    return Hit((f"plan: {found[0]}",), severity="error" if own else None)

@@ -1,9 +1,10 @@
 """Rules about the host: what must exist before any rank can start."""
 
+from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.rules.gpu import names_gpus
-from toolkit.engine.traits import host_launcher, made_by_user, pmix_type, runtime_of
+from toolkit.engine.traits import host_launcher, made_by_user, pmix_type, program_of, runtime_of
 from toolkit.engine.wireup import options
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.prediction import PROGRAMS, Mode, Outcome
@@ -43,7 +44,7 @@ def slurm_absent(case: Case) -> Hit | None:
     """
     if case.host.slurm is not None:
         return None
-    if case.host_facts.schedulers and not case.plan.launcher[0].endswith("srun"):
+    if case.host_facts.schedulers and program_of(case.plan.launcher) != "srun":
         return None
     if case.mode == "mpirun-host" and any(w.partition("=")[0] in _NAMES_HOSTS for w in case.plan.launcher):
         return None
@@ -274,7 +275,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
 )
 def host_launcher_absent(case: Case) -> Hit | None:
     """The hybrid model needs an mpirun outside the container, on PATH as a job finds it."""
-    if host_launcher(case.host):
+    if host_launcher(case.host) or knowledge.mpi().starters(program_of(case.plan.launcher)):
         return None
     return Hit(case.cite("host.mpis"), "unavailable")
 

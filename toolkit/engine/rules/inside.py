@@ -2,8 +2,10 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, LaunchStage, rule
+from toolkit.engine.traits import runtime_of
 from toolkit.engine.wireup import clearing_options, hides, interface_in_use, offer
 from toolkit.model.prediction import Mode
+from toolkit.runtime.charliecloud import RUNTIME as CHARLIECLOUD
 
 _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
 """Modes in which ranks in separate containers reach a launcher outside."""
@@ -81,3 +83,25 @@ def pmi_socket_closed(case: Case) -> Hit | None:
         return None
     because = f"with {next(iter(found))} the file descriptor in PMI_FD is closed"
     return Hit(tuple(dict.fromkeys(found.values())), "init-failure", because)
+
+
+@rule(
+    "join-lacks-slurm",
+    "`ch-run --join` does not find the other ranks of its node",
+    severity="error",
+    fix="say how many there are and which: `--join-ct=N --join-tag=TAG`; or leave `--join` out",
+    source="hpc/charliecloud:doc/ch-run.rst, --join-ct, --join-tag; lanl/BEE issue 449 (Summit, LSF)",
+    facts=("host.runtime", "host.slurm"),
+)
+def join_lacks_slurm(case: Case) -> Hit | None:
+    """Ranks of a node share one container by ``--join``. ch-run reads their number and the name of the
+    container from variables of a Slurm step, unless options give both.
+    """
+    words = case.plan.container
+    if "--join" not in words or any(word.startswith(("--join-ct", "--join-pid")) for word in words):
+        return None
+    case.ask("host.runtime", "host.slurm")
+    if case.host_facts.slurm is not None or runtime_of(case.host_facts) is not CHARLIECLOUD:
+        return None
+    because = "ch-run --join reads variables of Slurm, and the launcher is another"
+    return Hit((f"plan: {' '.join(words)}", *case.cite("host.slurm")), "unavailable", because)

@@ -10,14 +10,22 @@ from toolkit.engine.planning.proposal import AGENT, NO_OTHER_NODE
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.rules.wireup import of_its_daemons
 from toolkit.engine.settings import effect
-from toolkit.engine.traits import HYDRA, PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
+from toolkit.engine.traits import (
+    HYDRA,
+    PROCESSOR,
+    amd_unthreaded,
+    brings_orte,
+    host_launcher,
+    launcher_pair,
+    program_of,
+)
 from toolkit.engine.wireup import PMI, clearing_options, needs_own_daemons, sees_allocation, spoken_interfaces
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
 from toolkit.model.mpifacts import HostMpi, ImageMpi
-from toolkit.versions import is_same_version
+from toolkit.versions import is_same_version, parse
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
 """Variables that a moved launcher of Open MPI 4 exports, in both spellings."""
@@ -131,11 +139,38 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
 
 
 def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
-    """Return whether both sides are of one release of Open MPI with one release of PMIx."""
-    releases = ((host.version, mpi.version), (host.pmix, client))
-    return host.implementation == mpi.implementation and all(
-        a and b and is_same_version(a, b) for a, b in releases
+    """Return whether both sides are of one release of Open MPI with one series of PMIx, such as 3.2."""
+    alike = host.implementation == mpi.implementation and is_same_version(
+        host.version or "", mpi.version or ""
     )
+    return alike and _series(host.pmix) == _series(client) != ()
+
+
+def _series(pmix: str | None) -> tuple[int, ...]:
+    found = parse(pmix or "")
+    return found.release[:2] if found else ()
+
+
+@rule(
+    "launcher-of-batch-system",
+    "The launcher of the batch system serves another interface than the image's MPI speaks",
+    severity="error",
+    fix="mount the host's MPI over the image's, which this launcher serves",
+    instead=MPI_MODES,
+    source="recipes/knowledge/mpi.toml, [[starter]]",
+    facts=("image.mpi", "image.mpi.version"),
+    modes=("mpirun-host", "srun-none"),
+)
+def launcher_of_batch_system(case: Case) -> Hit | None:
+    """aprun, jsrun, flux and others start ranks in place of srun. Each tells ranks their number in its own
+    way, and an MPI that was not built for it starts each rank alone, or aborts.
+    """
+    rows = knowledge.mpi().starters(program_of(case.plan.launcher))
+    if not rows or case.request.has_one_rank:
+        return None
+    case.ask("image.mpi", "image.mpi.version")
+    row = next(row for row in rows if row.of(case.image_facts.mpi))
+    return Hit(case.cite("image.mpi"), row.outcome, row.because, source=row.source)
 
 
 @rule(

@@ -4,12 +4,13 @@ import posixpath
 import re
 
 from toolkit.engine.case import Case
-from toolkit.engine.host_mpi import mounted_first, mounted_loads
+from toolkit.engine.host_mpi import mounted_first, mounted_loads, provider_guarded
 from toolkit.engine.rule import TRY_IT, Hit, rule
 from toolkit.engine.rules.image import MPI4PY, brings_libfabric
 from toolkit.engine.search_path import launch_search_path
 from toolkit.engine.words import mpi_name
-from toolkit.model.mpifacts import ImageMpi
+from toolkit.model.mpifacts import HostMpi, ImageMpi
+from toolkit.versions import within
 
 _NAME_MPI = "build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI's folder"
 _NAME_LIBRARY = "install the library in the image, or set LD_LIBRARY_PATH in the image to its folder"
@@ -146,3 +147,44 @@ def _mounted_libraries(case: Case) -> set[str]:
     """Return the libraries that mounts add to the image."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
     return found | mounted_first(case) if case.mode == "bind" else found
+
+
+@rule(
+    "bind-lacks-mpi-4",
+    "mpi4py in the image calls functions of MPI 4, which the mounted MPI does not have",
+    severity="error",
+    fix="build mpi4py with MPICH 3.4, which follows MPI 3.1 as the host's MPI does",
+    source=(
+        "hiddenSymmetries/simsopt issue 455 (Shifter: 'undefined symbol: MPI_Neighbor_alltoallv_c'); "
+        "cp2k/cp2k pull request 4006; mpi4py/mpi4py:src/lib-mpi at 4.0.0"
+    ),
+    facts=("host.mpis", "host.folder_mpis", "image.mpi", "image.mpi4py"),
+    modes=("bind",),
+)
+def bind_lacks_mpi_4(case: Case) -> Hit | None:
+    """Libraries of the MPICH ABI have one name, whatever standard they follow. mpi4py 4.0 that was built with
+    MPICH 4 is linked with functions of MPI 4. A library of MPI 3.1 does not have them, and Python refuses
+    the module.
+    """
+    provider, own = provider_guarded(case), case.original_facts.mpi
+    if provider is None or own is None or not mounted_loads(case):
+        return None
+    of_4, of_3 = _of_standard(own, ">=4.0"), _of_standard(provider, "<4.0")
+    if not of_4 or not of_3:
+        return None
+    case.ask("image.mpi4py", failed_only=True)
+    if not within(case.image_facts.mpi4py or "", ">=4.0,<4.1"):
+        return None
+    because = (
+        f"mpi4py {case.image_facts.mpi4py} was built with {mpi_name(own)}, and {mpi_name(provider)} "
+        "follows MPI 3.1"
+    )
+    found = "host.folder_mpis" if provider in (case.host_facts.folder_mpis or ()) else "host.mpis"
+    return Hit(case.cite("image.mpi4py", "image.mpi", found), "loader-failure", because)
+
+
+def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
+    """Return whether a library is of MPICH's releases with this standard; Cray's 9 is MPICH 4."""
+    if mpi.implementation == "cray":
+        return within(mpi.version or "", mpich.replace("4.0", "9.0"))
+    return mpi.implementation == "mpich" and within(mpi.version or "", mpich)

@@ -1,4 +1,4 @@
-"""Rules about what ranks of one node share: memory, processes, namespaces."""
+"""Rules about memory that ranks share or lock, and about processes and namespaces of a node."""
 
 from toolkit import knowledge
 from toolkit.engine import fast_network
@@ -9,6 +9,7 @@ from toolkit.engine.settings_in_force import setting_value
 from toolkit.engine.traits import HYDRA, copies_across_namespaces, sends_by_ucx
 from toolkit.engine.wireup import alone_in_namespace, binds_devices, hides, own_shared_memory
 from toolkit.engine.words import mpi_name
+from toolkit.knowledge.fabric import fabric
 from toolkit.knowledge.mpi import Namespaces, Sharing
 from toolkit.model.mpifacts import ImageMpi
 from toolkit.versions import within
@@ -293,3 +294,36 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
     if case.host.shm is None or case.host.shm >= _LOADERS:
         return None
     return Hit(case.cite("host.shm"), by_chance=("crash",))
+
+
+@rule(
+    "rdma-memory-refused",
+    "NCCL cannot lock the memory that it sends from",
+    severity="error",
+    fix="administrator: LimitMEMLOCK=infinity for slurmd; until then NCCL_IB_DISABLE=1 and NCCL_NET=Socket "
+    "select TCP",
+    source=(
+        "NVIDIA/nccl-tests issue 206 ('ibv_reg_mr_iova2 failed with error Cannot allocate memory', 8 MiB); "
+        "awslabs/awsome-distributed-ai issue 647 (EFA: 'Failure to post internal receive buffers', 64 MiB); "
+        "NVIDIA NCCL user guide, troubleshooting, InfiniBand"
+    ),
+    facts=("host.infiniband", "host.fabrics", "host.locked_memory", "host.gpus", "image.nccl_ofi"),
+    programs=("torch",),
+)
+def rdma_memory_refused(case: Case) -> Hit | None:
+    """InfiniBand, RoCE and EFA read buffers that the process has locked in memory. NCCL registers its buffers
+    when it connects, and ends if the limit is lower. It does not fall back to TCP.
+    """
+    limit, host = case.host_facts.locked_memory, case.host_facts
+    if case.request.nodes == 1 or not host.gpus or not host.infiniband:
+        return None
+    case.ask("host.locked_memory", failed_only=True)
+    if limit is None or limit < 0 or limit > fabric().locked_memory.refused:
+        return None
+    if "efa" in (host.fabrics or ()) and not case.image_facts.nccl_ofi:
+        return None  # without the plugin NCCL sends by TCP
+    said = {**host.environment, **case.image_facts.environment, **case.plan.env}
+    if said.get("NCCL_IB_DISABLE") == "1" or said.get("NCCL_NET") == "Socket":
+        return None
+    because = f"a process may lock {limit // 1024} KiB, and NCCL needs more for RDMA"
+    return Hit(case.cite("host.locked_memory", "host.infiniband"), "comm-failure", because)

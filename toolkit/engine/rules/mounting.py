@@ -1,13 +1,18 @@
-"""Rules about how the image is mounted: by the kernel, by squashfuse, or not at all."""
+"""Rules about what runtime and kernel need to mount an image: the kernel, squashfuse, or neither."""
 
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided
 from toolkit.engine.host_variables import runtime_prefixes
 from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.runtime import ask_release, setting
+from toolkit.engine.traits import bind_targets
+from toolkit.engine.wireup import options
 from toolkit.knowledge import runtime
 from toolkit.runtime import apptainer
-from toolkit.versions import older
+from toolkit.versions import older, within
 
+_IN_EVERY_IMAGE = {"/tmp", "/var/tmp", "/home", "/mnt", "/opt", "/srv", "/etc", "/usr", "/var", "/dev"}  # noqa: S108
+"""Folders of the Filesystem Hierarchy Standard."""
 _MENDED = "4.0"
 """From this release on, distributions are known to add features of later kernels to their own."""
 
@@ -120,6 +125,62 @@ def fuse3_too_old(case: Case) -> Hit | None:
     title = f"Apptainer {found.version} with setuid needs libfuse {_GIVEN_FUSE}; the host has {there}"
     because = f"squashfuse cannot mount the image: libfuse {there} does not accept an open /dev/fuse"
     return Hit(case.cite("host.fuse3", "host.runtime"), "unavailable", because, title)
+
+
+@rule(
+    "runtime-needs-newer-kernel",
+    "This release of the container runtime needs a newer kernel",
+    severity="error",
+    fix="administrator: install a later release of the runtime, or a newer kernel on the compute nodes",
+    source="recipes/knowledge/runtime.toml, [[kernel]]",
+    facts=("host.runtime", "host.runtime.version", "host.kernel"),
+)
+def runtime_needs_newer_kernel(case: Case) -> Hit | None:
+    """A runtime asks the kernel for features, and starts no container without them. Kernels of distributions
+    that add features to old kernels are not judged.
+    """
+    case.have("host.runtime")
+    case.ask("host.kernel", failed_only=True)
+    found, kernel = case.host_facts.runtime, case.host_facts.kernel
+    name = found.name if found else ""
+    rows = [r for r in runtime.runtime().kernel if r.name == name and r.lacks(kernel or "")]
+    if not rows or found is None:
+        return None
+    if not found.version:
+        raise Undecided("host.runtime.version")
+    row = next((r for r in rows if within(found.version, r.versions)), None)
+    if row is None:
+        return None
+    because = f"{row.because}; the host has {kernel}"
+    evidence = case.cite("host.runtime", "host.kernel")
+    return Hit(evidence, "unavailable", because, because, source=row.source)
+
+
+@rule(
+    "writable-needs-folders",
+    "With --writable the runtime binds only to folders that the image has",
+    severity="error",
+    fix="make the folder in the image, or use `--writable-tmpfs` instead of `--writable`",
+    source=(
+        "apptainer/apptainer issue 1895 (\"By using --writable, Apptainer can't create /storage destination "
+        'automatically without overlay or underlay")'
+    ),
+    facts=("host.runtime",),
+)
+def writable_needs_folders(case: Case) -> Hit | None:
+    """The runtime makes a missing folder in an overlay or underlay over the image. With --writable there is
+    neither.
+    """
+    case.have("host.runtime")
+    found = case.host_facts.runtime
+    asked = options(case, {"--writable", "-w"})
+    if found is None or found.name not in apptainer.NAMES or not asked:
+        return None
+    targets = [target for target in bind_targets(case.plan) if target not in _IN_EVERY_IMAGE]
+    if not targets:
+        return None
+    because = f"whether the image has {targets[0]} is not known, and --writable needs it"
+    return Hit((*asked.values(), *case.cite("host.runtime")), "unknown", because)
 
 
 _UNPACK_ONCE = "unpack once: `apptainer build --sandbox DIR IMAGE`, start DIR"

@@ -15,6 +15,7 @@ from toolkit.program import program_of_name
 from toolkit.program.launchers import LAUNCHERS
 
 _OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
+_BY_LAUNCHER = tuple(mode for mode in MPI_MODES if mode != "srun-none")
 _NAME_IT = "name the program: `toolkit doctor IMAGE -- COMMAND`"
 
 
@@ -117,6 +118,29 @@ def launcher_in_ranks(case: Case) -> Hit | None:
         if name in LAUNCHERS
         else None
     )
+
+
+@rule(
+    "program-joins-no-ranks",
+    "The program joins no ranks, so each rank works alone",
+    severity="error",
+    fix="start a program that uses MPI; for nccl-tests build with `make MPI=1`",
+    source="NVIDIA/pyxis issue 60 (`srun --mpi=pmi2 … all_reduce_perf`); NVIDIA/nccl-tests:README.md, MPI=1",
+    facts=("image.program",),
+    modes=_BY_LAUNCHER,
+    programs=("serial",),
+)
+def program_joins_no_ranks(case: Case) -> Hit | None:
+    """A launcher that offers PMI or PMIx starts copies. A program without MPI does not look for the other
+    copies. Each copy does all of the work.
+    """
+    if case.request.has_one_rank:
+        return None
+    program = case.image_facts.program
+    command = program.command if program else case.request.command
+    name = command[0] if command else "the program"
+    because = f"{name} loads no MPI, so {case.request.nodes * case.request.ranks_per_node} copies work alone"
+    return Hit((f"command: {name}",), "singletons", because)
 
 
 @rule(

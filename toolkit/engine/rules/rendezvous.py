@@ -139,10 +139,12 @@ def address_is_local(case: Case) -> Hit | None:
 )
 def address_given(case: Case) -> Hit | None:
     """The first rank listens on its own node, which Slurm chooses. Ranks wait if the address is another node,
-    belongs to another job, or does not resolve.
+    belongs to another job, or does not resolve. An address from a variable of the shell is not fixed.
     """
     found = rendezvous_address(case)
-    if found is None or case.request.has_one_rank or not found.value or is_local(found.value):
+    if found is None or case.request.has_one_rank or not found.value:
+        return None
+    if is_local(found.value) or "$" in found.value:
         return None
     because = f"toolkit cannot know before the start whether {found.value} is the first node of the job"
     return Hit((found.evidence,), "unknown", because)

@@ -2,11 +2,15 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
+from toolkit.engine.traits import bind_targets
 from toolkit.knowledge import glibc
 from toolkit.knowledge.glibc import Instructions
 from toolkit.versions import older, within
 
 _NV = "--nv"
+_OF_C_LIBRARY = {"/", "/usr", "/lib", "/lib64", "/usr/lib64"}
+"""Folders that contain the C library of an image, or its loader."""
+_OF_DEBIAN = ("debian", "ubuntu")
 
 
 @rule(
@@ -111,6 +115,43 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     because = f"the driver's libraries need glibc {needed}; the image has {has}"
     evidence = case.cite("host.gpu_libraries_glibc", "image.glibc")
     return Hit(evidence, "loader-failure" if asked and case.image_facts.cuda else None, because)
+
+
+@rule(
+    "bind-hides-c-library",
+    "A bind puts a folder of the host over the C library or the loader of the image",
+    severity="error",
+    fix="leave the bind out, or bind to another path: `--bind /usr/lib64:/host/lib64`",
+    source=(
+        "apptainer/singularity issues 1988 ('-B /lib64'), 1287 and 5060; "
+        "ld.so(8): version `GLIBC_2.xx' not found"
+    ),
+    facts=("host.glibc", "host.distribution", "image.glibc", "image.glibc_needed", "image.distribution"),
+)
+def bind_hides_c_library(case: Case) -> Hit | None:
+    """Programs of the image then meet the C library of the host, or its loader. An older C library lacks
+    versions that they need. A loader and a C library of different releases do not work together.
+    """
+    hidden = [target for target in bind_targets(case.plan) if target in _OF_C_LIBRARY]
+    if not hidden:
+        return None
+    case.ask("host.glibc", "host.distribution", "image.glibc", "image.distribution")
+    inside, outside = case.image_facts.glibc, case.host_facts.glibc
+    if inside is None or outside is None or inside == outside:
+        return None
+    evidence = (*case.cite("host.glibc", "image.glibc"), *(f"plan: a bind to {target}" for target in hidden))
+    shown = f"the bind to {hidden[0]} hides the image's glibc {inside}; the host has {outside}"
+    of_debian = (case.host_facts.distribution or "").startswith(_OF_DEBIAN)
+    if not (case.image_facts.distribution or "").startswith(_OF_DEBIAN):
+        if of_debian and "/lib64" in hidden:
+            because = "/lib64 of Debian and Ubuntu has a link to a loader that the image does not have"
+            return Hit(evidence, "loader-failure", because)
+        lacks = older(outside, case.image_facts.glibc_needed or inside) or older(outside, inside)
+        return Hit(evidence, "loader-failure" if lacks else "unknown", shown)
+    # Debian and Ubuntu keep the C library elsewhere, and only the loader in /lib64.
+    if "/lib64" not in hidden and not {"/", "/usr", "/lib"} & set(hidden):
+        return None
+    return Hit(evidence, "unknown" if of_debian else "loader-failure", shown)
 
 
 @rule(

@@ -46,6 +46,7 @@ NAMESAKE = {"implementation": "mpich", "version": "4.1.3", "soname": "libmpi.so.
 OWN_PATH = image(programs={"/opt/conda/train": IMAGE.mpi.library}, programs_fixed=("/opt/conda/train",))
 OLD_OPEN_MPI = mpi(version="1.10.2", soname="libmpi.so.12")
 NAMED_ALIKE = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12"))
+OF_MPI_4 = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12", version="4.2.2"), mpi4py="4.0.1")
 PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
 OUTSIDE = {**PLUGINS, "needs": (), "outside": ("libmunge.so.2", "libpmix.so.2", "libucp.so.0")}
 # srun offers PMIx, which one of the two components speaks.
@@ -79,6 +80,10 @@ def restricted(**settings):
 
 
 FIRES = {
+    "bind-lacks-mpi-4": [
+        bound(provider(**{**NAMESAKE, "version": "3.4.3"}), OF_MPI_4),
+        bound(provider(**{**NAMESAKE, "implementation": "cray", "version": "8.1.30"}), OF_MPI_4),
+    ],
     "bind-not-allowed": [
         bound(restricted(user_bind_control="no")),
         bound(restricted(enable_overlay="no", enable_underlay="no")),
@@ -124,6 +129,14 @@ FIRES = {
     ],
 }
 QUIET = {
+    "bind-lacks-mpi-4": [
+        bound(),
+        case(host(folder_mpis=()), OF_MPI_4, "bind"),
+        bound(provider(**{**NAMESAKE, "version": "4.1.3"}), OF_MPI_4),
+        bound(provider(**{**NAMESAKE, "implementation": "cray", "version": "9.0.1"}), OF_MPI_4),
+        bound(provider(**{**NAMESAKE, "version": "3.4.3"}), with_(OF_MPI_4, mpi4py="3.1.6")),
+        bound(provider(**{**NAMESAKE, "version": "3.4.3"}), with_(OF_MPI_4, mpi4py="4.1.2")),
+    ],
     "bind-not-allowed": [
         bound(),
         bound(restricted(enable_overlay="no")),
@@ -189,6 +202,9 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "bind-lacks-mpi-4": [
+        bound(provider(**{**NAMESAKE, "version": "3.4.3"}), unread(OF_MPI_4, "mpi4py")),
+    ],
     "bind-nothing-to-mount": [
         bound(provider(library=None)),
         case(host(mpis=(), fabrics=("slingshot",)), mode="bind"),
@@ -211,6 +227,7 @@ UNDECIDED = {
     "bind-modules-differ": [bound(provider(**{**WITH_UCX, "ucx": None}))],
 }
 OUTCOMES = {
+    "bind-lacks-mpi-4": "loader-failure",
     "bind-not-allowed": "unavailable",
     "bind-nothing-to-mount": "unavailable",
     "bind-has-no-effect": "singletons",

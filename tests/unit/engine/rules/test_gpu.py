@@ -20,10 +20,12 @@ B200 = ("NVIDIA B200",)
 LIBS = "/.singularity.d/libs"
 PODMAN = msgspec.structs.replace(HOST.runtime, name="podman", path="/usr/bin/podman")
 GPUS = {"gpus": True}
+IN_PODMAN_HPC = host(runtime=msgspec.structs.replace(PODMAN, name="podman-hpc"))
 IN_PYXIS = host(runtime=msgspec.structs.replace(HOST.runtime, name="pyxis", path="pyxis", version="0.19"))
 BARE = absent(image(environment={"PATH": "/usr/bin"}, pytorch="2.4.0"), "cuda")
 NO_GPU = absent(HOST, "gpu_driver", "gpus")
 OF_AMD = absent(host(amd_gpus=("gfx90a",) * 8), "gpu_driver", "gpus")
+AMD_IN_PODMAN = msgspec.structs.replace(OF_AMD, runtime=PODMAN)
 COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
 UNLISTED = image(cuda="13.9.1", cuda_compat="610.57.04")
 SCRIPTED = unread(COMPAT, "environment.LD_LIBRARY_PATH")
@@ -35,6 +37,7 @@ APART = image(cuda="12.0.1", cuda_compat="525.85.12", cuda_compat_folders=(REAL,
 PLUGIN = "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"
 NAMED = {"NCCL_NET_PLUGIN": PLUGIN}
 FIRES = {
+    "gpu-libraries-missed": [case(runtime(name="singularity", version="3.4.2"), container=("--nv",))],
     "gpu-driver-too-old": [
         case(host(gpu_driver="470.82.01")),
         case(host(gpu_driver="418.39"), image(cuda="10.2.89")),
@@ -74,6 +77,10 @@ FIRES = {
         case(OF_AMD, asked=GPUS, container=("--containall",)),
         case(IN_PYXIS, BARE, "torch", asked=GPUS),
         case(IN_PYXIS, BARE, "torch", asked=GPUS, env={"NVIDIA_VISIBLE_DEVICES": "void"}),
+        case(host(runtime=PODMAN), asked=GPUS, container=("--ipc=host",)),
+        case(IN_PODMAN_HPC, asked=GPUS, container=("--ipc=host",)),
+        case(AMD_IN_PODMAN, asked=GPUS, container=("--ipc=host",)),
+        case(AMD_IN_PODMAN, asked=GPUS, container=("--device", "/dev/kfd", "--group-add=video")),
     ],
     "gpu-driver-mismatch": [case(host(gpu_mismatch=True))],
     "tensorflow-without-gpu": [case(of=absent(IMAGE, "tensorflow_cuda"))],
@@ -102,6 +109,11 @@ FIRES = {
     ],
 }
 QUIET = {
+    "gpu-libraries-missed": [
+        case(container=("--nv",)),
+        case(runtime(name="singularity", version="3.4.2")),
+        case(NO_GPU, container=("--nv",)),
+    ],
     "gpus-not-handed-in": [
         case(),
         case(container=()),
@@ -112,7 +124,10 @@ QUIET = {
         case(OF_AMD, asked=GPUS, container=()),
         case(OF_AMD, asked=GPUS, container=("--rocm", "--containall")),
         case(OF_AMD, asked=GPUS, container=("--containall", "--bind=/dev/kfd,/dev/dri")),
-        case(host(runtime=PODMAN), asked=GPUS, container=()),
+        case(host(runtime=PODMAN), asked=GPUS, container=("--device=nvidia.com/gpu=all",)),
+        case(IN_PODMAN_HPC, asked=GPUS, container=("--gpu",)),
+        case(AMD_IN_PODMAN, asked=GPUS, container=("--device=/dev/kfd", "--group-add=keep-groups")),
+        case(runtime(name="ch-run", version="0.31"), asked=GPUS, container=()),
         case(IN_PYXIS, BARE, "torch"),
         case(IN_PYXIS, BARE, "torch", asked=GPUS, env={"NVIDIA_VISIBLE_DEVICES": "all"}),
         case(IN_PYXIS, image(environment={"PATH": "/bin"}), "torch", asked=GPUS),

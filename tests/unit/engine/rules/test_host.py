@@ -94,6 +94,7 @@ QUIET = {
         case(absent(HOST, "slurm"), mode="mpirun-container", nodes=1, allocation=False),
         case(absent(HOST, "slurm"), mode="srun-none", nodes=1, ranks_per_node=1, allocation=False),
         case(absent(host(schedulers=("pbs",)), "slurm"), mode="mpirun-host"),
+        case(absent(host(schedulers=("lsf",)), "slurm"), mode="bind", launcher=("jsrun", "-n2")),
         case(absent(HOST, "slurm"), mode="mpirun-host", launcher=("mpirun", "--hosts=a,b")),
         case(absent(HOST, "slurm"), mode="mpirun-host", launcher=("mpirun", "-machinefile", "nodes")),
     ],

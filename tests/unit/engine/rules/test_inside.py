@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.unit.engine.whole import HOST, IMAGE, MPICH, case, runtime, unread, with_
+from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, runtime, unread, with_
 from toolkit.model.facts import ContainerRuntime
 from toolkit.runtime import podman
 
@@ -12,6 +12,7 @@ ALONE = msgspec.structs.replace(
     PODMAN, runtime=msgspec.structs.replace(FOUND, settings={"private network": "no"})
 )
 OLD = msgspec.structs.replace(PODMAN, runtime=msgspec.structs.replace(FOUND, version="4.3.1"))
+ON_LSF = absent(with_(runtime(name="ch-run", version="0.27"), schedulers=("lsf",)), "slurm")
 ARCHIVE = with_(IMAGE, format="docker-archive")
 OF_MPICH = with_(ARCHIVE, mpi=MPICH)
 ALL = podman.standard(ARCHIVE, FOUND)
@@ -22,6 +23,7 @@ def less(option: str) -> tuple[str, ...]:
 
 
 FIRES = {
+    "join-lacks-slurm": [case(ON_LSF, mode="mpirun-host", launcher=("jsrun",), container=("--join",))],
     "network-apart": [
         case(ALONE, ARCHIVE, container=less("--network=host")),
         case(ALONE, ARCHIVE, "mpirun-container", nodes=1, container=()),
@@ -38,6 +40,11 @@ FIRES = {
     ],
 }
 QUIET = {
+    "join-lacks-slurm": [
+        case(),
+        case(runtime(name="ch-run", version="0.31"), container=("--join",)),
+        case(ON_LSF, mode="mpirun-host", launcher=("jsrun",), container=("--join", "--join-ct=4")),
+    ],
     "network-apart": [
         case(),
         case(PODMAN, ARCHIVE, container=ALL),
@@ -57,6 +64,7 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "join-lacks-slurm": [case(unread(ON_LSF, "slurm"), mode="mpirun-host", container=("--join",))],
     "network-apart": [case(unread(HOST, "runtime"))],
     "user-inside-differs": [
         case(PODMAN, unread(ARCHIVE, "mpi.interfaces"), container=less("--userns=keep-id"))
@@ -64,6 +72,7 @@ UNDECIDED = {
     "pmi-socket-closed": [case(PODMAN, unread(ARCHIVE, "mpi.interfaces"), "srun-pmi2", container=())],
 }
 OUTCOMES = {
+    "join-lacks-slurm": "unavailable",
     "network-apart": "init-failure",
     "user-inside-differs": "hang",
     "pmi-socket-closed": "init-failure",

@@ -17,6 +17,7 @@ from tests.unit.engine.whole import (
     with_,
 )
 from tests.unit.tables import every_row
+from toolkit import knowledge
 from toolkit.engine.judge import judge
 from toolkit.engine.planning.proposal import propose
 from toolkit.engine.predict import predict
@@ -69,6 +70,17 @@ FORK = {"launcher": ("/usr/bin/mpirun", "-launcher", "fork")}
 BY_AGENT = {"launcher": ("/usr/bin/mpirun", "--mca", "plm_rsh_agent", "toolkit-agent")}
 
 FIRES = {
+    "launcher-of-batch-system": [
+        case(mode="mpirun-host", launcher=("aprun",)),
+        case(of=image(mpi=MPICH), mode="srun-none", launcher=("/usr/bin/aprun", "-n", "2")),
+        case(
+            of=image(mpi=msgspec.structs.replace(MPICH, implementation="cray")),
+            mode="srun-none",
+            launcher=("aprun",),
+        ),
+        case(mode="mpirun-host", launcher=("jsrun",)),
+        case(of=image(mpi=MPICH), mode="mpirun-host", launcher=("flux", "run")),
+    ],
     "host-launcher-leaks": [
         case(mode="mpirun-host", env={"SLURM_STEP_ID": "0"}),
         case(host(mpis=(msgspec.structs.replace(LAUNCHER, leaks=None),)), mode="mpirun-host"),
@@ -114,6 +126,12 @@ FIRES = {
     ],
 }
 QUIET = {
+    "launcher-of-batch-system": [
+        case(mode="mpirun-host"),
+        case(mode="mpirun-host", launcher=("ibrun",)),
+        case(mode="mpirun-host", launcher=("aprun",), nodes=1),
+        case(of=absent(IMAGE, "mpi"), mode="srun-none", launcher=("aprun",)),
+    ],
     "host-launcher-leaks": [
         case(mode="mpirun-host", **UNSET),
         case(of=mpi(plugins=False), mode="mpirun-host"),
@@ -167,6 +185,7 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "launcher-of-batch-system": [case(of=unread(IMAGE, "mpi"), mode="mpirun-host", launcher=("aprun",))],
     "host-launcher-leaks": [case(NEWEST, with_(IMAGE, pmix_plugins=None), "mpirun-host")],
     "launcher-prefix-half-removed": [
         case(host(mpis=(ORTE,)), mpi(version="4.1.8", components={}), **HALF),
@@ -182,6 +201,7 @@ UNDECIDED = {
     ],
 }
 OUTCOMES = {
+    "launcher-of-batch-system": "init-failure",
     "host-launcher-leaks": "init-failure",
     "launcher-prefix-half-removed": "init-failure",
     "launcher-pmix-pair": "init-failure",
@@ -405,3 +425,19 @@ def test_open_mpi_1_waits_for_an_orte_of_another_release_and_is_alone_under_prrt
         "prrte": "singletons",
         "prrte, hidden": "init-failure",
     }
+
+
+def test_the_last_row_about_a_launcher_is_about_every_mpi():
+    last = {row.program: row for row in knowledge.mpi().starter}
+    assert all(row.of(None) for row in last.values())
+
+
+def test_one_series_of_pmix_on_both_sides_is_compatible():
+    old = {"version": "2.1.5", "pmix": "1.2.5"}
+    rules = tuple(rule for rule in RULES if rule.id == "launcher-pmix-pair")
+    on = host(mpis=(msgspec.structs.replace(LAUNCHER, **old),))
+    said = [
+        judge(case(on, with_(mpi(version="2.1.5"), pmix=client), "mpirun-host", nodes=1), rules)[0].outcome
+        for client in ("1.2.5", "1.2.4", "1.1.5")
+    ]
+    assert said == ["ok", "ok", "unknown"]

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.unit.engine.whole import HOST, MPICH, absent, case, host, image, mpi, runtime, unread, with_
+from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, runtime, unread, with_
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.planning.proposal import propose
@@ -24,6 +24,8 @@ TWO = {"mode": "srun-pmi2", "ranks_per_node": 2}
 MINIMAL = runtime(setuid=True, settings={"mount dev": "minimal"})
 """A host whose containers have their own /dev, and in it a /dev/shm."""
 NO_DEV = runtime(setuid=True, settings={"mount dev": "no"})
+TORCH = {"mode": "torch", "program": "torch", "wrapper": ("sh", "toolkit-ranks.sh")}
+EFA = host(locked_memory=64 << 20, fabrics=("efa",), infiniband=("rdmap0s6",))
 SOCK = image(mpi=msgspec.structs.replace(MPICH, version="4.0.2", device="ch3:sock"))
 INTEL = image(mpi=msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.16.1"))
 
@@ -45,6 +47,10 @@ FIRES = {
         case(of=OLD_UCX, ranks_per_node=2, given={"UCX_TLS": "rc,sm,self"}),
     ],
     "large-messages-hang": [case(of=OPEN_MPI_4, ranks_per_node=2)],
+    "rdma-memory-refused": [
+        case(host(locked_memory=8 << 20), **TORCH),
+        case(EFA, image(nccl_ofi="/opt/lib/libnccl-net.so"), **TORCH),
+    ],
     "ranks-in-namespaces-of-their-own": [
         case(ranks_per_node=4, container=("--ipc", "--pid")),
         case(ranks_per_node=2, container=("--ipc", "--pid")),
@@ -67,6 +73,14 @@ FIRES = {
     ],
 }
 QUIET = {
+    "rdma-memory-refused": [
+        case(**TORCH),
+        case(host(locked_memory=8 << 20)),
+        case(host(locked_memory=8 << 20), nodes=1, **TORCH),
+        case(host(locked_memory=2**32), **TORCH),
+        case(host(locked_memory=8 << 20), **TORCH, env={"NCCL_IB_DISABLE": "1"}),
+        case(EFA, absent(IMAGE, "nccl_ofi"), **TORCH),
+    ],
     "shared-memory-apart": [
         case(of=MPICH_5, **TWO),
         case(absent(HOST, "runtime"), MPICH_5, **TWO),
@@ -123,6 +137,7 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "rdma-memory-refused": [case(unread(HOST, "locked_memory"), **TORCH)],
     "large-messages-hang": [case(runtime(setuid=None), OPEN_MPI_4, ranks_per_node=2)],
     "namespaces-split-a-node": [
         case(of=unknown(device=None), **TWO),
@@ -141,6 +156,7 @@ UNDECIDED = {
     ],
 }
 OUTCOMES = {
+    "rdma-memory-refused": "comm-failure",
     "ranks-in-namespaces-of-their-own": "crash",
     "namespaces-split-a-node": "init-failure",
     "mpi-shared-memory-small": "crash",

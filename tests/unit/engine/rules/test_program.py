@@ -50,6 +50,10 @@ FIRES = {
         case(of=calling("/opt/app/run.sh", "/usr/bin/mpirun")),
         case(of=calling("/usr/bin/mpiexec.hydra"), mode="srun-pmi2"),
     ],
+    "program-joins-no-ranks": [
+        case(of=absent(calling(TOOL), "mpi"), mode="srun-pmi2", program="serial"),
+        case(of=absent(IMAGE, "mpi"), mode="mpirun-host", program="serial"),
+    ],
     "entry-point-skipped": [case(of=ENTERED), case(of=started(TOOL))],
     "loader-refuses-program": [case(of=refused()), case(of=refused(), env={"LD_LIBRARY_PATH": "/opt/x"})],
     "programs-disagree": [case(of=TWO)],
@@ -65,6 +69,11 @@ QUIET = {
         case(of=calling("/opt/app/run.sh", TOOL)),
         case(of=calling("/opt/app/run.sh", "/usr/bin/mpirun"), nodes=1, ranks_per_node=1),
     ],
+    "program-joins-no-ranks": [
+        case(),
+        case(of=absent(IMAGE, "mpi"), mode="srun-pmi2", program="serial", nodes=1),
+        case(of=calling(TOOL), mode="srun-none", program="serial"),
+    ],
     "entry-point-skipped": [case(), case(of=started(SCRIPT, TOOL))],
     "loader-refuses-program": [case(), case(of=refused(**{TOOL: MPI.library}))],
     "programs-disagree": [
@@ -79,6 +88,7 @@ OUTCOMES = {
     "launcher-in-ranks": "unknown",
     "loader-refuses-program": "loader-failure",
     "mount-hides-mpi": "loader-failure",
+    "program-joins-no-ranks": "singletons",
     "programs-disagree": "unknown",
 }
 

@@ -107,7 +107,10 @@ FIRES = {
         torch(LOADER, container=("--contain",)),
     ],
     "ranks-more-than-gpus": [gpus(ranks_per_node=8), gpus(mode="jax", program="jax", ranks_per_node=5)],
-    "gpus-numbered-per-rank": [torch(launcher=("srun", "--gpus-per-task=1"), ranks_per_node=2)],
+    "gpus-numbered-per-rank": [
+        torch(launcher=("srun", "--gpus-per-task=1"), ranks_per_node=2),
+        jax(launcher=("srun", "--gpus-per-task=1"), ranks_per_node=2),
+    ],
     "tf-config-given": [
         tensorflow(given=workers("node1:2222", "node2:2222")),
         tensorflow(given=workers("localhost:2222")),
@@ -136,7 +139,10 @@ QUIET = {
         run({"PET_STANDALONE": "1", "PET_RDZV_ENDPOINT": "localhost:29500"}),
         tensorflow(),
     ],
-    "address-given": [torch(), torch(given={"MASTER_ADDR": "node7"}, nodes=1), jax(), tensorflow()],
+    "address-given": [
+        *(torch(), torch(given={"MASTER_ADDR": "node7"}, nodes=1), jax(), tensorflow()),
+        run({"PET_RDZV_ENDPOINT": "$head_node_ip:29500"}),
+    ],
     "port-given": [torch(), run(given={"MASTER_PORT": "29500"})],
     "world-given": [
         torch(given={"WORLD_SIZE": "2"}),

@@ -49,10 +49,22 @@ def plain_user(kernel: str, **more: object):
     return with_(runtime(**more), kernel=kernel)
 
 
+def pyxis(version: str, kernel: str):
+    """Return a host with a release of pyxis and a kernel."""
+    return with_(runtime(name="pyxis", version=version), kernel=kernel)
+
+
 SHIFTER = runtime(name="shifter", version="")
 """A host with a runtime of which no launch was recorded."""
 
 FIRES = {
+    "writable-needs-folders": [
+        case(container=("--writable", "--bind", "/storage")),
+        case(container=("-w",), binds=("/data:/scratch",)),
+    ],
+    "runtime-needs-newer-kernel": [
+        case(pyxis("0.7.0", "4.9.0-12-amd64")),
+    ],
     "runtime-not-measured": [case(SHIFTER, image(format="docker-archive"))],
     "runtime-cannot-read-image": [
         case(runtime(name="singularity", version="2.6.1")),
@@ -138,6 +150,19 @@ FIRES = {
     "session-folder-small": [case(setting("sessiondir max size", "16"))],
 }
 QUIET = {
+    "writable-needs-folders": [
+        case(),
+        case(binds=("/storage",)),
+        case(container=("--writable",), binds=("/data:/mnt",)),
+        case(SHIFTER, container=("--writable",), binds=("/storage",)),
+    ],
+    "runtime-needs-newer-kernel": [
+        case(),
+        case(pyxis("0.8.1", "4.9.0-12-amd64")),
+        case(pyxis("0.5.0", "3.10.0-1160.el7.x86_64")),
+        case(pyxis("0.7.0", "5.4.0-42-generic")),
+        case(NO_RUNTIME),
+    ],
     "runtime-not-measured": [case()],
     "runtime-cannot-read-image": [
         case(),
@@ -246,6 +271,11 @@ QUIET = {
     "session-folder-small": [case(), case(setting("sessiondir max size", "unlimited"))],
 }
 UNDECIDED = {
+    "writable-needs-folders": [case(unread(HOST, "runtime"), container=("--writable",), binds=("/storage",))],
+    "runtime-needs-newer-kernel": [
+        case(unread(pyxis("0.7.0", "4.9.0"), "kernel")),
+        case(unread(pyxis("", "4.9.0"), "runtime.version")),
+    ],
     "runtime-not-measured": [case(unread(HOST, "runtime"))],
     "oci-mode": [case(runtime(name="singularity", version="", settings={"oci mode": "yes"}))],
     "runtime-cannot-read-image": [case(UNNUMBERED), case(UNNUMBERED, image(format="oci-sif"))],
@@ -279,6 +309,8 @@ UNDECIDED = {
     "runtime-vulnerable": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
 }
 OUTCOMES = {
+    "writable-needs-folders": "unknown",
+    "runtime-needs-newer-kernel": "unavailable",
     "runtime-cannot-read-image": "unavailable",
     "bind-source-missing": "unavailable",
     "oci-mode": "unknown",

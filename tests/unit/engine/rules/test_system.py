@@ -7,6 +7,10 @@ from toolkit.engine.registry import RULES
 from toolkit.knowledge import glibc
 
 CENTOS_6 = host(kernel="2.6.32-754.35.1.el6.x86_64")
+CENTOS_7 = host(distribution="centos 7.9", glibc="2.17")
+FEDORA = host(distribution="fedora 42", glibc="2.41")
+EL8 = image(distribution="centos 8", glibc="2.28", glibc_needed="2.28")
+UBUNTU = image(distribution="ubuntu 22.04", glibc="2.35", glibc_needed="2.17")
 OLD_CPU = host(cpu_level="x86-64-v1")
 
 FIRES = {
@@ -24,6 +28,14 @@ FIRES = {
         case(host(gpu_libraries_glibc="2.38"), absent(IMAGE, "cuda"), container=("--nv",)),
     ],
     "image-glibc-too-old": [case(of=image(glibc_needed="2.38"))],
+    "bind-hides-c-library": [
+        case(CENTOS_7, EL8, binds=("/lib64",)),
+        case(CENTOS_7, EL8, container=("-B", "/etc,/lib64")),
+        case(FEDORA, EL8, container=("--volume=/usr:/usr",)),
+        case(CENTOS_7, UBUNTU, binds=("/lib64",)),
+        case(host(distribution="ubuntu 24.04", glibc="2.39"), EL8, binds=("/lib64",)),
+        case(host(distribution="debian 12", glibc="2.36"), UBUNTU, binds=("/lib64",)),
+    ],
 }
 QUIET = {
     "kernel-too-old": [
@@ -47,8 +59,16 @@ QUIET = {
         case(host(gpu_libraries_glibc="2.38"), absent(IMAGE, "cuda")),
     ],
     "image-glibc-too-old": [case(), case(of=absent(IMAGE, "glibc"))],
+    "bind-hides-c-library": [
+        case(),
+        case(CENTOS_7, EL8, binds=("/lib64:/host/lib64", "/usr/lib64/libcxi.so.1")),
+        case(host(distribution="rocky 8.9", glibc="2.28"), EL8, binds=("/usr/lib64",)),
+        case(CENTOS_7, UBUNTU, binds=("/usr/lib64",)),
+        case(CENTOS_7, absent(EL8, "glibc"), binds=("/lib64",)),
+    ],
 }
 UNDECIDED = {
+    "bind-hides-c-library": [case(unread(CENTOS_7, "glibc"), EL8, binds=("/lib64",))],
     "kernel-too-old": [case(unread(HOST, "kernel"))],
     "image-needs-newer-processor": [case(of=unread(IMAGE, "cpu_level")), case(unread(HOST, "cpu_level"))],
     "gpu-libraries-need-newer-glibc": [
@@ -60,10 +80,12 @@ OUTCOMES = {
     "kernel-too-old": "loader-failure",
     "image-needs-newer-processor": "loader-failure",
     "gpu-libraries-need-newer-glibc": "ok",
+    "bind-hides-c-library": "loader-failure",
 }
 STARTS = {
     "kernel-too-old": ["loader-failure"] * 3,
     "image-needs-newer-processor": ["loader-failure"] * 2,
+    "bind-hides-c-library": ["loader-failure"] * 2 + ["unknown"] + ["loader-failure"] * 2 + ["unknown"],
     "gpu-libraries-need-newer-glibc": ["ok", "loader-failure", "ok"],
     "tensorflow-needs-avx": ["ok", "ok"],
     "image-glibc-too-old": ["ok"],
