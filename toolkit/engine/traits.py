@@ -11,7 +11,7 @@ from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Mode, Plan, Request
-from toolkit.runtime import Runtime, apptainer, runtime_of_name
+from toolkit.runtime import Runtime, apptainer, enroot, runtime_of_name
 from toolkit.versions import parse, within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
@@ -123,7 +123,14 @@ def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Return the runtime options that mount the host's GPUs, if the image was built for such GPUs."""
     if image.pytorch_rocm and host.amd_gpus:
         return runtime_of(host).AMD_GPUS
-    return runtime_of(host).GPUS if computes_on_gpus(host, image) else ()
+    return nvidia_options(host, image) if computes_on_gpus(host, image) else ()
+
+
+def nvidia_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
+    """Return the runtime options that mount GPUs of NVIDIA; none for enroot if the image asks for them."""
+    kind = runtime_of(host)
+    of_enroot = kind in (enroot.PYXIS, enroot.RUNTIME)
+    return () if of_enroot and enroot.VISIBLE in image.environment else kind.GPUS
 
 
 DRIVER = "/.singularity.d/libs"

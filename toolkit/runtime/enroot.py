@@ -6,8 +6,12 @@ variable); NVIDIA/enroot:doc/standard-hooks.md (a hook passes PMI and PMIx); NVI
 
 from toolkit.runtime.described import Described, joined_binds, option
 
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+"""The variable without which enroot's hook mounts no driver (98-nvidia.sh); images with CUDA set it."""
+
 RUNTIME = Described(
     NAMES=("enroot",),
+    GPUS=(f"--env={VISIBLE}=all",),
     FORMATS=frozenset({"squashfs"}),
     start=("start",),
     bind=option("--mount="),
@@ -18,6 +22,8 @@ RUNTIME = Described(
 
 PYXIS = Described(
     NAMES=("pyxis",),
+    # pyxis gives the hook the variables of the step.
+    GPUS=(f"--export=ALL,{VISIBLE}=all",),
     FORMATS=frozenset({"squashfs"}),
     IN_LAUNCHER=True,
     options=("--no-container-entrypoint", "--no-container-remap-root"),

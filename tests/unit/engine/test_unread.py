@@ -26,7 +26,6 @@ UNREAD = {
     "image.path": "the name of the image in messages and job scripts",
     "image.digest": "says which image was judged, in records and fixes",
     "image.hwloc": "no launch was seen to depend on the image's hwloc; that of Slurm is not a fact",
-    "image.mpi4py": "shown to the reader; which MPI its extension loads is in `programs`",
     "image.labels": "what the maker of the image says, which no program reads",
     "image.entrypoint": "`entry_script` and `entry_sets` say what it does",
     "image.mpi.library_string": "words of the library, from which version and device are read",

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from toolkit.engine.traits import runtime_of
+from toolkit.engine.traits import nvidia_options, runtime_of
 from toolkit.knowledge.fabric import between_nodes, fabric, fastest
 from toolkit.launcher import site_launcher
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -29,7 +29,7 @@ def add_site_settings(
     """Return the plan with the additions of site, facts and request."""
     kind, container = runtime_of(host), list(plan.container)
     of_amd = image.pytorch_rocm or (host.amd_gpus and not host.gpus)
-    gpus = kind.AMD_GPUS if of_amd else kind.GPUS
+    gpus = kind.AMD_GPUS if of_amd else nvidia_options(host, image)
     if request.gpus and not set(gpus) <= set(container):
         container += gpus
     folder = request.workdir or ("" if kind.KEEPS_FOLDER else request.directory)

@@ -9,20 +9,21 @@ from toolkit.knowledge.cuda import Gpu
 from toolkit.knowledge.runtime import runtime
 from toolkit.runtime import apptainer, podman
 from toolkit.runtime.centres import PODMAN_HPC
-from toolkit.runtime.enroot import PYXIS, RUNTIME
+from toolkit.runtime.enroot import PYXIS, RUNTIME, VISIBLE
 from toolkit.runtime.podman import KEEP_GROUPS
 from toolkit.versions import older, within
 
 PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container has no access to the GPUs of its node"
-VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 _OF_NVIDIA = ("nvidia", "--gpu", "libcuda")
 """Words by which podman and podman-hpc hand in GPUs: CDI, --gpus, --gpu, devices, or the driver itself."""
 
 
 def names_gpus(case: Case) -> bool:
     """Return whether enroot's hook mounts the driver."""
+    if any(word in case.plan.container for word in (*PYXIS.GPUS, *RUNTIME.GPUS)):
+        return True
     said = {**case.image_facts.environment, **case.host_facts.environment, **case.plan.env}.get(VISIBLE)
     return bool(case.image.cuda) if said is None else said not in {"", "void"}
 
@@ -342,7 +343,7 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     "Slurm shows each rank one GPU, which then has number 0 in every rank",
     severity="warning",
     fix="leave `--gpus-per-task` and `--gpu-bind` out; or use the first GPU in the script: cuda:0, "
-    "jax.distributed.initialize(local_device_ids=[0])",
+    "local_device_ids=[0]",
     source=(
         "srun(1), --gpus-per-task and --gpu-bind; PyTorch documentation, torch.cuda.set_device; "
         "jax-ml/jax issues 23452 and 28194 ('invalid device ordinal')"

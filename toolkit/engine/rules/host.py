@@ -150,9 +150,11 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     start of the container.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
-    if host.runtime is None or kind not in (RUNTIME, PYXIS) or not host.gpus or not names_gpus(case):
+    if host.runtime is None or kind not in (RUNTIME, PYXIS) or not names_gpus(case):
         return None
-    case.ask("host.gpu_container_cli", failed_only=True)
+    if not host.gpus and not case.has_failed("host.gpus"):
+        return None
+    case.ask("host.gpus", "host.gpu_container_cli", failed_only=True)
     if "gpu_container_cli" not in host.absent:
         return None
     because = "enroot's hook for GPUs fails because the node has no nvidia-container-cli"

@@ -6,7 +6,9 @@ from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runt
 from tests.unit.tables import every_row
 from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.planning.proposal import propose
+from toolkit.engine.predict import predict_plan
 from toolkit.engine.registry import RULES
 from toolkit.knowledge import cuda
 from toolkit.model.prediction import Request
@@ -130,6 +132,7 @@ QUIET = {
         case(runtime(name="ch-run", version="0.31"), asked=GPUS, container=()),
         case(IN_PYXIS, BARE, "torch"),
         case(IN_PYXIS, BARE, "torch", asked=GPUS, env={"NVIDIA_VISIBLE_DEVICES": "all"}),
+        case(IN_PYXIS, BARE, "torch", asked=GPUS, container=("--export=ALL,NVIDIA_VISIBLE_DEVICES=all",)),
         case(IN_PYXIS, image(environment={"PATH": "/bin"}), "torch", asked=GPUS),
         case(IN_PYXIS, absent(IMAGE, "cuda"), "torch", asked=GPUS),
         case(NO_GPU, asked=GPUS, container=()),
@@ -444,3 +447,17 @@ def test_an_image_without_the_runtimes_scripts_gets_the_path_of_the_driver():
     for of, wanted in cases:
         for mode in ("srun-pmix", "torch"):
             assert propose(HOST, of, Request(), mode).env.get("LD_LIBRARY_PATH") == wanted, (of, mode)
+
+
+@every_row(
+    ("inside", "words"),
+    [
+        ({"PATH": "/usr/bin"}, ("--export=ALL,NVIDIA_VISIBLE_DEVICES=all",)),
+        ({"NVIDIA_VISIBLE_DEVICES": "all"}, ()),
+    ],
+)
+def test_pyxis_is_told_to_hand_in_gpus_unless_the_image_tells_it(inside, words):
+    of = absent(image(environment=inside, pytorch="2.4.0"), "cuda")
+    made = plan(IN_PYXIS, of, Request(ranks_per_node=4, gpus=True), "torch")
+    assert made.container == words
+    assert predict_plan(IN_PYXIS, of, Request(ranks_per_node=4, gpus=True), made).accelerator != "gpu-failure"

@@ -82,6 +82,7 @@ FIRES = {
 }
 QUIET = {
     "gpu-hook-lacks-program": [
+        case(absent(IN_PYXIS, "gpus"), mode="torch"),
         case(),
         case(absent(HOST, "gpu_container_cli")),
         case(IN_PYXIS, mode="torch"),

@@ -75,6 +75,7 @@ FIRES = {
 QUIET = {
     "rdma-memory-refused": [
         case(**TORCH),
+        case(absent(host(locked_memory=8 << 20), "gpu_driver", "gpus"), **TORCH),
         case(host(locked_memory=8 << 20)),
         case(host(locked_memory=8 << 20), nodes=1, **TORCH),
         case(host(locked_memory=2**32), **TORCH),
@@ -137,7 +138,10 @@ QUIET = {
     ],
 }
 UNDECIDED = {
-    "rdma-memory-refused": [case(unread(HOST, "locked_memory"), **TORCH)],
+    "rdma-memory-refused": [
+        case(unread(HOST, "locked_memory"), **TORCH),
+        case(host(locked_memory=8 << 20, compute_nodes=None), **TORCH),
+    ],
     "large-messages-hang": [case(runtime(setuid=None), OPEN_MPI_4, ranks_per_node=2)],
     "namespaces-split-a-node": [
         case(of=unknown(device=None), **TWO),
