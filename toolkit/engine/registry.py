@@ -180,6 +180,7 @@ RULES: tuple[Rule, ...] = (
     fabric.ucx_lacks_fabric,
     fabric.libfabric_lacks_provider,
     fabric.verbs_driver_missing,
+    fabric.fabric_devices_hidden,
     fabric.locked_memory_limited,
     fabric.shared_memory_small,
     fabric.single_copy_unavailable,

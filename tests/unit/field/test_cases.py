@@ -10,7 +10,7 @@ RANK = ("right", "not-gradable", "undecided", "no-words", "useless", "safe", "da
 """Best first: an answer that toolkit cannot give misleads less than a wrong one."""
 UNKNOWABLE = {"pyxis-hpl-88-fixed"}
 """Cases that turn on something that is not a fact: a setting in the service file of slurmd."""
-RIGHT = 175
+RIGHT = 176
 DANGEROUS = 0
 """How many cases are graded so; change them with the engine, towards the better."""
 

@@ -8,11 +8,14 @@ from typing import Literal
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt, settle
 from toolkit.engine.rule import Hit, rule
+from toolkit.engine.traits import runtime_of
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge import cuda, fabric
 from toolkit.knowledge.fabric import Fabric
 from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import MPI_MODES
+from toolkit.runtime import podman
+from toolkit.runtime.enroot import PYXIS, RUNTIME
 from toolkit.sonames import plain
 
 _OWN_MPI = tuple(mode for mode in MPI_MODES if mode != "bind")
@@ -235,6 +238,41 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
         fix="put libibverbs and its drivers into the image (Debian: libibverbs1 and ibverbs-providers)",
         source="NVIDIA/nccl:src/misc/ibvwrap.cc; NVIDIA/nvidia-container-toolkit issue 1877",
     )
+
+
+@rule(
+    "fabric-devices-hidden",
+    "The container may not see the network cards of its node",
+    severity="info",
+    fix="mount the devices: pyxis `--container-mounts=/dev/infiniband`, podman `--device=/dev/infiniband`; "
+    "or export MELLANOX_VISIBLE_DEVICES=all for enroot",
+    source=(
+        "NVIDIA/enroot:doc/standard-hooks.md (10-devices.sh, 99-mellanox.sh); pytorch/pytorch issue 111424 "
+        "(pyxis: NCCL uses sockets until /dev/infiniband is mounted); podman-run(1), --device"
+    ),
+    facts=("host.runtime", "host.infiniband", "image.environment"),
+    advice=True,
+)
+def fabric_devices_hidden(case: Case) -> Hit | None:
+    """MPI and NCCL open a card by a file below /dev/infiniband, and use TCP without one. podman shows only
+    the devices that options name. enroot shows all devices, unless the administrator sets
+    ENROOT_RESTRICT_DEV.
+    """
+    case.have("host.runtime")
+    if case.request.nodes == 1 or not case.host.infiniband:
+        return None
+    kind, said = runtime_of(case.host_facts), {*case.plan.container, *case.plan.binds}
+    if any(word in one for word in ("/dev/infiniband", "--privileged", "/dev:") for one in said):
+        return None
+    evidence = (*case.cite("host.infiniband"), f"plan: {' '.join(case.plan.container)}")
+    if kind is podman:
+        title = "podman gives the container no /dev/infiniband, so that ranks use TCP between nodes"
+        return Hit(evidence, title=title, severity="warning")
+    inside = {**case.image_facts.environment, **case.host_facts.environment}
+    if kind not in (PYXIS, RUNTIME) or "MELLANOX_VISIBLE_DEVICES" in inside:
+        return None
+    title = "If ENROOT_RESTRICT_DEV is set, the container sees no InfiniBand, and ranks use TCP between nodes"
+    return Hit(evidence, title=title)
 
 
 @rule(

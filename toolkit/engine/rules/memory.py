@@ -6,7 +6,13 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.settings_in_force import setting_value
-from toolkit.engine.traits import HYDRA, computes_on_gpus, copies_across_namespaces, sends_by_ucx
+from toolkit.engine.traits import (
+    HYDRA,
+    built_for_gpus,
+    computes_on_gpus,
+    copies_across_namespaces,
+    sends_by_ucx,
+)
 from toolkit.engine.wireup import alone_in_namespace, binds_devices, hides, own_shared_memory
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.fabric import fabric
@@ -307,7 +313,14 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
         "awslabs/awsome-distributed-ai issue 647 (EFA: 'Failure to post internal receive buffers', 64 MiB); "
         "NVIDIA NCCL user guide, troubleshooting, InfiniBand"
     ),
-    facts=("host.infiniband", "host.fabrics", "host.locked_memory", "host.gpu_driver", "image.nccl_ofi"),
+    facts=(
+        "host.infiniband",
+        "host.fabrics",
+        "host.locked_memory",
+        "host.gpu_driver",
+        "host.gpus",
+        "image.nccl_ofi",
+    ),
     programs=("torch",),
 )
 def rdma_memory_refused(case: Case) -> Hit | None:
@@ -315,11 +328,17 @@ def rdma_memory_refused(case: Case) -> Hit | None:
     when it connects, and ends if the limit is lower. It does not fall back to TCP.
     """
     limit, host = case.host_facts.locked_memory, case.host_facts
-    if case.request.nodes == 1 or not host.infiniband or not computes_on_gpus(host, case.image_facts):
+    if case.request.nodes == 1 or not built_for_gpus(case.image_facts):
         return None
-    case.ask("host.locked_memory", failed_only=True)
-    if limit is None or limit < 0 or limit > fabric().locked_memory.refused:
+    if limit is not None and not 0 <= limit <= fabric().locked_memory.refused:
         return None
+    if limit is None and not case.has_failed("host.locked_memory"):
+        return None
+    case.ask("host.infiniband", "host.gpu_driver", "host.gpus", failed_only=True)
+    if not host.infiniband or not computes_on_gpus(host, case.image_facts):
+        return None
+    if limit is None:
+        raise Undecided("host.locked_memory")
     if "efa" in (host.fabrics or ()) and not case.image_facts.nccl_ofi:
         return None  # without the plugin NCCL sends by TCP
     if host.compute_nodes is None and "locked_memory" in host.evidence:

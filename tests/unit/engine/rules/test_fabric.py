@@ -26,6 +26,11 @@ NO_VERBS = absent(image(ucx_transports=("tcp",), libfabric_providers=("tcp",)), 
 NO_NAMESPACE = runtime(setuid=True)
 
 FIRES = {
+    "fabric-devices-hidden": [
+        case(runtime(name="podman", version="5.4.2"), container=("--ipc=host",)),
+        case(runtime(name="pyxis", version="0.20")),
+        case(runtime(name="enroot", version="3.5")),
+    ],
     "mpi-lacks-fabric": [
         case(of=mpi(components=TCP_ALONE)),
         case(of=image(mpi=with_(MPICH, device="ch3:nemesis"))),
@@ -66,6 +71,14 @@ FIRES = {
     ],
 }
 QUIET = {
+    "fabric-devices-hidden": [
+        case(),
+        case(runtime(name="pyxis", version="0.20"), nodes=1),
+        case(runtime(name="podman", version="5.4.2"), container=("--device=/dev/infiniband",)),
+        case(runtime(name="pyxis", version="0.20"), binds=("/dev/infiniband",)),
+        case(runtime(name="pyxis", version="0.20"), image(environment={"MELLANOX_VISIBLE_DEVICES": "all"})),
+        case(runtime(name="ch-run", version="0.31")),
+    ],
     "mpi-lacks-fabric": [
         case(),
         case(ETHERNET, mpi(components=TCP_ALONE)),

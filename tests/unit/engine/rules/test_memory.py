@@ -81,6 +81,7 @@ QUIET = {
         case(host(locked_memory=2**32), **TORCH),
         case(host(locked_memory=8 << 20), **TORCH, env={"NCCL_IB_DISABLE": "1"}),
         case(EFA, absent(IMAGE, "nccl_ofi"), **TORCH),
+        case(absent(HOST, "locked_memory"), **TORCH),
     ],
     "shared-memory-apart": [
         case(of=MPICH_5, **TWO),
