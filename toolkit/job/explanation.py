@@ -134,7 +134,7 @@ def _ends(number: str) -> list[Piece]:
 
 
 def of_file(path: Path) -> OutputExplanation:
-    """Return the explanation of a file.
+    """Explain the output in a file.
 
     Raises:
         BadInput: if the file does not exist or cannot be read.

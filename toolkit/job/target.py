@@ -40,7 +40,7 @@ from toolkit.run.stage import Parcel
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A probed host, and an image that may start on it.
+    """A probed host and an image for a job on this host.
 
     ``base`` is the host's folder for images, data and runs. ``there`` is the path of the image on the host.
     ``copied`` are the files to copy. ``assumed`` are sentences about assumed facts of the host. ``cluster``

@@ -206,7 +206,7 @@ class Apart(MpiRow, frozen=True, kw_only=True):
 
 
 class Namespaces(Sharing, frozen=True, kw_only=True):
-    """The outcome for ranks of one node that are in separate user namespaces.
+    """The outcome if the ranks of one node are in separate user namespaces.
 
     ``by`` limits the row to messages through UCX, in an MPI that also has other ways.
     """
@@ -245,7 +245,7 @@ class Variables(Row, frozen=True, kw_only=True):
 
 
 class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Releases with a property that several rules ask for; the field's name is the property."""
+    """Releases with properties that several rules ask for. Each field is named after the property."""
 
     orte: MpiRow
     prrte: MpiRow

@@ -9,7 +9,7 @@ from toolkit.model.job import JobState
 
 
 class States(Row, frozen=True, kw_only=True):
-    """Slurm's words for the state of a job, by toolkit's words."""
+    """For each state of a job in toolkit's words: the words that Slurm uses for this state."""
 
     of: dict[JobState, tuple[str, ...]]
 

@@ -93,7 +93,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_one_rank(self) -> bool:
-        """The job has one rank, so a world of size 1 is intended."""
+        """True if the job has one rank: then a world of size 1 is intended."""
         return self.nodes * self.ranks_per_node == 1
 
 

@@ -37,8 +37,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a place and its raw answer; what ``toolkit probe -o`` writes.
 
     ``host`` is the view that the rules use, ``login`` the contacted machine, ``groups`` its compute nodes;
-    ``silent`` says why nodes did not answer. ``site`` describes the cluster as a whole; most of it is only
-    read for a site profile. ``toolkit.facts/1`` had ``host`` and ``raw``.
+    ``silent`` says why nodes did not answer. ``site`` describes the cluster as a whole. toolkit reads most of
+    it only to check a site profile. ``toolkit.facts/1`` had ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"

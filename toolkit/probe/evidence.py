@@ -20,7 +20,8 @@ _NOISE = re.compile(
 )
 """Messages that every program prints in an unsuitable environment: LD_PRELOAD names a missing file, as
 XALT's at some centres (argonne-lcf/user-guides:docs/polaris/known-issues.md); LD_LIBRARY_PATH adds Conda's
-libraries to the system's shell; an exported function, such as module, lost its lines (xonsh/xonsh:docs).
+libraries to the system's shell; an exported function, such as module, has lost some of its lines
+(xonsh/xonsh:docs).
 """
 _STATUS = re.compile(r"@rc (-?\d{1,9})", re.ASCII)
 
@@ -67,7 +68,8 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     ``cut`` says that toolkit stopped the probe: the finished questions are kept.
 
     Raises:
-        CheckFailed: if the answer has no beginning or no end; a cut answer is not an empty machine.
+        CheckFailed: if the answer has no beginning or no end; an incomplete answer does not mean an empty
+        machine.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:

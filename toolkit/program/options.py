@@ -6,7 +6,7 @@ from toolkit.program.torch import OPTIONS
 
 
 def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield variable and value of the options of a starter, up to the script that it starts.
+    """Yield a variable and its value for each option of a starter; stop at the script that it starts.
 
     A value that the shell makes is left out.
     """

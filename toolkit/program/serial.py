@@ -1,4 +1,4 @@
-"""Programs whose ranks do not join: each is a copy that works alone; pure."""
+"""Programs whose ranks do not join: each rank runs a copy of the program alone; pure."""
 
 from collections.abc import Sequence
 

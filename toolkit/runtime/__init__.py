@@ -48,7 +48,8 @@ class Runtime(Protocol):
     MOUNTS_IMAGES: bool
     """A file that holds a file system can be mounted in a container, by a user without privileges."""
     MEASURED: bool
-    """Whether launches were recorded; otherwise the command line follows only the documentation."""
+    """True if launches with this runtime were recorded. If not, the command line follows only the
+    documentation."""
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
         """Return options of every launch."""

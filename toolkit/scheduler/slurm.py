@@ -22,7 +22,8 @@ SIGNAL = "USR1"
 
 
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
-    """Return the lines without ``#SBATCH``; all values were checked."""
+    """Return the options of the job script, without the word ``#SBATCH``. The caller has checked all
+    values."""
     site_lines = site.defaults.sbatch if site else ()
     spec = msgspec.structs.replace(spec, constraint=_constraint(spec, site))
     pairs = [

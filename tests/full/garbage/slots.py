@@ -5,7 +5,7 @@ from typing import NamedTuple
 from tests.full.garbage.kinds import CONTENTS
 
 HERE = "{}"
-"""The place of the garbage in a call."""
+"""Marks the place in a command where the test puts the garbage."""
 NOWHERE = ("--host", "nowhere.invalid")
 JOB = ("--image", "good.sif", "--", "true")
 IMAGE = ("--image", "good.sif")

@@ -79,7 +79,7 @@ def small_sif(engine, small, tmp_path_factory):
 
 @pytest.fixture
 def foundation(engine):
-    """A base image that is in the engine."""
+    """Return the name of a base image that the container engine has."""
     return base.ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
 
 

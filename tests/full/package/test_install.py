@@ -102,7 +102,7 @@ def test_uv_installs_it_as_a_tool_in_a_few_seconds(wheel, user, tmp_path):
 
 def test_pipx_installs_it_with_its_manual_pages(wheel, user, tmp_path):
     folders = {f"PIPX_{name}": str(tmp_path / name.lower()) for name in ("HOME", "BIN_DIR", "MAN_DIR")}
-    env = user | folders | {"PATH": "/usr/bin:/bin"}  # its start script calls realpath
+    env = user | folders | {"PATH": "/usr/bin:/bin"}  # the start script calls realpath
     ran([UV, *PIPX, "install", "--python", sys.executable, str(wheel)], env, tmp_path)
     works(tmp_path / "bin_dir" / "toolkit", tmp_path)
     assert (tmp_path / "man_dir" / "man1" / "toolkit.1").is_file()

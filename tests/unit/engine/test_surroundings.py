@@ -354,7 +354,8 @@ def test_what_a_person_sets_counts():
     assert given.plan is not None
     assert given.plan.env == {"OMPI_MCA_btl_tcp_if_include": "eth0", **NO_USER_SITE}
     asked = Request(env={"OMPI_MCA_btl": "openib"})
-    assert outcomes(predict(HOST, IMAGE, asked))["srun-pmix"] == "unknown"  # its components are unknown
+    # The components of the image's MPI are unknown.
+    assert outcomes(predict(HOST, IMAGE, asked))["srun-pmix"] == "unknown"
     other = image_with(with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader")}))
     assert outcomes(predict(HOST, other, asked))["srun-pmix"] == "init-failure"
 

@@ -1,4 +1,4 @@
-"""The description of a built image, as an engine with containerd's image store answers."""
+"""A container engine with containerd's image store describes a built image like this."""
 
 from types import SimpleNamespace
 

@@ -197,7 +197,8 @@ def _of_raised(one: Raised) -> Clue | None:
 def _choose(
     output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
 ) -> tuple[Clue, str] | None:
-    """Return the earliest of the strongest causes before the launcher stops the ranks, and its frame."""
+    """Return the strongest cause before the launcher stops the ranks, the earliest if several are as strong;
+    and the cause's frame."""
     last = output.last_number
     reports = [clue.line.number for clue in endings if not _HEADING.search(clue.line.text)]
     end = next((number for number in reports if number > last - 1000), None)

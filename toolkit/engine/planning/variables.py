@@ -93,7 +93,8 @@ def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
-"""Modules that every PMIx client has, for servers of another release that name other modules first."""
+"""Modules that every PMIx client has. They are set if a server of another release names other modules
+first."""
 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:

@@ -20,7 +20,8 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 
 
 def _users(case: Case) -> dict[str, str]:
-    """Return the programs that load an MPI in this mode; without MPI only Horovod's extension."""
+    """Return the programs that load an MPI in this mode. In the mode ``gloo`` only Horovod's extension
+    does."""
     found = case.image_facts.programs or {}
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
 

@@ -335,7 +335,7 @@ def rank_outside_step(case: Case) -> Hit | None:
 
 
 def _refuses_other_nodes(case: Case) -> bool:
-    """Return whether ranks that a PRRTE on another node starts cannot use its interface."""
+    """Return whether ranks cannot use the interface of a PRRTE that starts them on another node."""
     host, client = host_launcher(case.host_facts), case.image_facts.pmix
     pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
     return pair is not None and pair.outcome == "init-failure"

@@ -31,7 +31,7 @@ def predict_stack(
     operations: tuple[Operation, ...],
     request: Request,
 ) -> Ways:
-    """Predict an image of this stack on a host; the best launch mode comes first."""
+    """Predict how an image of this stack works on a host. The best launch mode comes first."""
     image = stack_facts(table, architecture, taken, operations)
     if short := _driver(host, taken):
         return dict.fromkeys(RANKING, short)

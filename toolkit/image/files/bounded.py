@@ -67,7 +67,7 @@ class Budget:
 class BoundedTree:
     """A tree within a budget. ``unread`` has files that exist and cannot be read, path → reason.
 
-    ``hidden`` are folders over which the runtime mounts others: a rank sees them empty.
+    ``hidden`` are folders that the runtime covers with other folders, so a rank sees them empty.
     """
 
     def __init__(self, tree: FileTree, budget: Budget, hidden: tuple[str, ...] = ()) -> None:

@@ -32,7 +32,8 @@ class Mark:
 
 
 class Marks:
-    """The marks of all streams of an image. ``apart`` is the distance of two, in unpacked bytes."""
+    """The marks of all streams of an image. ``apart`` is the distance between two marks, in unpacked
+    bytes."""
 
     def __init__(self) -> None:
         self._lists: list[list[Mark]] = []

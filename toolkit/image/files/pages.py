@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 _PAGE = 1 << 17
-"""The block of a squashfs, as mksquashfs writes it: smaller parts cannot be unpacked."""
+"""The size of a squashfs block that mksquashfs writes. A part of a block cannot be unpacked."""
 _MOST = 32 << 20
 
 

@@ -105,7 +105,7 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
         case b"K":
             return {"linkpath": _text(raw)}
         case _:
-            return {}  # Global values do not apply to a name.
+            return {}  # A global header does not set the name of a file.
 
 
 def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) -> TarMember:

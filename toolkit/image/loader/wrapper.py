@@ -36,7 +36,7 @@ def read_wrapper(
 
 
 def certain_programs(text: str) -> tuple[str, ...]:
-    """Return the programs, as written, that a script starts under no condition."""
+    """Return the programs that a script always starts, without any condition, as the script writes them."""
     return tuple(words[0] for sure, words, _ in _started_commands(text) if sure)
 
 

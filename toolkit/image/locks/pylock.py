@@ -43,7 +43,7 @@ def wheels_of(
 
 
 def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
-    """Return the source distributions, as the index offers them to a ``python`` version.
+    """Return the source distributions that the index offers to a ``python`` version.
 
     Raises:
         CheckFailed: if a package has no source distribution.

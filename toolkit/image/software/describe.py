@@ -50,7 +50,7 @@ _KEPT_PREFIXES = (
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
 """Formats that a runtime starts with the scripts in the image."""
 _NOT_WHOLE = "the image has more folders than toolkit searches"
-_NO_HOROVOD = "horovod: no native library of that package"
+_NO_HOROVOD = "horovod: the package has no native library"
 
 
 def describe(

@@ -53,7 +53,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
     """Return what to do about a file that may not run.
 
-    Skipping the check is only suggested if every byte matches and no key is required.
+    toolkit suggests to skip the check only if every byte matches and no key is required.
     """
     if keyring is None and found and not any(map(is_wrong, found)):
         states = {one.signature.state for one in found if not one.holds}

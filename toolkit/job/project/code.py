@@ -26,7 +26,7 @@ from toolkit.runtime import apptainer
 from toolkit.units import format_size
 
 _MOST_LINKS = 20
-"""Folders outside the project that are mounted for links to them."""
+"""The most folders outside the project that toolkit mounts because a link points to them."""
 COPY = "project"
 """The folder of a run in which the job unpacks the copied project."""
 
@@ -174,7 +174,7 @@ def project_parcels(project: Brought | None) -> tuple[Parcel, ...]:
 def with_start_folder(
     places: JobPaths, code: Code | None, job: JobFile, project: Brought | None, *, remote: bool
 ) -> JobPaths:
-    """Return the places of a job with the folder that its command starts in."""
+    """Return the places of a job, with the folder in which the job's command starts."""
     if project is not None:
         return replace(places, start=posixpath.join(places.directory, project.start))
     if remote:

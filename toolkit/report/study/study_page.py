@@ -28,7 +28,7 @@ _OVER_SMALLEST = (4, 5)
 
 _NONE = "&ndash;"
 _MOST = 8
-"""Runs that the report names one by one if they are missing."""
+"""The most missing runs that the report names one by one."""
 
 _METHOD = """\
 <section><h2>How to read it</h2>

@@ -20,7 +20,7 @@ _DPI = 160
 _SIZE = (5.6, 4.0)
 """Inches; a page stretches the plot to the available width."""
 _BARS = 6
-"""Bars that a plot of this size has room for."""
+"""The most bars for which a plot of this size has room."""
 
 
 @dataclass(frozen=True, slots=True)

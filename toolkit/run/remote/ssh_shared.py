@@ -62,7 +62,8 @@ class SharedRunner:
     def __init__(self, host: str, config: Path | None, control: str) -> None:
         self.place = host
         self._here = LocalRunner()
-        # Without the connection ssh would open one itself; a proxy that exits at once prevents that.
+        # If the shared connection is gone, ssh would open a new one. A proxy that exits at once prevents
+        # this.
         options = ("-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes")
         self._ssh, *self._rest = ssh_words(host, config)
         self._options = options

@@ -59,7 +59,7 @@ class Slow(Missing):
 
 
 class Body:
-    """The body of an answer as a readable file; reading it raises :class:`Missing` if it stops.
+    """The body of an answer as a readable file. Reading raises :class:`Missing` if the server stops sending.
 
     ``start`` is the first byte of the answer: the requested byte, or 0 from a server that only sends whole
     files.

@@ -1,4 +1,4 @@
-"""Submitting, asking, cancelling, against recorded answers of Slurm; the real one is in tests/full."""
+"""Test submitting, asking and cancelling with recorded answers of Slurm. tests/full uses a real Slurm."""
 
 import msgspec
 import pytest
