@@ -10,7 +10,7 @@ MOST_NODES = 65_536
 """Slurm has no more nodes, and no longer range of names (MAX_SLURM_NODES, MAX_RANGE in its hostlist.c)."""
 
 _LONGEST = 12
-"""Digits of a number, which Python makes no number of where they are thousands."""
+"""The most digits of a number. Python refuses to convert thousands of digits."""
 
 
 def wrong(text: str) -> str:

@@ -67,7 +67,7 @@ class _Block:
 
 
 def steps(text: str, name: str = "page") -> list[Step]:
-    """Return what a reader of the page does, in its order. Lines are numbered from 1.
+    """Return the steps that a reader of the page takes, in the order of the page. Lines are numbered from 1.
 
     Raises:
         WrongPage: if a block does not end, output comes before the first command, or a path is outside the

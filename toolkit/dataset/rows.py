@@ -19,7 +19,7 @@ _RGB = bytes((8, 2, 0, 0, 0))
 
 _CHUNK = 1 << 16
 _MOST = 1 << 24
-"""Bytes of a chunk; encoders write kilobytes, and the format allows 2 GiB."""
+"""The most bytes of a chunk; encoders write kilobytes, and the format allows 2 GiB."""
 
 _BYTE = (255).__and__
 

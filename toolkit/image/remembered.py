@@ -15,7 +15,7 @@ from toolkit.model.rank import RankView
 
 _FOLDER = "facts"
 _MOST = 200
-"""About 50 kB each."""
+"""The most remembered images, of about 50 kB each."""
 _READERS = ("image", "knowledge", "model", "program")
 """Parts of toolkit that decide what is read from an image."""
 

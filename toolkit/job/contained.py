@@ -31,7 +31,7 @@ _VARIABLE = "environment."
 
 @dataclass(frozen=True, slots=True)
 class UntoldImage:
-    """An image whose scripts have to run, and the place to run them."""
+    """An image with start scripts that toolkit has to run to know their variables, and the host for it."""
 
     image: ImageFacts
     file: Path

@@ -17,7 +17,8 @@ from toolkit.model.finding import OutputExplanation
 from toolkit.model.job import FINAL_STATES, JobRecord
 
 _MOST = 64 << 20
-"""Bytes of output that toolkit reads; causes are near the start or the end, so it skips the middle."""
+"""The most bytes of output that toolkit reads; causes are near the start or the end, so it skips the
+middle."""
 
 
 _OUTPUTS = (

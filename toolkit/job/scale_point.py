@@ -33,7 +33,8 @@ from toolkit.study.gpuuse import median_use
 from toolkit.study.timeline_file import events
 
 _MOST = 64_000_000
-"""Bytes of a timeline that toolkit copies: hundreds of steps of a large model, thousands of a small model."""
+"""The most bytes of a timeline that toolkit copies: hundreds of steps of a large model, thousands of a small
+model."""
 
 _FETCH_SECONDS = 600.0
 

@@ -24,7 +24,7 @@ class Fabric(Row, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The usual spelling of the name."""
+        """The name as its makers spell it."""
         return " ".join(_SHOWN.get(word, word) for word in self.name.split(" "))
 
 

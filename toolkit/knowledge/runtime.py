@@ -114,7 +114,7 @@ class Fuse(Row, frozen=True, kw_only=True):
     backported: str
 
     def allows(self, kernel: str) -> bool:
-        """Return whether this kernel does; an unknown version counts as able."""
+        """Return whether this kernel allows it. A kernel of unknown version counts as one that does."""
         return not older(kernel, self.kernel) or re.search(self.backported, kernel) is not None
 
 

@@ -13,7 +13,8 @@ FINAL_STATES: frozenset[JobState] = frozenset({"completed", "failed", "cancelled
 
 
 MOST_TASKS = 500
-"""Tasks of a job that toolkit tracks one by one; Slurm accepts arrays of thousands (MaxArraySize)."""
+"""The most tasks of a job that toolkit tracks one by one; Slurm accepts arrays of thousands
+(MaxArraySize)."""
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,7 +47,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     epochs: int | None = None
     batch: int | None = None
     profile: bool = False
-    """Whether one more run of each size writes Horovod's timeline; its times are not counted."""
+    """True if one more run of each size writes Horovod's timeline. The times of this run are not counted."""
     pattern: str = ""
     unit: str = "images"
     said: dict[str, Any] = {}

@@ -22,7 +22,7 @@ from toolkit.probe.view import view
 
 _FIX = "write a new one with: `toolkit probe -o FACTS.json`"
 _LARGEST = 256 << 20
-"""Bytes of a facts file: the answers of ten thousand nodes of 20 kB each fit."""
+"""The most bytes of a facts file: the answers of ten thousand nodes of 20 kB each fit."""
 MARK = '{\n  "schema": "toolkit.facts/'
 """The first bytes of a file that :func:`encode` writes."""
 _SLURM = ("slurm", "mpi-list", "slurm-config", "partitions")

@@ -20,7 +20,7 @@ def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
 
 
 def program_of_joins(joins: Collection[str]) -> ProgramName | None:
-    """Return the program of a script that joins its ranks in this way.
+    """Return the kind of program for a script that joins its ranks by one of ``joins``.
 
     A script that uses MPI and another way needs both: MPI modes, in which the other way to connect ranks also
     works.

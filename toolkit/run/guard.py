@@ -51,7 +51,7 @@ class Guard:
     def prepare(self) -> None:
         """Start the shell, unless this process has started it. Call this function before starting a child."""
         with self._lock:
-            if self._owner != os.getpid():  # a forked process has the pipe of its parent
+            if self._owner != os.getpid():  # after a fork the pipe belongs to the parent
                 self._pipe, self._owner = _start_guard(), os.getpid()
 
     def watch(self, session: int) -> None:

@@ -3,7 +3,7 @@
 from toolkit.run.command import OnLine
 
 _LONGEST = 4 << 20
-"""Bytes of a line that are held before they are passed on."""
+"""The most bytes of a line that are held before they are passed on."""
 
 
 class Lines:

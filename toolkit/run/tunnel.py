@@ -15,7 +15,7 @@ from toolkit.run.conversation import Conversation
 from toolkit.run.relay import HELLO, Connections
 
 _LONGEST_BANNER = 200
-"""The number of lines that may precede the relay's first line."""
+"""The most lines before the relay's first line."""
 
 
 class Tunnel:

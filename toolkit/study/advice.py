@@ -15,7 +15,7 @@ from toolkit.units import format_size
 
 _MOST_GROUPS = 32
 _LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
-"""Milliseconds: Horovod works well with 0.1; a longer cycle than this delays what is small and late."""
+"""Milliseconds: Horovod works well with 0.1; a longer cycle delays small gradients that are ready late."""
 _MIB = 1 << 20
 
 

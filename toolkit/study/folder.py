@@ -23,7 +23,7 @@ POINTS = "points"
 TIMELINES = "timelines"
 _SCHEMA = "toolkit.study/1"
 _LARGEST = 64 << 20
-"""Bytes of the file of a study or of a point."""
+"""The most bytes of the file of a study or of a point."""
 
 
 def is_study(folder: Path) -> bool:

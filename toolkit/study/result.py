@@ -17,7 +17,7 @@ __all__ = [
 
 RECORD = "record.json"
 _LARGEST = 256 << 20
-"""Bytes of a file of metrics: a million epochs."""
+"""The most bytes of a file of metrics: a million epochs."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

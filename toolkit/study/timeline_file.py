@@ -17,7 +17,7 @@ from toolkit.files import open_given
 
 _CHUNK = 4 << 20
 _LONGEST = 64 << 20
-"""No event is longer; a file without an end of an event within this size is something else."""
+"""The most bytes of an event. A file in which no event ends within this size is not a timeline."""
 
 
 class Args(msgspec.Struct, gc=False):

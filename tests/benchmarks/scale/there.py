@@ -159,7 +159,7 @@ def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
 
 
 def _on_the_login_node(made: Cluster, image: str) -> Taken:
-    """Measure as a user on the login node: ``image`` is the path there."""
+    """Measure as a user on the login node, where ``image`` is the path of the image."""
     program = (Path(__file__).parent / "inside" / "submit.py").read_text()
     said = on_login(made, f"python3 - {shlex.quote(image)}", program).strip().splitlines()
     try:

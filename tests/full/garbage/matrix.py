@@ -15,7 +15,7 @@ from tests.unit.image.sifs import DATA, sif
 from tests.unit.report.trainings import job_folder
 
 _LONGEST = 600
-"""Letters of a message."""
+"""The most letters of a message."""
 _EVIDENCE = Path(__file__).resolve().parents[2] / "evidence"
 _STEP = re.compile(r"\d\d:\d\d:\d\d .*|    .*|hint: .*")
 """Lines that may surround a message: progress, quoted lines, and hints."""

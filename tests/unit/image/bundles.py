@@ -1,4 +1,4 @@
-"""Bundles for tests: valid bundles, as small as possible, and archives of any members."""
+"""Bundles for tests: the smallest valid bundles, and archives with arbitrary members."""
 
 import hashlib
 import io

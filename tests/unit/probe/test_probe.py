@@ -1,4 +1,4 @@
-"""Recorded probes of real machines, read into facts; and facts files."""
+"""Test how recorded probes of real machines become facts, and how facts files are read."""
 
 import subprocess
 from pathlib import Path

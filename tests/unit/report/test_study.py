@@ -194,7 +194,7 @@ def test_json_tells_the_model_and_its_check(whole):
 def test_a_terminal_is_told_the_same(whole):
     text = text_of(whole, 90)
     assert "~8" in text
-    assert "is predicted" in text
+    assert "marks a prediction" in text
     assert "What limits it most" in text
     assert "Failed runs:" in text
     assert "Not measured yet: 3 runs" in text

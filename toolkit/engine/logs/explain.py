@@ -19,7 +19,7 @@ _NEAR = 40
 """Number of lines after a matching line that belong to the same message."""
 
 _MOST_LOOKED_AT = 100
-"""Number of matching lines of a signature whose following lines toolkit checks."""
+"""The most matching lines of a signature for which toolkit checks the lines that follow."""
 
 _SECONDS = 6.0
 """Time limit of a search. With reading and printing, 200 MB take less than ten seconds."""

@@ -22,7 +22,7 @@ _KEPT_ALIKE = 40
 
 
 MOST_SUSPECTS = 2000
-"""Number of suspect lines to keep at each end of the output."""
+"""The most suspect lines to keep at each end of the output."""
 
 
 @dataclass(frozen=True, slots=True)

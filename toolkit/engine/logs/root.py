@@ -58,7 +58,7 @@ _JOB_CANCELLED = "error: *** JOB "
 _HELPER = re.compile(
     r"(?i)^(?!srun|slurmstepd|sacct|mpirun|prterun|job:).{0,80}\b(?:worker|process|loader|child)\b"
 )
-"""A program that reports the end of a process that it started, not a launcher."""
+"""A line of a program, but not of a launcher, about the end of a process that the program started."""
 
 _INTRODUCES = re.compile(
     r"(?i)exception (?:when|while|in|during|from|occurred|raised)"

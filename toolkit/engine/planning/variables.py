@@ -161,7 +161,7 @@ def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mo
 
 
 def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
-    """Return the row of a UCX that this MPI uses on a fast network, and that fails between namespaces."""
+    """Return the row of a UCX that fails between namespaces, if this MPI uses it on a fast network."""
     mpi = image.mpi
     there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
     networks = {row.ucx for row in there if row.ucx}

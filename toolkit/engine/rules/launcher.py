@@ -155,7 +155,7 @@ def _series(pmix: str | None) -> tuple[int, ...]:
     "launcher-of-batch-system",
     "The launcher of the batch system serves another interface than the image's MPI speaks",
     severity="error",
-    fix="mount the host's MPI over the image's, which this launcher serves",
+    fix="mount the host's MPI, which this launcher serves, over the MPI of the image",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[starter]]",
     facts=("image.mpi", "image.mpi.version"),

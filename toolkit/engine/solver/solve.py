@@ -170,7 +170,8 @@ class _Solver:
         return core
 
     def smallest(self, core: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return the smallest set of contradicting constraints; of equal size, the weakest set."""
+        """Return the smallest set of contradicting constraints; if several are equally small, the weakest of
+        them."""
         for size in range(1, len(core) + 1):
             for few in combinations(self.asks, size):
                 if not self.possible(few):

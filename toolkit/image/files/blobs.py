@@ -17,7 +17,7 @@ from toolkit.image.files.source import ByteSource, FileSource, SourceRange
 from toolkit.image.files.tree import resolve
 
 _MOST = 4 << 20
-"""Bytes of a manifest; registries accept no larger manifests (opencontainers/distribution-spec)."""
+"""The most bytes of a manifest; registries accept no larger manifests (opencontainers/distribution-spec)."""
 
 _T = TypeVar("_T")
 

@@ -21,7 +21,7 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "38
 _MOST_DEEP = 8
 _MOST = 1000
 _MOST_LAYERS = 500
-"""Engines stop at 127."""
+"""The most layers of an image. Container engines allow 127."""
 
 
 class _Platform(msgspec.Struct, frozen=True):

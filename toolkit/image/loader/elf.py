@@ -28,7 +28,7 @@ _TAGS = 1024
 _LONGEST = 4096
 _ALL = 32 << 20
 _MOST_TEXT = 1 << 18
-"""Bytes of names that one file may list; a library of a training image lists some thousand."""
+"""The most bytes of names that one file may list; a library of a training image lists some thousand."""
 _FILES = 200
 _VERSIONS = 500
 _SYMBOLS = 200_000

@@ -20,7 +20,7 @@ from toolkit.image.loader.ldcache import read_cache
 _DEFAULT = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MOST_FILES = 2000
-"""Programs and libraries whose headers are read; a training image has a hundred relevant ones."""
+"""The most programs and libraries whose headers are read; a training image has a hundred relevant ones."""
 _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
@@ -32,7 +32,7 @@ _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
 """Sizes of caches; some training images look up 20,000 paths."""
 _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
-"""Bytes of names that all programs and libraries together may list."""
+"""The most bytes of names that all programs and libraries together may list."""
 _KEPT = 24 << 20
 """Bytes of cached files, and of their texts: a library is unpacked once for all questions."""
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}

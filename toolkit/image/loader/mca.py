@@ -22,7 +22,7 @@ _START = re.compile(
 _WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
 _MOST = 2000
 _LARGEST = 100
-"""No project has had a version with a larger number."""
+"""The largest number in a plausible version: no project has used a larger one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ _BASE = re.compile(r"(libc\.so\.6|libc-2[.\d]*\.so|ld-.*)\Z")
 """The C library and the loader, which are built for each other."""
 _MOST_PROGRAMS = 8
 _MOST = 150
-"""Libraries of one program that are compared; an MPI program loads forty."""
+"""The most libraries of one program that are compared; an MPI program loads forty."""
 
 
 class Symbolic:

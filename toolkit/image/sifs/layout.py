@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20
 _MOST_TEXT = 16 << 20
-"""Bytes of a configuration or a list; a layer is never read as one text."""
+"""The most bytes of a configuration or a list; a layer is never read as one text."""
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar"

@@ -15,7 +15,8 @@ _MAGIC = b"\x7fELF"
 _HEAD = 256
 _MOST_TEXT = 1 << 18
 _MOST_STEPS = 4
-"""Programs that start other programs: a wrapper, the interpreter of its first line, and the started program.
+"""The most programs in a chain of starts: a wrapper, the interpreter of its first line,
+and the started program.
 """
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?\Z")
 _SHELL = re.compile(r"(ba|da|k|z)?sh\Z")

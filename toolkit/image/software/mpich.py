@@ -33,7 +33,7 @@ _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
 (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c, and get_feature_list beside the text).
 """
 _LONGEST = 8191
-"""MPI_MAX_LIBRARY_VERSION_STRING, less the NUL."""
+"""The longest version text in bytes: MPI_MAX_LIBRARY_VERSION_STRING without the NUL."""
 _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )

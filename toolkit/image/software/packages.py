@@ -9,12 +9,13 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 
 _MOST_TEXT = 8 << 20
-"""Bytes: some 8,000 packages. Decoded as text, the bytes may need four times as much memory."""
+"""The most bytes of a list: some 8,000 packages. Decoded as text, the bytes may need four times as much
+memory."""
 _BLOCK = 1 << 16
 """Limit on the bytes that are read of one package's entry."""
 _LONGEST = 100
 _MOST = 1 << 16
-"""Bytes of os-release that are read."""
+"""The most bytes of os-release that are read."""
 
 
 @dataclass(frozen=True, slots=True)

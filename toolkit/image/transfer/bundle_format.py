@@ -29,7 +29,7 @@ _LONGEST_VALUE = 260
 """Letters of a field of the index; a file's name in a folder has the most."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _MOST_FILES = 20_000
-"""Lines of the list; a bundle of one recipe has about 400."""
+"""The most lines of the list; a bundle of one recipe has about 400."""
 _NOT_A_BUNDLE = "give a file that `toolkit image bundle` wrote"
 
 

@@ -18,7 +18,7 @@ from toolkit.run.gpg import clearsign, signing_key, verifier
 
 _BEGINS = "-----BEGIN PGP SIGNED MESSAGE-----"
 _MOST = 1 << 20
-"""Bytes of a signature; a usual signature has about 300."""
+"""The most bytes of a signature; a usual signature has about 300."""
 _LINE = re.compile(rb"([0-9a-f]{64})  [^\n]+\n?")
 
 

@@ -32,7 +32,7 @@ from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifi
 
 _SHA256_SIGNED = (1).to_bytes(4, "little")
 _LONGEST = 1 << 20
-"""Bytes of a signature; a signature for a thousand objects takes 250 kB."""
+"""The most bytes of a signature; a signature for a thousand objects takes 250 kB."""
 
 
 class SignedFile(msgspec.Struct, frozen=True, kw_only=True):

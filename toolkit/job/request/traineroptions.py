@@ -15,7 +15,7 @@ from toolkit.run.command import Command, Runner
 
 _SECONDS = 30.0
 _MOST_TASKS = 16
-"""Tasks of a sweep whose options are checked; each check starts a Python."""
+"""The most tasks of a sweep whose options are checked; each check starts a Python."""
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _ERROR = re.compile(r"^(?:[\w.-]+: |python -m [\w.]+: )error: (.*)", re.MULTILINE)
 _UNKNOWN = "unrecognized arguments: "

@@ -13,7 +13,7 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
 _MOST = 2
-"""Submissions after the first; a fault that appears on every node is a fault of the job."""
+"""How many times toolkit submits a job again. A fault that appears on every node is a fault of the job."""
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 

@@ -13,7 +13,7 @@ from toolkit.scheduler import slurm
 FEW = 4
 """Up to this many nodes read the image from the shared file system at once; more nodes would wait for it."""
 MOST_MIB = 40_960
-"""Space for copies that the jobs of a user keep on a node."""
+"""The most space, in MiB, for copies that the jobs of a user keep on a node."""
 _FILE = "broadcast.sh"
 _TMP = "/tmp"  # noqa: S108 - the disk of a node, unless the site names another one
 

@@ -69,7 +69,7 @@ def read_script(
 
 
 def read_text(text: str, name: str = "-c", roots: Sequence[Path] = ()) -> ScriptFacts:
-    """Return what a program on the command line shows, as after ``python -c``."""
+    """Read the text of a program that is on the command line, as after ``python -c``."""
     reading = _Reading(project_of(roots, None), start=next(iter(roots), Path()))
     later = deque(_module(reading, Path(name), text))
     trainer = reading.found.trainer

@@ -26,7 +26,9 @@ def text_of(report: Report, width: int = 100) -> str:
     body = [[*[row.series] * several, *_cells(row, rated=rated, compared=compared)] for row in found]
     parts = [table(titles, body)]
     if any(row.kind == "predicted" for row in found):
-        parts.append("~ is predicted by the fitted model; its spread holds 95 of 100 measurements.")
+        parts.append(
+            "~ marks a prediction of the fitted model; 95 of 100 measurements are expected within its spread."
+        )
     if report.verdicts:
         parts.append(
             "\n".join(textwrap.fill(text, width, subsequent_indent="  ") for text in report.verdicts)

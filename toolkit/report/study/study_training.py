@@ -19,7 +19,7 @@ _PHASES = (
     ("compute", "computation", "#CCCCCC", ""),
 )
 _MOST = 6
-"""Number of sizes whose accuracy is distinguishable in one plot."""
+"""The most sizes whose accuracies can be distinguished in one plot."""
 
 
 def phases(axes: "Axes", report: Report) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BUSY = frozenset({429, 500, 502, 503, 504})
 """Statuses of a server that may succeed after a moment."""
 _MOST = 1 << 16
-"""The number of bytes that toolkit reads of an error message."""
+"""The most bytes of an error message that toolkit reads."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "SSL:_HTTP_REQUEST")
 """OpenSSL's errors for an answer in plain HTTP."""
 

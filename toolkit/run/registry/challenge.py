@@ -13,7 +13,7 @@ _PARAMETER = re.compile(
 )
 _TOKEN68 = re.compile(r"[ \t]+[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))")
 _LONGEST = 8192
-"""Characters of the header that are parsed; real headers have a few hundred."""
+"""The most characters of the header that are parsed; real headers have a few hundred."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LONGEST = 255
-"""Characters that many registries allow for host and repository together (distribution-spec, "Pull")."""
+"""The most characters that many registries allow for host and repository together (distribution-spec,
+"Pull")."""
 
 
 @dataclass(frozen=True, slots=True)

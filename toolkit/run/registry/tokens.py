@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import requests
 
 _MOST = 1 << 20
-"""Bytes of an answer with a token; real answers have a few thousand."""
+"""The most bytes of an answer with a token; real answers have a few thousand."""
 
 
 class _Token(msgspec.Struct, frozen=True):

@@ -17,7 +17,8 @@ from toolkit.run.web.http import pause_before
 CHUNK = 8 << 20
 """Bytes of a request: small enough for most proxies, and all that an interruption repeats."""
 _MOST_CHUNK = 32 << 20
-"""A chunk is kept in memory; if a registry wants larger chunks, a blob is sent in one request."""
+"""The most bytes of a chunk, which is kept in memory; if a registry wants larger chunks, a blob is sent in
+one request."""
 _TRIES = 6
 _RANGE = re.compile(r"(?:bytes=)?0-(\d{1,15})")
 _NO_CHUNKS = frozenset({400, 404, 405, 411, 413, 416, 501})

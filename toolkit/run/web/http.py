@@ -32,7 +32,7 @@ _FOR_GOOD = frozenset(range(400, 500)) - _LATER
 """Statuses that a retry does not change (RFC 9110, section 15.5)."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-"""Seconds between tries."""
+"""The most seconds between two tries."""
 
 
 class Refused(Missing):

@@ -23,7 +23,7 @@ _HEADER = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _GROUP = 0xF0000000
 _MOST = 1024
-"""Descriptors in a plausible file: sif(1) makes 48."""
+"""The most descriptors in a plausible file: sif(1) makes 48."""
 _CHUNK = 1 << 20
 _AGAIN = "copy or build the SIF again"
 

@@ -26,7 +26,7 @@ BLOCK = 1 << 18
 large (docs/startup.md)."""
 _METADATA = 8192
 _LEVEL = 3
-"""A file is packed again for each package that changes."""
+"""The level is low, because toolkit packs a file again for each change of a package."""
 _PLAIN, _PLAIN_TABLE = 1 << 24, 0x8000
 _NONE32, _NONE64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 _ZSTD, _NO_XATTRS = 6, 0x0200
