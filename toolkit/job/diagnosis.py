@@ -171,8 +171,9 @@ def with_env(wanted: LaunchRequest, image: ImageFacts, given: str, tell: Tell) -
     mounted = clear_env(wanted.env, found, KeyDemand(required=(), skip=True), tell)
     request = wanted.request
     env = {**mounted.paths, **request.env}
-    binds = (*request.binds, apptainer.bind_image(mounted.there, ENV_MOUNT))
-    return replace(wanted, request=msgspec.structs.replace(request, env=env, binds=binds))
+    binds = (*request.binds, *mounted.binds, apptainer.bind_image(mounted.there, ENV_MOUNT))
+    judged = msgspec.structs.replace(request, env=env, binds=binds, projects=mounted.binds)
+    return replace(wanted, request=judged)
 
 
 def diagnose(

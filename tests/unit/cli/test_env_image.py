@@ -165,3 +165,14 @@ def test_the_doctor_judges_both(image, env, tmp_path):
         cli, [*words, "gone.env"], obj={"verbose": False, "quiet": True, "debug": False}
     )
     assert isinstance(gone.exception, BadInput)
+
+
+def test_the_doctor_takes_a_project_outside_for_code_of_the_user(tmp_path, image):
+    project = tmp_path / "proj" / "src"
+    project.mkdir(parents=True)
+    env = made(tmp_path, image, outside=(str(project),))
+    (tmp_path / "facts.txt").write_bytes(Cluster()._answer)
+    words = ["doctor", str(image), "--facts", "facts.txt", "--json", "--env-image", str(env)]
+    found = CliRunner().invoke(cli, words, obj={"verbose": False, "quiet": True, "debug": False})
+    assert str(project) in found.stdout
+    assert "setting-breaks-mpi" not in found.stdout
