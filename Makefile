@@ -11,7 +11,7 @@
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
 #                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=), and as many random launches, whose
 #                      scripts are compared with what was judged
-# make garbage         every kind of garbage in place of every file that a command takes: thousands of calls
+# make garbage         every kind of garbage instead of every file that a command takes: thousands of calls
 # make check           lint, types, import rules, the documentation with its links
 # make words           the vocabulary of docs/writing.md in all text that people read, and spelling
 # make docs            the documentation site: build/site/index.html

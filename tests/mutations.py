@@ -1,7 +1,8 @@
 """Change rows, rules and templates at random, and check that the unit tests fail: python -m tests.mutations.
 
 Each edit is made in the working tree, and undone when a test that it reaches has failed or all have passed.
-Mutations that no test notices are printed; the exit status is then 1. Texts for people stay unchanged.
+Mutations that no test notices are printed; the exit status is then 1. The mutations do not change texts that
+people read.
 """
 
 import argparse

@@ -81,7 +81,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
 
 
 def find_override(kind: str, file_name: str) -> Path | None:
-    """Return the user's own file if toolkit uses it in place of a shipped one that differs; else ``None``."""
+    """Return the user's own file if toolkit uses it instead of a shipped one that differs; else ``None``."""
     own, came = config_dir() / kind / file_name, shipped_folder(kind) / file_name
     if not own.is_file() or not came.is_file():
         return None

@@ -133,7 +133,7 @@ def _inside(path: str, name: str, line: int) -> str:
 
 
 def written(text: str, outputs: list[tuple[Command, list[str]]]) -> str:
-    """Return the page with new output in place of the shown one of these commands."""
+    """Return the page with new output instead of the shown one of these commands."""
     lines = text.splitlines()
     for command, output in sorted(outputs, key=lambda pair: pair[0].first, reverse=True):
         lines[command.first : command.last] = [(command.indent + line).rstrip() for line in output]

@@ -99,7 +99,7 @@ def judge_healthy(program: Fault, log: str, status: int) -> tuple[bool, Fault]:
 
 
 def record(name: str, made: dict[str, Fault], order: list[str]) -> None:
-    """Write the records of a table, new ones in place of old ones."""
+    """Write the records of a table, new ones instead of old ones."""
     file = HERE / f"{name}.jsonl"
     lines = file.read_text("utf-8").splitlines() if file.is_file() else []
     kept = {old["id"]: old for old in map(json.loads, lines)} | made

@@ -96,7 +96,7 @@ def context(spec: ImageSpec, base: str, certificates: bytes) -> dict[str, bytes]
 
 
 def _runs_python(spec: ImageSpec) -> bool:
-    """Return whether the image's program is the script in place of the compiled one."""
+    """Return whether the image's program is the script instead of the compiled one."""
     return "/tmp/probe.py" in spec.build
 
 

@@ -70,7 +70,7 @@ class Trainings(msgspec.Struct, kw_only=True):
     trainings: list[Trained] = []
 
     def put(self, host: HostFacts, image: ImageFacts, trained: Trained) -> None:
-        """Add a training in place of one of the same name; remove trainings of another file of that image."""
+        """Add a training instead of one of the same name; remove trainings of another file of that image."""
         wanted = trained.wanted
         known = self.images.get(wanted.image)
         if known is not None and known.digest != image.digest:

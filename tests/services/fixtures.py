@@ -141,7 +141,7 @@ def few(mnist, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def inside(engine):
-    """Run words in the training image, with the trainers of this checkout in place of the image's."""
+    """Run words in the training image, with the trainers of this checkout instead of the image's."""
     with one_at_a_time(ready.RECIPE):
         ready.training_image()
 

@@ -46,7 +46,7 @@ def probe(
 
     Args:
         host: a machine over SSH, as ``HOST``, ``USER@HOST`` or an alias; this machine by default.
-        cluster: a virtual cluster of this machine, in place of ``host``.
+        cluster: a virtual cluster of this machine, instead of ``host``.
         ssh_config: the SSH configuration to use, as in ``ssh -F``.
         partition: the Slurm partition of the compute nodes; Slurm's default if not given.
         nodes: how many compute nodes to ask, ``"all"``, or names such as ``"node[1-4]"``; 0 for none.

@@ -23,7 +23,7 @@ def explain(
 
     Args:
         source: a file of job output, a folder with such files, a job, or a binary stream.
-        text: the job output itself, in place of ``source``.
+        text: the job output itself, instead of ``source``.
 
     Returns:
         The object that ``toolkit explain --json`` prints; ``root`` is ``None`` if no line reports a failure.

@@ -62,7 +62,7 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
 @contextlib.contextmanager
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
-    # Incompressible data grows by five bytes a block of 16 KB and the header; a page that is sent in place of
+    # Incompressible data grows by five bytes a block of 16 KB and the header; a page that is sent instead of
     # an empty file must be identified.
     with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):

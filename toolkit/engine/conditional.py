@@ -113,7 +113,7 @@ def _assumption(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) 
 
 
 def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts with usual values in place of unknown values.
+    """Return the facts with usual values instead of unknown values.
 
     Whether the host has an MPI to mount into an image without one stays unknown.
     """
@@ -191,7 +191,7 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
 
 
 def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
-    """Return an MPI of the host with usual values in place of unknown values.
+    """Return an MPI of the host with usual values instead of unknown values.
 
     This MPI is in one folder with all its dependencies, contains its PMIx, and has the components of the
     image's MPI.

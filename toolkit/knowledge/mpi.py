@@ -84,7 +84,7 @@ class LauncherWords(MpiRow, frozen=True, kw_only=True):
     """Arguments for a launcher inside the container.
 
     ``without_ssh``: the launcher starts ranks on its node if the image has no ssh. ``agent``: the launcher
-    calls ``toolkit-agent`` in place of ssh, and starts all daemons itself. A daemon must stay in the
+    calls ``toolkit-agent`` instead of ssh, and starts all daemons itself. A daemon must stay in the
     foreground: when the step ends, Slurm stops processes that left it.
     """
 

@@ -96,7 +96,8 @@ def pmix_of_file(path: str) -> str | None:
 
 
 def store_of(release: str) -> str | None:
-    """Return the store in files below /tmp that servers of a release name first, and its clients have."""
+    """Return the store of a release in files below /tmp: the first that its servers name and its clients
+    have."""
     return next((name for name, bounds in pmix().stores.offered.items() if within(release, bounds)), None)
 
 

@@ -34,7 +34,7 @@ class Setting(Row, frozen=True, kw_only=True):
     ``components``: a list of components of ``framework``; a component that the image lacks causes
     ``outcome``. ``exclusion``: a list after ``^`` is harmless if it keeps all of ``value``; another list
     belongs to another row. ``interfaces``: names of network interfaces; an interface that the host lacks
-    causes ``outcome``. ``left-out``: names of excluded interfaces, in place of the loopback interface, which
+    causes ``outcome``. ``left-out``: names of excluded interfaces, instead of the loopback interface, which
     is excluded by default. ``devices``: names of devices of a fabric or network interfaces, in UCX's form.
     ``path``: a folder of the host in which plugins are searched. ``transport``: fabrics that the host must
     have, unless one of ``value`` is named. ``network``: words that require a fast network, which the host

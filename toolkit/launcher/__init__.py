@@ -37,7 +37,7 @@ LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
 
 
 def site_launcher(site: Site | None, planned: str) -> Launcher:
-    """Return the words that start ranks at a site in place of the planned command."""
+    """Return the words that start ranks at a site instead of the planned command."""
     if planned == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
         return pals
     return srun if planned == srun.COMMAND else mpirun

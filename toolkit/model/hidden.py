@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Self
 
 HIDDEN_TEXT = "[hidden]"
-"""The text that is printed in place of the value."""
+"""The text that is printed instead of the value."""
 
 
 class Hidden(str):

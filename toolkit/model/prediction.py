@@ -106,7 +106,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     options for ``singularity exec``. ``env`` is set inside the container, ``unset`` names host variables that
     must not reach it. ``binds`` are ``SRC[:DST[:OPTS]]``. ``wrapper`` holds words before the ranks' command,
     inside the container. ``program`` says how the ranks find each other; ``starter`` is the program that the
-    launcher starts once a node, in place of the ranks.
+    launcher starts once a node, instead of the ranks.
     """
 
     mode: Mode

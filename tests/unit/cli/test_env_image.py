@@ -36,7 +36,7 @@ def only_wheels_here(patch, folder):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """An image and an environment over it, made once."""
+    """Make an image and an environment over this image, once for all tests."""
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
         only_wheels_here(patch, folder)

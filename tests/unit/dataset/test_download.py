@@ -197,7 +197,7 @@ def test_several_at_once_get_it_one_after_another_and_say_for_what_they_wait(tak
 
 @contextlib.contextmanager
 def small_files():
-    """Let this process write no more than 4 KiB to a file, in place of a full disk.
+    """Let this process write no more than 4 KiB to a file, instead of a full disk.
 
     Pytest writes its progress between the steps of a test, so the limit holds within the test alone.
     """

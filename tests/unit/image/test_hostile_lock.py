@@ -57,7 +57,7 @@ class Recipe:
         self.save()
 
     def fill_cache(self):
-        """Put a small file into the cache in place of each that the lock names."""
+        """Put a small file into the cache instead of each that the lock names."""
         for file in self.every_file():
             content = file["file"].encode()
             file["sha256"], file["size"] = hashlib.sha256(content).hexdigest(), len(content)

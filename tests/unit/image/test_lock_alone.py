@@ -30,7 +30,7 @@ def shipped_now() -> dict[str, object]:
 def knowledge(
     shipped_now: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """An empty folder in place of ``recipes/knowledge``."""
+    """An empty folder instead of ``recipes/knowledge``."""
     folder = tmp_path / "recipes" / "knowledge"
     folder.mkdir(parents=True)
     monkeypatch.setattr("toolkit.knowledge.reading.shipped_folder", lambda _: folder.parent)

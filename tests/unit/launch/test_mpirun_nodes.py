@@ -61,7 +61,7 @@ class Place:
 
 
 def hurried(script: str) -> str:
-    """Return the script with a quarter of its pauses: it gives a daemon 1.25 s in place of 5 s."""
+    """Return the script with a quarter of its pauses: it gives a daemon 1.25 s instead of 5 s."""
     assert script.count("sleep 0.2") == script.count("sleep") == 3
     return script.replace("sleep 0.2", "sleep 0.05")
 

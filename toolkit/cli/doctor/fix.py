@@ -25,7 +25,7 @@ def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bo
         diagnosis: the verdict on the launch.
         output: the file to write.
         place: the options with which ``toolkit launch`` reaches the cluster.
-        as_json: print JSON in place of text.
+        as_json: print JSON instead of text.
 
     Raises:
         CheckFailed: if neither options nor another image make the launch work.

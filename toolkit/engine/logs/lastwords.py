@@ -50,7 +50,8 @@ _RECEIVED = "Process received signal"
 """Open MPI's report of a signal; the next line has its name."""
 
 _NAMED = 4
-"""Number of lines after it with the name; lines of other processes may come first."""
+"""Lines after the report in which toolkit looks for the name, because lines of other processes may come
+first."""
 
 _FRAMES = 40
 """Largest number of lines, most of them frames of a stack, between an error and the report of an abort."""

@@ -89,7 +89,7 @@ def _claimed_size(text: str) -> int | None:
 
 
 def _has_repetition(claims: list[tuple[Line, int]]) -> bool:
-    """Return whether two lines report the same; one program prints rank and size in different lines."""
+    """Return whether two lines report the same thing. One program prints rank and size in different lines."""
     said = [_words(line.text) for line, _ in claims]
     return len(set(said)) < len(said)
 

@@ -162,7 +162,7 @@ def _series(pmix: str | None) -> tuple[int, ...]:
     modes=("mpirun-host", "srun-none"),
 )
 def launcher_of_batch_system(case: Case) -> Hit | None:
-    """aprun, jsrun, flux and others start ranks in place of srun. Each tells ranks their number in its own
+    """aprun, jsrun, flux and others start ranks instead of srun. Each tells ranks their number in its own
     way, and an MPI that was not built for it starts each rank alone, or aborts.
     """
     rows = knowledge.mpi().starters(program_of(case.plan.launcher))

@@ -54,7 +54,7 @@ def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:
     name = image.path.rpartition("/")[2] or "the image"
     return Recipe(
         schema="toolkit.recipe/2",
-        title=f"In place of {name}, matched to the cluster",
+        title=f"Instead of {name}, matched to the cluster",
         architecture=host.architecture or image.architecture or "x86_64",
         want=want,
     )

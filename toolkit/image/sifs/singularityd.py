@@ -116,7 +116,7 @@ def runscript(config: OciConfig) -> str:
 
 
 def definition(image: str) -> str:
-    """Return the text in place of a definition file, for a SIF from the engine's ``image``."""
+    """Return the text instead of a definition file, for a SIF from the engine's ``image``."""
     return f"bootstrap: docker-daemon\nfrom: {image}\n\n"
 
 

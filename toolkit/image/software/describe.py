@@ -73,7 +73,7 @@ def describe(
     """
     tree = BoundedTree(opened, budget, view.hidden)
     book = ImageEvidence()
-    # The image's own PATH is inserted later, in place of Apptainer's PATH in the scripts.
+    # The image's own PATH is inserted later, instead of Apptainer's PATH in the scripts.
     own = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
     said = _with_answers(environment(tree, own), view.told, book)
     given = settings(config, said.values)

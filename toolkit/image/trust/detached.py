@@ -60,7 +60,7 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
 
     Args:
         path: the bundle or lock; only the file beside it is read.
-        keyring: a file of public keys that are trusted, in place of the user's own. It demands a signature.
+        keyring: a file of public keys that are trusted, instead of the user's own. It demands a signature.
 
     Raises:
         CheckFailed: if the signature is wrong, expired or revoked, or missing although ``keyring``

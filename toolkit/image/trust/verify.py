@@ -37,7 +37,7 @@ _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versio
 def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
     """Make every possible check, and return the results; nothing is started.
 
-    ``keyring`` holds the trusted keys, in place of the user's own; ``lock`` is compared with the image's own
+    ``keyring`` holds the trusted keys, instead of the user's own; ``lock`` is compared with the image's own
     lock. ``unsigned`` accepts a file without a signature, or with one by an unknown key, which is no worse.
 
     Raises:

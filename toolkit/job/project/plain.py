@@ -23,7 +23,7 @@ _OF_TRAINERS = ("strategy",)
 
 
 def without_trainer(merged: Merged) -> Merged:
-    """Return the job with a command in place of a file that defines no trainer.
+    """Return the job with a command instead of a file that defines no trainer.
 
     Raises:
         BadInput: for an option that only a trainer has.

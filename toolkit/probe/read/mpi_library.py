@@ -9,7 +9,7 @@ from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
 NO_LAUNCHER = "-"
-"""The text that the probe writes in place of a launcher."""
+"""The text that the probe writes instead of a launcher."""
 _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )

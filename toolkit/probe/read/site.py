@@ -13,7 +13,7 @@ _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
 _BEGIN, _END = "asked now", "asked yes"
 _MASKED = "-"
-"""What the probe writes in place of the user's name: an account of that name cannot be identified."""
+"""What the probe writes instead of the user's name: an account of that name cannot be identified."""
 
 
 def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:

@@ -46,7 +46,7 @@ class Edits:
         self._edits.append(_Edit(at, at, text, rank))
 
     def replace(self, start: int, end: int, text: str) -> None:
-        """Put a text in place of another."""
+        """Put a text instead of another."""
         self._edits.append(_Edit(start, end, text))
 
     def wrap(self, node: ast.expr, before: str, after: str) -> None:

@@ -75,7 +75,7 @@ def _device(work: Work, call: ast.Call) -> None:
 
 
 def _single_device(work: Work) -> None:
-    """Use the GPU of the rank in place of the first of the node."""
+    """Use the GPU of the rank instead of the first of the node."""
     for node in ast.walk(work.source.tree):
         if isinstance(node, ast.Constant) and node.value == "cuda:0" and work.once(node):
             text = work.source.of_node(node)

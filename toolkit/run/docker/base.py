@@ -34,7 +34,8 @@ _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TESTING = frozenset({"forky", "duke", "sid"})
 """Releases of Debian that change each day; their indexes are valid for a week."""
 ACCEPT_OLD_INDEX = ('--aptopt=Acquire::Check-Valid-Until "false"',)
-"""Accept an index past its date, whose signature apt still checks; the image keeps the option for its apt."""
+"""Accept an index after its last valid date; apt still checks the signature. The image keeps this option for
+apt."""
 _EXPIRED = re.compile(r"Release file for \S+ is expired \(invalid since [^)]{1,60}\)")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 

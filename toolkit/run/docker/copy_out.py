@@ -1,4 +1,4 @@
-"""Copy one file out of a container, safe against any file that its programs put in place of it."""
+"""Copy one file out of a container, safe against any file that its programs put instead of it."""
 
 import io
 import shutil

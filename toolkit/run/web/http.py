@@ -83,7 +83,7 @@ class Body:
 
 
 class FileBody:
-    """A file of this machine in place of a server's answer, from the byte ``start`` on."""
+    """A file of this machine instead of a server's answer, from the byte ``start`` on."""
 
     def __init__(self, path: Path, start: int) -> None:
         self.start = start

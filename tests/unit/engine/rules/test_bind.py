@@ -1,4 +1,4 @@
-"""The host's MPI mounted into the container, in place of the image's own."""
+"""The host's MPI mounted into the container, instead of the image's own."""
 
 import msgspec
 

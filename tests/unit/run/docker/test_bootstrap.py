@@ -38,7 +38,7 @@ def context(tmp_path):
 
 
 class Folder:
-    """The folder of a script, with programs in place of those that it starts."""
+    """The folder of a script, with programs instead of those that it starts."""
 
     def __init__(self, root, files):
         self.root = root

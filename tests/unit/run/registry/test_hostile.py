@@ -159,7 +159,7 @@ def test_a_registry_that_wants_large_chunks_gets_the_blob_in_one_stream(server):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """Limits of a fifth of a second in place of a minute."""
+    """Limits of a fifth of a second instead of a minute."""
     for module in ("session", "tokens"):
         monkeypatch.setattr(f"toolkit.run.registry.{module}.Limits", lambda: Limits(0.2, 0.2))
     monkeypatch.setattr("toolkit.run.web.limits.WINDOW", 0.2)
