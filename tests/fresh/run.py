@@ -1,4 +1,5 @@
-"""Print what the index has beside what the rows have; exit with status 1 if a row is older than its limit.
+"""Print the newest releases in the index beside the releases in the rows; exit with status 1 if a row is
+older than its limit.
 
 python -m tests.fresh.run
 """

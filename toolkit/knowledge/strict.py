@@ -103,7 +103,7 @@ def _one_line(text: str) -> str:
 
 
 def _struct_at(kind: type, path: str) -> type:
-    """Return the struct that a dotted path leads to; the last struct on the path."""
+    """Return the last struct on a dotted path."""
     here = kind
     for part in filter(None, path.split(".")):
         hint = get_type_hints(here).get(part.partition("[")[0])

@@ -90,7 +90,7 @@ def test_strangers_are_sent_away():
 
 
 def test_a_process_that_knows_only_the_job_is_no_rank():
-    """The process sends the right run, size and rank, which anyone can read in the queue."""
+    """The process sends the right run, size and rank, because every user can read them in the queue."""
     root_place = place("poison", 0, 2)
     hello = {"run": "poison", "rank": 1, "size": 2, "host": "node0"}
     with ThreadPoolExecutor(2) as pool:

@@ -58,7 +58,7 @@ _FRAMES = 40
 
 
 def with_name_of_signal(output: Output, clue: Clue) -> Clue:
-    """Return the line with the name of the signal for the line before it."""
+    """Return the line that names the signal, if the line before it reports a signal."""
     if _RECEIVED not in clue.line.text:
         return clue
     process = clue.line.text.partition("***")[0]

@@ -38,7 +38,7 @@ _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
-"""Cray has its own release numbers; the number of the MPICH inside follows."""
+"""Cray has its own release numbers. The number of the contained MPICH comes after them."""
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
 _REST = (

@@ -107,7 +107,7 @@ class SshRunner:
             self._connection = None
 
     def _connection_now(self) -> Any:  # noqa: ANN401 - fabric ships no types
-        """Return the connection, opened again if it broke; several threads open it once."""
+        """Return the connection, and open it again if it is lost. Only one of several threads opens it."""
         with self._opening:
             if self._connection is None:
                 self._connection = connect(self._host, self._config)
