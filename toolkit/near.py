@@ -6,7 +6,7 @@ from collections.abc import Iterable
 def suggest_near(word: str, choices: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` if one of the choices is close.
 
-    >>> near("imgae", ("image", "init"))
+    >>> suggest_near("imgae", ("image", "init"))
     ' (did you mean image?)'
     """
     # Imported here because the module is slow to import and needed only for a mistyped word.
