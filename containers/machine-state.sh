@@ -8,16 +8,20 @@ export LC_ALL PATH
 
 state() {
     uname -a
-    cat /proc/sys/kernel/random/boot_id
+    cat /proc/sys/kernel/random/boot_id /proc/sys/user/max_user_namespaces /proc/sys/kernel/*userns*
+    id
+    # shellcheck disable=SC3045 # a shell without this option prints nothing
+    ulimit -l
     # Without variables that differ from one session to the next.
     env | grep -v -E '^(SSH_[A-Z]*|XDG_[A-Z_]*|DBUS_[A-Z_]*|KRB5CCNAME|TERM|COLUMNS|LINES|SHLVL|PWD|OLDPWD|_)=' | sort
     # A new package changes the list of packages or the cache of the loader. Each container has its own hosts file.
     set -- /etc/hosts /etc/machine-id /etc/os-release /etc/ld.so.cache /var/lib/dpkg/status /var/lib/rpm/* \
         /usr/lib/sysimage/rpm/* /etc/subuid /etc/subgid /etc/apparmor.d /proc/driver/nvidia/version \
         "${SLURM_CONF:-/etc/slurm/slurm.conf}" /etc/slurm-llnl/slurm.conf /run/slurm/conf/slurm.conf \
-        /etc/apptainer/* /etc/singularity/* /usr/local/etc/apptainer/* /usr/local/etc/singularity/* \
+        /etc/slurm/plugstack.conf* /etc/enroot/* /etc/containers/* /etc/apptainer/* /etc/singularity/* /usr/local/etc/apptainer/* /usr/local/etc/singularity/* \
         "$HOME"/.openmpi/mca-params.conf "$HOME"/.pmix/mca-params.conf "$HOME"/.local/lib/python*/site-packages
-    for name in srun sinfo sbatch scontrol mpirun mpiexec mpicc apptainer singularity podman ch-run nvidia-smi; do
+    for name in srun sinfo sbatch scontrol mpirun mpiexec mpicc apptainer singularity podman podman-hpc ch-run \
+        enroot shifter sarus squashfuse fusermount3 nvidia-smi; do
         set -- "$@" "$(command -v "$name")"
     done
     # Path, device, file, size, and the seconds of the last change of the content and of the file.

@@ -6,18 +6,25 @@ from typing import TypeVar
 
 import msgspec
 
+from toolkit.ambient import require_trusted
 from toolkit.data import cache_dir
 from toolkit.decoding import DECODE_ERRORS
+from toolkit.errors import BadInput
 from toolkit.files import write_whole
 
 _Value = TypeVar("_Value")
 
 
 def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
-    """Return the value ``name`` of a folder of the cache; ``None`` if it is missing or unreadable."""
+    """Return the value ``name`` of a folder of the cache; ``None`` if it is missing or unreadable.
+
+    A value that other users could have written counts as missing.
+    """
+    file = _file(folder, name)
     try:
-        return msgspec.json.decode(_file(folder, name).read_bytes(), type=kind)
-    except (OSError, *DECODE_ERRORS):
+        require_trusted(file)
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except (OSError, BadInput, *DECODE_ERRORS):
         return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from toolkit.engine.predict import predict
-from toolkit.errors import ToolkitError
+from toolkit.errors import Lost, ToolkitError
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import (
     copy_project,
@@ -86,8 +86,8 @@ def prepare(
     memory, compare = HostMemory(), submits and remote
     try:
         return _prepare(runner, asked, flags, sources, tell, memory, remote=remote, compare=compare)
-    except ToolkitError:
-        if memory.age is None:
+    except ToolkitError as error:
+        if memory.age is None or isinstance(error, Lost):
             raise
         forget()
     return _prepare(runner, asked, flags, sources, tell, HostMemory(), remote=remote, compare=compare)

@@ -87,8 +87,10 @@ def seconds_of(text: str | None) -> int:
 
 def _state(runner: Runner) -> str:
     """Return a hash over what decides the answers of a host; empty if it cannot be had."""
-    script = (shipped_folder("containers") / "machine-state.sh").read_text(encoding="utf-8")
-    done = runner.run(Command.of("sh", "-c", script, timeout=_STATE_SECONDS))
+    folder = shipped_folder("containers")
+    # With the PATH of the probe, which finds programs that a login shell adds.
+    script = b"".join((folder / name).read_bytes() for name in ("login-path.sh", "machine-state.sh"))
+    done = runner.run(Command.of("sh", "-s", stdin=script, timeout=_STATE_SECONDS))
     found = _STATE.search(done.text) if done.ok else None
     return found[1] if found else ""
 

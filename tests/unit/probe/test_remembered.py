@@ -34,7 +34,7 @@ class Host:
         self.probed = 0
 
     def run(self, command):
-        if command.words[1] == "-c":
+        if b"toolkit-state:" in (command.stdin or b""):
             return Completed(command, 0, f"welcome\ntoolkit-state:{self.state}\n".encode(), b"")
         self.probed += 1
         return Completed(command, 0, self.answer, b"")

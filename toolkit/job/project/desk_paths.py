@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from toolkit.job.request.flags import Flags
 from toolkit.run.command import Command, Runner
 
 _LOOK_SECONDS = 30
-_LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; echo $n'
+_LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
+_THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
+"""Marks the answer, because profiles may print to standard output too."""
 _MOST = 20
 
 
@@ -40,11 +43,15 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
 
 
 def _count_present(paths: list[str], runner: Runner) -> int:
-    """Return how many of the paths, up to the first absent one, a place has; in one command."""
+    """Return how many of the paths, up to the first absent one, a place has; in one command.
+
+    If the place gives no answer, all paths count as present.
+    """
     if not paths:
         return 0
     look = Command.of("sh", "-c", _LOOK, "sh", *paths, timeout=_LOOK_SECONDS)
-    return int(runner.run(look).require(f"looking for files on {runner.place}").text)
+    found = _THERE.search(runner.run(look).require(f"looking for files on {runner.place}").text)
+    return int(found[1]) if found else len(paths)
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:

@@ -197,7 +197,7 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
         for task in record.tasks or (None,):
             _copy_results(runner, record, task)
         record = _judged_by_output(record)
-        if record.state == "failed":
+        if record.state != "completed":
             remembered.forget()
         _remove_secrets(runner, record)
     return record

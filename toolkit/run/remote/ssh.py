@@ -154,7 +154,8 @@ class SshRunner:
         """Return whether an error is a lost connection and not a refusal."""
         import paramiko
 
-        transport = self._connection.transport if self._connection is not None else None
+        connection = self._connection  # another thread may close it meanwhile
+        transport = connection.transport if connection is not None else None
         if transport is None or not transport.is_active():
             return True
         if isinstance(error, paramiko.SSHException):
