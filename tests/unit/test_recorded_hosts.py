@@ -13,6 +13,7 @@ PUBLIC = frozenset(
         "bugs.debian.org",
         "cms.ncas.ac.uk",
         "docs.docker.com",
+        "docs.hpc.sjtu.edu.cn",
         "docs.jax.dev",
         "docs.nvidia.com",
         "docs.pytorch.org",
@@ -38,10 +39,12 @@ PRINTED = frozenset(
         "nvcr.io",
         "nvidia.com",
         "runtime.nvidia.com",
+        "software.eessi.io",
         "type.googleapis.com",
     }
 )
-"""What logs print in the form of a host: this machine, a Java package, nodes, types, a registry, devices."""
+"""What logs print in the form of a host: this machine, a Java package, nodes, types, a registry, devices,
+a folder of CVMFS."""
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
 """Names that RFC 2606 and RFC 6761 keep for examples."""
 

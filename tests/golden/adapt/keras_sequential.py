@@ -17,7 +17,7 @@ model.compile(optimizer='adam',
               loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
               metrics=['accuracy'])
 model.summary()
-model.fit(x_train, y_train, epochs=5)
+model.fit(x_train, y_train, epochs=12)
 
 test_loss, test_acc = model.evaluate(x_test, y_test, verbose=2)
 print('\nTest accuracy:', test_acc)

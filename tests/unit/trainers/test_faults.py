@@ -18,7 +18,7 @@ class Pictures:
 
     def fault(self, sample):
         self.asked.append(sample)
-        return "7.jpg: is cut short" if sample == 7 else ""
+        return "7.jpg: is incomplete" if sample == 7 else ""
 
 
 def fail(error):
@@ -27,7 +27,7 @@ def fail(error):
 
 def test_the_first_sample_at_fault_is_named_and_no_further_one_is_looked_at():
     source = Pictures()
-    with pytest.raises(Trouble, match=r"^7\.jpg: is incomplete\$") as told, reading(source, [3, 7, 9]):
+    with pytest.raises(Trouble, match=r"^7\.jpg: is incomplete$") as told, reading(source, [3, 7, 9]):
         fail(InvalidArgumentError("Invalid JPEG data"))
     assert (told.value.code, source.asked) == (2, [3, 7])
 

@@ -536,7 +536,7 @@ def test_each_rank_becomes_its_command_with_its_own_exit_code():
 
 def test_a_command_that_is_not_there_is_told():
     assert together(1, "no-such-command") == [
-        ("", "gloo: there is no command no-such-command in the image \n", 127)
+        ("", "gloo: there is no command no-such-command in the image\n", 127)
     ]
     out, err, code = together(1, "/")[0]
     assert (out, code) == ("", 126)
