@@ -429,7 +429,7 @@ ask launcher-environment 5 "
     PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 env | {
     $variables
     } | sed '/^PMIX_VERSION=/!s/=.*//'"
-# The library of each launcher, which could be mounted into an image: beside the launcher, else the loader's library.
+# The MPI library of each launcher, which could be mounted into a container: beside the launcher, or as the loader finds it.
 # shellcheck disable=SC2016
 ask mpi-libraries 8 "$find_launchers"'
     known=" " n="[0-9]"

@@ -43,7 +43,7 @@ def _printable(value: object) -> object:
     text = str(value)
     if not text.isprintable():
         raise BadInput(
-            f"{text[:_SHOWN]!a}: a control character or a line break cannot be part of a build file"
+            f"{text[:_SHOWN]!a}: a value in a build file cannot contain a control character or a line break"
         )
     return value
 

@@ -65,7 +65,7 @@ def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
     try:
         opened = tarfile.open(fileobj=file, mode="r:*")  # noqa: SIM115 - closed below
     except ARCHIVE_ERRORS as error:
-        raise Missing(f"{place}: is not an archive: {error}") from error
+        raise Missing(f"{place}: not an archive: {error}") from error
     with opened:
         yield Archive(opened, folder, place)
 

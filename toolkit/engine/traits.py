@@ -46,8 +46,8 @@ def is_same_mpi(host: HostMpi | None, image: ImageMpi) -> bool:
 def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
     """Return the MPI of the host that mode ``bind`` mounts.
 
-    The first MPI that has the soname of the image's library and a separate folder. If the image has no MPI,
-    return the first host MPI that can be mounted; else the MPI whose mpirun is found first.
+    This is the first MPI that has the soname of the image's library and a separate folder; an image without
+    MPI fits any. If none fits, return the MPI whose mpirun is found first.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None

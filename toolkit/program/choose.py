@@ -38,7 +38,7 @@ def starter_of(program: ProgramName, request: Request) -> Starter:
 
 
 def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the launch modes that apply, in the order of the model.
+    """Return the launch modes that apply, in the order of ``MODES``.
 
     The mode that the user asks for applies to any kind of program.
     """

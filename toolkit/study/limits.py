@@ -75,8 +75,8 @@ def _threads(curve: Curve) -> Iterator[str]:
     base, largest = curve.base, curve.points[-1]
     few, many = largest.figures.threads, base.figures.threads
     if few and many and few != many:
-        had = f"with {_ranks(base)} each had {many} core{'s' * (many > 1)}, with {_ranks(largest)} {few}"
-        yield f"The sizes have different cores: {had}; `--cpus-per-rank` gives all sizes the same number."
+        had = f"with {_ranks(base)} each has {many} core{'s' * (many > 1)}, with {_ranks(largest)} {few}"
+        yield f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to make it the same."
 
 
 def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[float, str]]:

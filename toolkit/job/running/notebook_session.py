@@ -26,7 +26,7 @@ _END_SECONDS = 4
 
 @dataclass(frozen=True, slots=True)
 class TunnelSession:
-    """The wishes for a tunnel: its local port, and whether to ``keep`` the job after the tunnel closes."""
+    """Options of a tunnel: its local port, and whether to ``keep`` the job after the tunnel closes."""
 
     port: int
     keep: bool

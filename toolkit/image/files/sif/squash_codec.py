@@ -20,7 +20,7 @@ def codec_of(number: int, name: str) -> str:
     codec = method(number)
     if codec not in CODECS:
         raise BadInput(
-            f"{name}: its squashfs is compressed with {codec}",
+            f"{name}: toolkit cannot read a squashfs compressed with {codec}",
             fix="toolkit reads gzip, xz, lz4 and zstd; build the image again with `mksquashfs -comp zstd`",
         )
     return codec
