@@ -35,7 +35,7 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
     modes=("gloo",),
 )
 def gloo_lacks_horovod(case: Case) -> Hit | None:
-    """Gloo is Horovod's way to connect ranks without MPI; other programs do not use it."""
+    """Mode ``gloo`` uses Horovod's own rendezvous server, which other programs do not contact."""
     if case.image.horovod:
         return None
     return Hit(case.cite("image.horovod"), "unavailable")
