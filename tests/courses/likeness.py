@@ -24,7 +24,7 @@ _MASKS = (
     (re.compile(r"\s+"), " "),
 )
 _PROGRESS = re.compile(r"^\d\d:\d\d:\d\d \S|^srun: (?:Job \d+ step creation|Step created)")
-"""Lines with the time of day, and lines of srun that a step waited for the end of the previous step."""
+"""Lines with the time of day, and lines of srun about a step that starts only after the previous step."""
 _OTHER_RANK = re.compile(r"^\[rank (\d+)\] ")
 
 

@@ -25,7 +25,7 @@ model.compile(tf.keras.optimizers.legacy.Adam(0.01), loss)
 data = tf.data.Dataset.from_tensors((images, classes)).repeat()
 
 
-# One call of fit for all rounds, the first as warm-up: some restarted calls waited for two seconds.
+# One call of fit for all rounds, the first as warm-up: some restarted calls paused for two seconds.
 clock = Clock()
 model.fit(data, steps_per_epoch=steps, epochs=rounds + 1, verbose=0, callbacks=[clock])
 print("bench:", json.dumps({"rates": [batch * steps / seconds for seconds in clock.seconds[1:]]}))
