@@ -14,6 +14,9 @@ from toolkit.files import write_whole
 
 _Value = TypeVar("_Value")
 
+SETTLED_SECONDS = 2.0
+"""A younger change of a file may not be the last one within a tick of its clock; FAT has the coarsest."""
+
 
 def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
     """Return the value ``name`` of a folder of the cache; ``None`` if it is missing or unreadable.

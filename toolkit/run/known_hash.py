@@ -13,8 +13,6 @@ from toolkit.run.stage import remote_hashes
 _FOLDER = "host-digests"
 _MOST = 1000
 _SECONDS = 60.0
-_SETTLED = 2.0
-"""Seconds; FAT has the coarsest clock of a file system."""
 
 _LOOK = 'stat -L -c "%d %i %s %.9Y %.9Z" -- "$1" && date +%s'
 _SEEN = re.compile(r"(\d+ \d+ \d+ -?\d+\.\d{9} (-?\d+\.\d{9}))\n(\d+)\n")
@@ -45,4 +43,4 @@ def _identity(runner: Runner, path: str) -> tuple[str, bool]:
     """Return what changes with a file, empty if unknown; and whether its last change was seconds ago."""
     done = runner.run(Command.of("sh", "-c", _LOOK, "sh", path, timeout=_SECONDS))
     found = _SEEN.fullmatch(done.text) if done.ok else None
-    return (found[1], float(found[2]) < int(found[3]) - _SETTLED) if found else ("", False)
+    return (found[1], float(found[2]) < int(found[3]) - hints.SETTLED_SECONDS) if found else ("", False)

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from toolkit import hints
 from toolkit.files import hash_file
-from toolkit.run import known_hash
 from toolkit.run.command import Completed
 from toolkit.run.known_hash import known_remote_hash
 from toolkit.run.local import LocalRunner
@@ -28,7 +28,7 @@ class Host(LocalRunner):
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(known_hash, "_SETTLED", -5.0)  # a file of this second counts as settled
+    monkeypatch.setattr(hints, "SETTLED_SECONDS", -5.0)  # a file of this second counts as settled
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_file_with_new_bytes_is_read_again_though_its_time_was_set_back(file):
 
 
 def test_a_hash_of_a_file_that_has_just_changed_is_not_kept(file, monkeypatch):
-    monkeypatch.setattr(known_hash, "_SETTLED", 3600.0)
+    monkeypatch.setattr(hints, "SETTLED_SECONDS", 3600.0)
     host = Host()
     known_remote_hash(host, str(file))
     known_remote_hash(host, str(file))

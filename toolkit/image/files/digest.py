@@ -23,8 +23,6 @@ _LINE = re.compile(
 """The format of sha256sum, with or without ``--tag``; many tools write only the sum."""
 _DIGESTS = "digests"
 _MOST_DIGESTS = 1000
-_SETTLED = 2.0
-"""Seconds; FAT has the coarsest clock of a file system."""
 _MOST = 1 << 20
 """Bytes of a checksum file that are read; the checksums of a whole folder take fewer."""
 
@@ -106,7 +104,7 @@ def known_sha256(path: Path) -> str:
     if kept := hints.recall(_DIGESTS, name, str):
         return kept
     found = hash_file(path)
-    if seen[-1] < (now - _SETTLED) * 1e9 and identity(path) == seen:
+    if seen[-1] < (now - hints.SETTLED_SECONDS) * 1e9 and identity(path) == seen:
         hints.keep(_DIGESTS, name, found, _MOST_DIGESTS)
     return found
 
