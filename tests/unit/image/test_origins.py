@@ -27,8 +27,8 @@ def index(monkeypatch):
     """A package index that records the requests."""
     asked = []
 
-    def offered(pins, *, python):
-        asked.append((pins, python))
+    def offered(pins, *, python, index):
+        asked.append((pins, python, index))
         return OFFERED
 
     monkeypatch.setattr(origins.wheels, "lock_all_files", offered)
@@ -46,15 +46,31 @@ def test_the_index_is_asked_once_for_all_files_and_tells_where_each_is(index):
         HASH: ("https://index.example/a-1-py3-none-any.whl",),
         "cd" * 32: ("https://index.example/a-1.tar.gz",),
     }
-    assert index == [(["a==1"], "3.11")]
+    assert index == [(["a==1"], "3.11", None)]
 
 
 def test_a_file_that_the_index_has_in_other_bytes_only_has_no_address(index):
     assert origins.addresses([of(WHEEL, sha256="ef" * 32)], {}) == {"ef" * 32: ()}
 
 
+def test_each_index_is_asked_alone_for_a_file_that_uv_left_out(monkeypatch):
+    """uv takes the files of a release from one index only, even if another index has more of them."""
+    other = OFFERED.replace(HASH.encode(), b"ef" * 32)
+    answers = {None: other, "": other, "https://more.example/simple": OFFERED}
+
+    def offered(pins, *, python, index):
+        if index == "":
+            raise CheckFailed("resolving", detail=["no such release"])
+        return answers[index]
+
+    monkeypatch.setattr(origins.wheels, "lock_all_files", offered)
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://more.example/simple")
+    found = origins.addresses([WHEEL], {})
+    assert found == {HASH: ("https://index.example/a-1-py3-none-any.whl",)}
+
+
 def test_an_index_that_has_it_no_more_is_told_with_what_to_do(monkeypatch):
-    def refuses(pins, *, python):
+    def refuses(pins, *, python, index):
         raise CheckFailed("resolving", detail=["a was yanked"])
 
     monkeypatch.setattr(origins.wheels, "lock_all_files", refuses)

@@ -6,7 +6,7 @@ package index offers to that Python, and anything else is an https address. An a
 neither a mirror nor the index is foreign: its files are fetched if the user accepts the host.
 """
 
-import os
+import contextlib
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -75,7 +75,7 @@ def _some(names: Sequence[str]) -> str:
 def _known_hosts() -> set[str]:
     """Return the hosts of the mirrors and the package index that this machine is configured to use."""
     places = [mirror for several in of_machine().values() for mirror in several]
-    places += [os.environ.get("PIP_INDEX_URL", ""), *pip_places().indexes]
+    places += [pip_places().index, *pip_places().indexes]
     return set(hosts_of(places))
 
 
@@ -111,10 +111,24 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
 
 
 def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, ...]]:
-    """Ask the index once for all files; a file that it no longer has gets no address."""
+    """Ask all indexes together; then ask each index alone for the files that are not among the answers.
+
+    A file that no index offers gets no address.
+    """
+    there = _offered(files, python, index=None)
+    for file in files:
+        for index in ("", *pip_places().indexes):
+            if file.sha256 not in there:
+                with contextlib.suppress(Missing):
+                    there |= _offered([file], python, index)
+    return {file.sha256: tuple(filter(None, [there.get(file.sha256)])) for file in files}
+
+
+def _offered(files: Sequence[LockedFile], python: str, index: str | None) -> dict[str, str]:
+    """Return SHA-256 → address of each file that an index (or all indexes) has of the files' releases."""
     pins = sorted({f"{file.name}=={file.version}" for file in files})
     try:
-        text = wheels.lock_all_files(pins, python=python)
+        text = wheels.lock_all_files(pins, python=python, index=index)
     except CheckFailed as error:
         raise Missing(
             "the package index does not answer, or does not have the file in the lock",
@@ -122,10 +136,6 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
             fix="set PIP_INDEX_URL to an index that has the file, or lock again: "
             "`toolkit image lock RECIPE --upgrade`",
         ) from error
-    there: dict[str, str] = {}
-    for package in Pylock.from_dict(tomllib.loads(text.decode())).packages:
-        for wheel in package.wheels or ():
-            there[wheel.hashes.get("sha256", "")] = wheel.url or ""
-        if package.sdist:
-            there[package.sdist.hashes.get("sha256", "")] = package.sdist.url or ""
-    return {file.sha256: tuple(filter(None, [there.get(file.sha256)])) for file in files}
+    packages = Pylock.from_dict(tomllib.loads(text.decode())).packages
+    offers = [file for package in packages for file in (*(package.wheels or ()), package.sdist) if file]
+    return {offer.hashes["sha256"]: offer.url for offer in offers if offer.url and "sha256" in offer.hashes}

@@ -1,6 +1,5 @@
 """Resolve the files that another Python would install, by uv and the package index; nothing is installed."""
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -47,15 +46,18 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
     return _compile_requirements(requirements, (), options, what)
 
 
-def lock_all_files(pins: Sequence[str], *, python: str) -> bytes:
+def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None) -> bytes:
     """Return the text of a ``pylock.toml`` with every file of pinned releases that a Python can use.
+
+    If two indexes have the same release, uv takes the files of only one of them. ``index`` is the address of
+    the only index to ask, and empty for the default index; without ``index`` uv asks all configured indexes.
 
     Raises:
         CheckFailed: if a release does not exist, with uv's reasons.
         Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--no-deps", "--universal", "--python-version", python)
-    return _compile_requirements(pins, (), options, "the addresses of wheels")
+    return _compile_requirements(pins, (), options, "the addresses of wheels", only=index)
 
 
 def _compile_requirements(
@@ -64,8 +66,10 @@ def _compile_requirements(
     options: tuple[str, ...],
     what: str,
     indexes: Sequence[str] = (),
+    only: str | None = None,
 ) -> bytes:
     cache = uv_cache()
+    places = tuple(uv_places(indexes)) if only is None else ("--default-index", only) if only else ()
     with tempfile.TemporaryDirectory(prefix="toolkit-lock.") as work:
         asked, bound, out = (Path(work) / name for name in ("asked.in", "bound.txt", "pylock.toml"))
         asked.write_text("".join(f"{one}\n" for one in requirements))
@@ -73,7 +77,7 @@ def _compile_requirements(
         words = (
             *(uv_program(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", cache),
             *("--format", "pylock.toml", "--no-header", "--output-file", str(out)),
-            *("--constraints", str(bound), *options, *uv_places(indexes), str(asked)),
+            *("--constraints", str(bound), *options, *places, str(asked)),
         )
         done = LocalRunner().run(Command(words, env=uv_settings(), timeout=_SECONDS))
         done.require(
@@ -120,6 +124,6 @@ def uv_settings() -> dict[str, str]:
     uv then trusts the certificates that the machine trusts, as pip does (earlier releases read
     UV_NATIVE_TLS).
     """
-    index = os.environ.get("PIP_INDEX_URL")
+    index = pip_places().index
     trusted = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"}
     return trusted | ({"UV_DEFAULT_INDEX": index} if index else {})
