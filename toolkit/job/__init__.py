@@ -1,1 +1,4 @@
-"""The pipeline of a job: settings, image, facts, launch, script, submission; nothing is printed here."""
+"""The pipeline of a job: merge settings, read image and host, plan the launch, write and submit the script.
+
+No module of this package prints.
+"""

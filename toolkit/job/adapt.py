@@ -24,12 +24,14 @@ _TRAINS = {"backward", "fit", "apply_gradients"}
 def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]:
     """Return the changes that a script needs to run on several ranks, and the changed script.
 
+    A script that already joins its ranks, or uses a trainer class of a framework, is returned unchanged.
+
     Args:
-        path: a script of Keras or PyTorch.
-        program: how the ranks of the script join; by default the way that fits the script.
+        path: a training script that uses Keras or PyTorch.
+        program: how the ranks join each other, such as ``torch``; ``None`` lets toolkit choose.
 
     Raises:
-        BadInput: if the file is not Python, or its training is not recognised.
+        BadInput: if the file is not valid Python, or toolkit does not recognise its training code.
     """
     content = read_given(path, most=_LONGEST)
     facts = read_script(path)
@@ -69,14 +71,17 @@ def _decode_script(content: bytes, path: Path) -> tuple[str, str]:
 
 
 def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
-    """Return notes on code that may already join the ranks, which toolkit cannot see."""
+    """Return a note for each piece of code that may already join the ranks but that toolkit cannot follow."""
     return tuple(
         ScriptChange(line=1, what=f"check whether the ranks already join: {why}") for why in facts.unknown
     )
 
 
 def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
-    """Return notes on calls in other files of the project that need a change."""
+    """Return a note for each other project file that trains, loads data or saves a model.
+
+    ``toolkit adapt`` does not change these files.
+    """
     found = []
     for file in facts.files:
         if file.name == path.name and file.samefile(path):

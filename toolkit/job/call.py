@@ -1,4 +1,4 @@
-"""The call of a launch: what options and arguments ask for, from the command line or from Python."""
+"""The arguments of one launch, from the command line or from the Python API."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +17,10 @@ Opener = Callable[[str | None, str | None, Path | None], "Runner"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One launch: ``said`` are fields of the job, ``words`` the arguments of a trainer, or a command.
+    """The arguments of one launch.
 
-    ``from_job`` is the key of a record.
+    ``said`` maps job fields to the values that the user gave. ``words`` are the arguments of a trainer, or
+    the words of a command. ``from_job`` is the key of a recorded job whose settings this launch repeats.
     """
 
     said: Mapping[str, Any]
@@ -32,7 +33,7 @@ class Call:
 
 
 def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Call:
-    """Return the launch that a program and options describe.
+    """Return the arguments of a launch as a :class:`Call`.
 
     Args:
         program: the name or the file of a trainer, or a command as a list of words.

@@ -1,4 +1,4 @@
-"""Ask a container on a node for the variables that only running the image shows."""
+"""Run ``env`` in the image on one compute node to read variables that the image's start scripts set."""
 
 import posixpath
 import shlex
@@ -23,7 +23,7 @@ from toolkit.run.command import Command, Runner
 from toolkit.runtime import apptainer
 
 IMMEDIATE = 30
-"""For how many seconds the step may wait for a free node."""
+"""The number of seconds that the Slurm step may wait for a free node."""
 _SECONDS = 120.0
 _LOOK_SECONDS = 30.0
 _VARIABLE = "environment."
@@ -31,7 +31,7 @@ _VARIABLE = "environment."
 
 @dataclass(frozen=True, slots=True)
 class UntoldImage:
-    """An image with start scripts that toolkit has to run to know their variables, and the host for it."""
+    """An image whose start scripts set variables, and the host that can run the image to read them."""
 
     image: ImageFacts
     file: Path
@@ -41,15 +41,15 @@ class UntoldImage:
 
 
 def untold(image: ImageFacts) -> tuple[str, ...]:
-    """Return the variables of an image that only a running container shows."""
+    """Return the names of the variables whose values toolkit cannot read from the image file."""
     return tuple(sorted(name.removeprefix(_VARIABLE) for name in image.unknown if name.startswith(_VARIABLE)))
 
 
 def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
-    """Return the view of a rank. If toolkit can ask a container on a node, the view has the container's
-    variables.
+    """Return the view of a rank with the variables that a container on a node reports.
 
-    The call is shown before it is made. Without an answer the view is unchanged.
+    toolkit prints the ``srun`` call before it runs the call. If the call is impossible or fails, the view is
+    unchanged.
     """
     names = untold(asked.image)
     if not names or not _starts(asked.host) or asked.image.format != "sif" or not _may_start(asked, tell):
@@ -68,12 +68,15 @@ def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
 
 
 def _starts(host: HostFacts) -> bool:
-    """Return whether a step of Slurm can start a container on that machine."""
+    """Return whether the host has Slurm and Apptainer or Singularity, which start the container."""
     return host.slurm is not None and host.runtime is not None and host.runtime.name in apptainer.NAMES
 
 
 def _may_start(asked: UntoldImage, tell: Tell) -> bool:
-    """Return whether the signatures of the image allow it to start, as for a job without options."""
+    """Return whether the image's signatures permit toolkit to start the image.
+
+    toolkit checks the signatures as for a job without options.
+    """
     digest = (asked.image.digest or "").removeprefix("sha256:") or hash_file(asked.file)
     name = asked.file.name
     found = StartableImage(name, asked.image, digest, asked.file, str(asked.file))
@@ -86,7 +89,7 @@ def _may_start(asked: UntoldImage, tell: Tell) -> bool:
 
 
 def _path_there(runner: Runner, asked: UntoldImage) -> str:
-    """Return the path of the image on that machine; empty if the machine does not have it."""
+    """Return the path of the image on the host, or an empty string if the host does not have the image."""
     if not asked.where.remote:
         return str(asked.file.resolve())
     digest = (asked.image.digest or "").removeprefix("sha256:") or hash_file(asked.file)
@@ -99,7 +102,7 @@ def _path_there(runner: Runner, asked: UntoldImage) -> str:
 
 
 def words(host: HostFacts, path: str, partition: str | None) -> tuple[str, ...]:
-    """Return the call that prints the variables of a container on one node."""
+    """Return the words of the ``srun`` call that prints the variables of a container on one node."""
     queue = (f"--partition={partition}",) if partition else ()
     step = ("srun", "--nodes=1", "--ntasks=1", "--time=1", f"--immediate={IMMEDIATE}", "--mpi=none", *queue)
     return (*step, runtime_of(host), "exec", path, "env")
@@ -126,6 +129,6 @@ def _variables(
 
 
 def read(text: str) -> dict[str, str]:
-    """Return the variables that ``env`` printed; of a value with several lines the first line."""
+    """Return the variables in the output of ``env``; of a value with several lines, only the first line."""
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, sign, value in pairs if sign and name.isidentifier()}

@@ -1,4 +1,7 @@
-"""What ``toolkit doctor`` judges: with ``--site`` or ``--job`` the job that ``launch`` would start."""
+"""Judge a launch for ``toolkit doctor``.
+
+With ``--site`` or ``--job``, judge the job that ``launch`` would start.
+"""
 
 import posixpath
 from dataclasses import dataclass, replace
@@ -32,14 +35,15 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.runtime import apptainer
 
 NODES = 2
-"""The least time of a launch over a network."""
+"""The number of nodes that the doctor judges by default: two nodes are the smallest launch over a network."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """The request of a launch to the engine, and its site.
+    """The launch that the doctor judges, and its site.
 
-    ``words`` are the options that give the same launch again, ``view`` is the image as its ranks see it.
+    ``words`` are the command-line options that describe the same launch. ``view`` says how a rank sees the
+    image.
     """
 
     request: Request
@@ -51,14 +55,17 @@ class LaunchRequest:
     env: Path | None = None
 
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
-        """Return the verdict on the launch; modules of site and job may add a runtime to the host's facts."""
+        """Return the prediction for the launch on a host.
+
+        The host's facts get the container runtime that the modules of the site or the job load.
+        """
         known = with_runtime(host, self.site, self.modules, self.runtime)
         return Diagnosis(known, image, self, predict(known, image, self.request, self.site))
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A verdict with its inputs: the facts of host and image, and the launch."""
+    """A prediction with its inputs: the facts of host and image, and the launch."""
 
     host: HostFacts
     image: ImageFacts
@@ -68,9 +75,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchQuestion:
-    """The launch that the doctor judges; ``None`` leaves the choice to the job file or the default.
+    """The options of ``toolkit doctor`` that describe a launch.
 
-    ``command`` is the command of a rank; it wins over the program of the job file.
+    If a field is ``None``, the job file or the default gives its value. ``command`` is the command of a rank
+    and overrides the program of the job file.
     """
 
     image: str
@@ -86,7 +94,7 @@ class LaunchQuestion:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The options of ``toolkit doctor`` that describe the job."""
+        """The options of ``toolkit doctor`` that name the site, job file, runtime and environment image."""
         options = {
             "--site": self.site,
             "--job": self.job_file,
@@ -97,12 +105,12 @@ class LaunchQuestion:
 
 
 def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
-    """Return the launch to judge; options win over the job file.
+    """Return the launch to judge; options override the job file.
 
-    toolkit does not ask the cluster where its folders are; the folder of the run has its default name.
+    toolkit does not connect to the cluster to find its folders. The run's folder gets its default name.
 
     Raises:
-        BadInput: if a value is wrong; the message has place, field and choices.
+        BadInput: if a value is wrong; the message names the source, the field and the valid values.
     """
     numbers = {"nodes": question.nodes, "ranks_per_node": question.ranks_per_node, "mode": question.mode}
     layers.check_layer(numbers, OPTION, {}, strict=True)
@@ -112,7 +120,7 @@ def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
 
 
 def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
-    """Return a launch without site profile and job file."""
+    """Return the launch that the options describe, without a site profile or a job file."""
     command, shown = question.command, read_command_here(question.command)
     request = Request(
         nodes=question.nodes or NODES,
@@ -155,14 +163,14 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
         made.job.program,
         read_command_here(question.command),
     )
-    if not seen.command:  # the command is a placeholder
+    if not seen.command:  # The request has a placeholder in place of a command.
         request = msgspec.structs.replace(request, command=())
     env = env_file(made.job.env_image)
     return LaunchRequest(request, made.site, spec.modules, question.words, seen, spec.runtime, env)
 
 
 def with_env(wanted: LaunchRequest, image: ImageFacts, given: str, tell: Tell) -> LaunchRequest:
-    """Return the launch with the environment mounted over the image, as ``launch`` does it."""
+    """Return the launch with the user's environment image mounted, as ``toolkit launch`` mounts it."""
     file = Path(given)
     if not file.is_file():
         raise BadInput(f"--env-image: {given} is not a file", fix="give the SIF that the job starts from")
@@ -186,21 +194,21 @@ def diagnose(
     *,
     run: bool = False,
 ) -> Diagnosis:
-    """Read the image, then the facts of the place, and judge the launch.
+    """Read the image and the host's facts, and return the prediction for the launch.
 
     Args:
-        image: an image, or its facts.
-        place: the facts of the place or a facts file; ``None`` to probe ``where``.
-        wanted: the launch.
-        where: the place to probe.
-        partition: the Slurm partition of which one node is probed.
+        image: the name of an image, or the image's facts.
+        place: the facts of a host, or a facts file; if ``None``, toolkit probes ``where``.
+        wanted: the launch to judge.
+        where: the host to probe.
+        partition: the Slurm partition; toolkit probes one of its nodes.
         tell: receives progress.
-        run: ask a container on a node for variables that only running the image shows.
+        run: start a container on a node to read variables that the image's start scripts set.
 
     Raises:
-        BadInput: if the image or the facts file cannot be read.
-        CheckFailed: if the image is damaged, or the answer of the probe is cut short.
-        Missing: if the place is unreachable.
+        BadInput: if toolkit cannot read the image or the facts file.
+        CheckFailed: if the image is damaged, or the output of the probe is incomplete.
+        Missing: if the host is unreachable.
     """
     given = ""
     if isinstance(image, str):
@@ -222,7 +230,7 @@ def diagnose(
 
 
 def _check_here(host: HostFacts, site: Site) -> None:
-    """Refuse to judge a launch at a site by the facts of a machine that is not part of the site.
+    """Raise an error if the site uses Slurm and this machine has no Slurm.
 
     Raises:
         BadInput: if this machine lacks the scheduler of the site.

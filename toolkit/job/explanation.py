@@ -1,4 +1,4 @@
-"""Read the output of a job, of any size, and explain it."""
+"""Read the output of a job and explain its failure; the output may have any size."""
 
 import contextlib
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,10 @@ from toolkit.model.finding import OutputExplanation
 from toolkit.model.job import FINAL_STATES, JobRecord
 
 _MOST = 64 << 20
-"""The most bytes of output that toolkit reads; causes are near the start or the end, so it skips the
-middle."""
+"""The largest number of bytes of output that toolkit reads.
+
+Causes are near the start or the end of the output. toolkit skips the middle of larger output.
+"""
 
 
 _OUTPUTS = (
@@ -32,13 +34,13 @@ _OUTPUTS = (
     "*/stdout*.log",
     "*/stderr*.log",
 )
-"""Names of output files in a folder; torchrun writes one folder for each rank."""
+"""Name patterns of output files in a folder; torchrun writes one folder of output for each rank."""
 
 _MOST_FILES = 64
 
 
 def of_place(name: str) -> OutputExplanation:
-    """Return the explanation of a file, a folder with output, a job of toolkit, or a job of Slurm.
+    """Explain the output in a file or a folder, or the output of a recorded job or a Slurm job.
 
     Raises:
         BadInput: if the file, folder or job does not exist or cannot be read.
@@ -57,7 +59,7 @@ def of_place(name: str) -> OutputExplanation:
 
 
 def of_job(record: JobRecord) -> OutputExplanation:
-    """Return the explanation of a job's output on this machine, and of the state that Slurm gave it."""
+    """Explain a recorded job from the copy of its output on this machine, and from its final Slurm state."""
     pieces = _files(_outputs_of(record))
     if record.id and record.host is None and record.cluster is None:
         pieces += _ends(record.id.partition(";")[0])
@@ -66,12 +68,13 @@ def of_job(record: JobRecord) -> OutputExplanation:
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
     found = explain_pieces(pieces)
-    # A job that resumed after a failure of its ranks has not failed.
+    # A completed job may contain messages of failed ranks: toolkit restarted the job, and the job then
+    # succeeded.
     return OutputExplanation(findings=found.findings) if record.state == "completed" else found
 
 
 def _outputs_of(record: JobRecord) -> list[Path]:
-    """Return the output files of a job on this machine: the copy of its output, and its errors."""
+    """Return the files on this machine that contain a job's standard output and standard error."""
     copy = records.folder(record.key) / records.OUTPUT
     there = Path(record.spec.directory)
     output = copy if copy.is_file() else there / record.spec.output
@@ -80,10 +83,10 @@ def _outputs_of(record: JobRecord) -> list[Path]:
 
 
 def _of_slurm(number: str) -> OutputExplanation:
-    """Return the explanation of a job that was submitted without toolkit.
+    """Explain a Slurm job that was submitted without toolkit.
 
     Raises:
-        BadInput: if Slurm on this machine knows neither the job's end nor its output.
+        BadInput: if Slurm on this machine reports no failure of the job and names no output file.
     """
     pieces = [*_files(slurmjob.files_of(number)), *_ends(number)]
     if not pieces:
@@ -95,7 +98,10 @@ def _of_slurm(number: str) -> OutputExplanation:
 
 
 def _of_folder(folder: Path) -> OutputExplanation:
-    """Return the explanation of a job's folder, or of the files of output in a folder, the oldest first."""
+    """Explain the output of a recorded job's folder, or the output files in a folder, oldest first.
+
+    toolkit reads the 64 newest output files of a folder.
+    """
     if record := _record_of(folder):
         return of_job(record)
     found = {file for pattern in _OUTPUTS for file in folder.glob(pattern) if file.is_file()}
@@ -108,7 +114,7 @@ def _of_folder(folder: Path) -> OutputExplanation:
 
 
 def _record_of(folder: Path) -> JobRecord | None:
-    """Return the record of the job whose own folder, or folder of records, this is."""
+    """Return the record of the job that uses this folder as its run folder or record folder, or ``None``."""
     here = folder.resolve()
     if (here / records.RECORD).is_file() and here.parent == records.jobs_dir().resolve():
         with contextlib.suppress(BadInput):
@@ -128,7 +134,7 @@ def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
 
 
 def _ends(number: str) -> list[Piece]:
-    """Return what Slurm's accounting says about the end of a job; the lines have no numbers."""
+    """Return the lines of Slurm's accounting about the end of a job; these lines get no line numbers."""
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
     text = "".join(f"{line}\n" for line in lines)
     return [Piece("sacct", text.encode(), counted=False)] if text else []
@@ -145,17 +151,20 @@ def of_file(path: Path) -> OutputExplanation:
 
 
 def of_stream(stream: BinaryIO) -> OutputExplanation:
-    """Return the explanation of what a stream holds; of more than 64 MiB the middle is skipped."""
+    """Explain the output in a stream. If the output exceeds 64 MiB, toolkit skips its middle."""
     return explain_output(Output(*ends(stream, _MOST // 2)))
 
 
 def of_text(text: str | bytes) -> OutputExplanation:
-    """Return the explanation of a text."""
+    """Explain output that is given as text."""
     return explain_output(Output(text))
 
 
 def ends(stream: BinaryIO, half: int) -> tuple[bytes, bytes, int]:
-    """Return the beginning, the end, and how many line breaks were left out between them."""
+    """Return the first and the last ``half`` bytes of a stream, and the number of line breaks between them.
+
+    If the stream has at most ``2 * half`` bytes, the first value contains the whole stream.
+    """
     head = stream.read(2 * half)
     chunk = stream.read(1 << 20)
     if not chunk:

@@ -14,11 +14,11 @@ MOST_SECONDS = 600
 
 
 def gather_facts(where: Where, asked: NodeChoice) -> Bundle:
-    """Return the facts of a host and of its compute nodes, with the raw answers.
+    """Return the facts of a host and its compute nodes, with the raw output of the probe.
 
     Raises:
-        BadInput: if ``wait`` is too long.
-        CheckFailed: if the answer is incomplete.
+        BadInput: if the time to wait for compute nodes is outside 1 to 600 seconds.
+        CheckFailed: if the output of the probe is incomplete.
         Missing: if the host is unreachable.
     """
     if not 1 <= asked.wait <= MOST_SECONDS:
@@ -31,11 +31,11 @@ def gather_facts(where: Where, asked: NodeChoice) -> Bundle:
 
 
 def read_or_probe(file: Path | None, where: Where, partition: str | None) -> HostFacts:
-    """Return the facts in a file, else the facts of a host with one node of the partition.
+    """Return the host facts in a file. Without a file, probe the host and one node of the partition.
 
     Raises:
         BadInput: if the file is not a facts file.
-        CheckFailed: if the answer is incomplete.
+        CheckFailed: if the output of the probe is incomplete.
         Missing: if the host is unreachable.
     """
     if file is not None:

@@ -35,12 +35,15 @@ from toolkit.run.stage import Parcel, stage
 from toolkit.runtime import apptainer
 
 _MINUTES = "4"
-"""Time limit of a trial's job. A trial runs for seconds, and must not block nodes for long if it hangs."""
+"""The time limit of a trial's job, in minutes.
+
+A trial runs for seconds. If the trial hangs, this limit frees its nodes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
-    """The options of a trial."""
+    """The options of ``toolkit doctor --live``."""
 
     image: Path
     nodes: int
@@ -58,7 +61,7 @@ class TrialRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The values that all trials of a call share."""
+    """The values that all trials of one call share."""
 
     asked: TrialRequest
     where: Where
@@ -73,14 +76,17 @@ class _Bench:
 
 
 def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
-    """Try each given mode, else the engine's choice; also return the host's facts.
+    """Run a trial of each given mode, or of the mode that the engine chooses.
+
+    Returns:
+        the results of the trials, and the host's facts.
 
     Raises:
-        BadInput: for an image that is not a SIF, or a mode without MPI.
+        BadInput: if the image is not a SIF file, or a mode does not use MPI.
         Missing: if the image cannot run the trial program.
     """
     _check(asked)
-    # Of the settings, only a required key counts for a trial.
+    # A trial uses no user settings except a required signing key.
     demand = demand_of(settings({}, ("true",)), asked.verify_key, asked.no_verify)
     runner = where.open()
     try:
@@ -114,7 +120,7 @@ def _check(asked: TrialRequest) -> None:
 
 
 def _modes(asked: TrialRequest, verdict: Verdict) -> list[Mode]:
-    """Return the modes to try: the given modes, else the engine's choice, else the first possible mode."""
+    """Return the given modes, else the mode that the engine chooses, else the first mode that has a plan."""
     if asked.modes:
         return list(dict.fromkeys(asked.modes))
     possible: list[Mode] = [p.mode for p in verdict.predictions if p.plan]
@@ -133,7 +139,7 @@ def _bench(
     image = found.facts
     if image.format != "sif":
         raise BadInput(f"{asked.image}: {image.format}; --live needs a SIF file, which every runtime starts")
-    trial.library(image, "srun-pmix")  # fails before anything is copied
+    trial.library(image, "srun-pmix")  # This call raises an error before toolkit copies a file.
     programs = trial.programs(image, runner)
     base = directory(runner, None, remote=where.remote)
     cleared = clear(found, demand, tell)

@@ -1,4 +1,4 @@
-"""``launch --local``: the same image and trainer on this machine, without Slurm."""
+"""``toolkit launch --local``: run an image and a trainer on this machine, without Slurm."""
 
 import dataclasses
 import posixpath
@@ -35,22 +35,22 @@ from toolkit.run.command import Runner
 
 
 def launch_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> JobRecord:
-    """Run a job on this machine until it ends, and return its record; ``tell`` gets the output.
+    """Run a job on this machine until it ends, and return the job's record; ``tell`` receives the output.
 
     Raises:
-        BadInput: for an option that needs a cluster.
-        CheckFailed: if the launch is predicted to fail.
+        BadInput: if an option needs a cluster.
+        CheckFailed: if toolkit predicts that the launch fails.
     """
     runner, job = prepare_here(call, asked, tell, opener)
     return run_local(runner, job.record, job.script, tell.output, job.secrets)
 
 
 def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
-    """Return a runner for this machine, and the job.
+    """Return a runner for this machine, and the prepared job.
 
     Raises:
-        BadInput: for an option that needs a cluster.
-        CheckFailed: if the launch is predicted to fail.
+        BadInput: if an option needs a cluster.
+        CheckFailed: if toolkit predicts that the launch fails.
     """
     _check_options(call, asked)
     asked = _without_queue(call, asked, tell)
@@ -95,7 +95,7 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
 
 
 def _without_queue(call: Call, asked: JobRequest, tell: Tell) -> JobRequest:
-    """Return the request without options that need a queue, and name these options."""
+    """Return the request without options that only a queue uses; report the names of these options."""
     job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
     if left_out:
         tell.step(f"Ignored, because --local uses no Slurm queue: {', '.join(left_out)}")
@@ -103,10 +103,10 @@ def _without_queue(call: Call, asked: JobRequest, tell: Tell) -> JobRequest:
 
 
 def _check_options(call: Call, asked: JobRequest) -> None:
-    """Refuse options that need a cluster.
+    """Raise an error if an option needs a cluster.
 
     Raises:
-        BadInput: names the options.
+        BadInput: with the names of the options.
     """
     if call.where.remote or asked.site:
         raise BadInput("--local: cannot be combined with --host, --cluster or --site")
@@ -117,6 +117,6 @@ def _check_options(call: Call, asked: JobRequest) -> None:
 
 
 def _job_file(call: Call) -> str:
-    """Return the name of the job file: the value of ``--job``, or of the trainer if it is a job file."""
+    """Return the path that ``--job`` or the trainer argument gives, or an empty string."""
     named = str(call.job_file or call.said.get("trainer") or "")
     return str(Path(named)) if named else ""

@@ -1,4 +1,4 @@
-"""Do a piece of work in a thread while toolkit does other work."""
+"""Run a function in a thread while toolkit does other work."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ _T = TypeVar("_T")
 
 
 class Meanwhile(Generic[_T]):
-    """Work that begins at once; an interrupted command does not wait for its end."""
+    """Run a function at once in a daemon thread; an interrupted command does not wait for the thread."""
 
     def __init__(self, work: Callable[[], _T]) -> None:
         self._found: list[_T] = []
@@ -19,11 +19,11 @@ class Meanwhile(Generic[_T]):
     def _run(self, work: Callable[[], _T]) -> None:
         try:
             self._found.append(work())
-        except BaseException as error:  # noqa: BLE001 - result() raises it where the caller waits
+        except BaseException as error:  # noqa: BLE001 - result() raises this error in the caller's thread
             self._error = error
 
     def result(self) -> _T:
-        """Wait for the work, and return its result or raise its error."""
+        """Wait until the function ends, and return its result or raise its error."""
         self._thread.join()
         if self._error is not None:
             raise self._error

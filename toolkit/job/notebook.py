@@ -40,9 +40,9 @@ _WHY = "a notebook is one task without MPI"
 
 
 class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The request for a notebook.
+    """The options of ``toolkit notebook``.
 
-    ``folder`` and ``packages`` are folders on the cluster, empty if not given. ``flags`` hold the demands on
+    ``folder`` and ``packages`` are folders on the cluster, or empty strings. ``flags`` include the options on
     the image's signatures.
     """
 
@@ -55,7 +55,7 @@ class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
 def merge_notebook(
     given: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell
 ) -> NotebookRequest:
-    """Join the options of the command with the site profile and the settings, as for other jobs.
+    """Merge the command's options with the site profile and the settings, as for other jobs.
 
     Raises:
         BadInput: if an option is wrong.
@@ -70,16 +70,18 @@ def merge_notebook(
         apptainer.bind(path)
     check_directory(made.job.directory or "")
     env_file(made.job.env_image)
-    demand_of(made, flags.verify_key, flags.no_verify)  # checked before toolkit connects to a host
+    demand_of(made, flags.verify_key, flags.no_verify)  # checked before toolkit connects to the host
     return NotebookRequest(job=made, flags=flags, folder=folder, packages=packages)
 
 
 def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
-    """Return the job; ``remote`` says whether toolkit has to copy the image to the runner's host.
+    """Return the prepared job of a notebook.
+
+    ``remote`` is true if toolkit has to copy the image to the runner's host.
 
     Raises:
         BadInput: if the site cannot run the job.
-        Missing: if the image is not on this machine, or the host does not answer.
+        Missing: if the image is not on this machine, or the host is unreachable.
     """
     job, site = asking.job.job, asking.job.site
     image = image_of(job.image or "", site)
@@ -98,7 +100,7 @@ def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, rem
 
 
 def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
-    """Return the fault of an image without Jupyter; no fault if some of its modules are unknown."""
+    """Return a fault if the image has no Jupyter; return no fault if toolkit cannot list all its modules."""
     offers = image.offers
     if offers is None or not offers.whole or _JUPYTER & offers.modules:
         return []
@@ -111,7 +113,7 @@ def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
 
 
 def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
-    """Return the script of a notebook for a site, without a connection to the cluster.
+    """Return the job script of a notebook for a site, without a connection to the cluster.
 
     Raises:
         BadInput: if the site cannot run the job, or an option names a file on the cluster.
@@ -133,10 +135,12 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
 
 
 def _check_runtime(command: str) -> None:
-    """Refuse a container runtime that cannot start the tunnel to a notebook.
+    """Raise an error if the container runtime is not Apptainer or Singularity.
+
+    toolkit opens the tunnel to a notebook only through Apptainer or Singularity.
 
     Raises:
-        BadInput: unless the runtime is Apptainer or Singularity.
+        BadInput: if the runtime is another one.
     """
     if runtime_of_name(command) is not runtime_of_name(""):
         raise BadInput(
@@ -146,13 +150,13 @@ def _check_runtime(command: str) -> None:
 
 
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:
-    """Return the launch of one task without MPI; faults of an MPI do not stop it."""
+    """Return the launch of one task without MPI; faults of the image's MPI do not stop it."""
     made = plan_launch(host, image, request, notebook.MODE, site)
     return ModeChoice(predict_plan(host, image, request, made), made, forced=False)
 
 
 def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:
-    """Return the specification for one task that Slurm neither warns before the time limit nor restarts."""
+    """Return the job specification of one notebook task, without requeue, chained jobs or warnings."""
     packages = [apptainer.bind(asking.packages, read_only=True)] if asking.packages else []
     return msgspec.structs.replace(
         spec,

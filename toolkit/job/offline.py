@@ -1,4 +1,4 @@
-"""``launch --site S --dry-run`` without a connection: write the script from only the site profile."""
+"""``toolkit launch --site S --dry-run``: write the job script from the site profile, without a connection."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
     Raises:
         BadInput: if an option is wrong, or the site has too few nodes, cores or GPUs.
         CheckFailed: if the image lacks a required signature.
-        Missing: if the folder of the data does not exist.
+        Missing: if the data folder does not exist.
     """
     job = asked.job
     fix = check_words(asked, flags)
@@ -75,7 +75,7 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
 
 
 def check_not_there(job: JobFile) -> None:
-    """Refuse files on the cluster, because toolkit does not connect to the cluster here."""
+    """Raise an error if an option names a file on the cluster, to which toolkit does not connect here."""
     if job.env_image:
         raise BadInput(
             f"--env-image {job.env_image}: toolkit must compare it with the image on the cluster",
@@ -89,7 +89,7 @@ def check_not_there(job: JobFile) -> None:
 
 
 def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
-    """Return the facts about a job's image, from its file if it exists here, else from its recipe.
+    """Return the facts of a job's image: from the file on this machine, else from the recipe of that name.
 
     Raises:
         BadInput: if ``--image`` is neither a SIF file nor the name of a recipe.
@@ -102,7 +102,7 @@ def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
     )
     demand = merge_demands(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
     if here or demand.required:
-        # These imports are slow, and only needed to read an image file.
+        # These imports are slow; toolkit needs them only to check signatures.
         from toolkit.job.request.gate import clear
         from toolkit.job.request.inputs import StartableImage, find_startable
 
@@ -111,13 +111,13 @@ def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
 
 
 def _program(job: JobFile) -> Path | None:
-    """Return the file of the user's own trainer, which the job needs on the cluster."""
+    """Return the file of the user's own trainer, which the user has to copy to the cluster, or ``None``."""
     known = trainers.find(job.trainer) if job.trainer else None
     return program_file(job.trainer or "") if known and known.own else None
 
 
 def _data(job: JobFile, tell: Tell) -> Path | None:
-    """Return the folder of a trainer's data, ``None`` if a shipped data set was not downloaded yet.
+    """Return the folder of a trainer's data, or ``None`` if toolkit has not downloaded the data set yet.
 
     Raises:
         BadInput: if the folder of ``--data`` does not exist.
@@ -137,7 +137,11 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
 
 
 def _facts_by_name(given: str, tell: Tell) -> ImageFacts:
-    """Return the facts about an image that is not on this machine."""
+    """Return assumed facts of an image that is not on this machine.
+
+    toolkit takes the facts from the recipe. For a path to a file that does not exist, toolkit assumes Open
+    MPI.
+    """
     if is_path(given):
         tell.step(f"{given} is not on this machine; toolkit assumes that it contains Open MPI")
         return ImageFacts(path=given, format="sif")

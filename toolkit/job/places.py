@@ -28,12 +28,12 @@ class Where(NamedTuple):
 
 
 def where_of(record: "JobRecord") -> Where:
-    """Return the host of a job."""
+    """Return the host or virtual cluster on which a job runs, as options of the command."""
     return Where(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
 
 
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":
-    """Return a runner for the host or the virtual cluster; for this machine if neither is given.
+    """Return a runner for a host over SSH or for a virtual cluster; for this machine if neither is given.
 
     Raises:
         BadInput: if both are given, or the SSH configuration is wrong.
@@ -66,8 +66,8 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
 def _open_cluster(name: str, ssh_config: Path | None) -> "Runner":
     """Return a runner for a virtual cluster.
 
-    The SSH configuration of the cluster has its last port and its host key. toolkit asks the Docker engine
-    only if no host with this key answers at this port.
+    The cluster's SSH configuration contains its last known port and its host key. toolkit asks the Docker
+    engine for the port only if the login node does not answer at this port with this key.
     """
     from toolkit.cluster.access import config_of
     from toolkit.run.remote.ssh import SshRunner

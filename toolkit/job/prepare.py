@@ -1,4 +1,4 @@
-"""Prepare a launch: turn the request, the facts and the prediction into a record and a job script."""
+"""Prepare a launch: write a job record and a job script from the request, the facts and the prediction."""
 
 import datetime as dt
 import posixpath
@@ -59,7 +59,7 @@ from toolkit.run.stage import Parcel
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A job that only needs its files copied and its script submitted."""
+    """A job whose files toolkit still has to copy, and whose script toolkit still has to submit."""
 
     record: JobRecord
     script: str
@@ -78,10 +78,10 @@ def prepare(
     remote: bool,
     submits: bool = True,
 ) -> Prepared:
-    """Return a job that is ready to submit, without a change on the host.
+    """Return a job that is ready to submit; the host is not changed.
 
-    toolkit refuses no job because of facts that it remembers: it then probes the host again. ``submits`` says
-    whether the job is submitted next, and its script not only shown.
+    toolkit probes the host again before it refuses a job because of remembered facts. ``submits`` is true if
+    toolkit submits the job next, and false if toolkit only shows the script.
     """
     memory, compare = HostMemory(), submits and remote
     try:
@@ -147,9 +147,12 @@ def _prepare(
 def check_program(
     sources: Sources, asked: JobRequest, flags: Flags, image: StartableImage, tell: Tell, *, gpus: bool
 ) -> tuple[Sources, JobFile]:
-    """Check the program of a command against the image; return both with the image's name for Python.
+    """Check the program of a command against the image.
 
     ``gpus`` says whether the ranks may have GPUs.
+
+    Returns:
+        the sources and the job, both with the command name of the image's Python.
 
     Raises:
         CheckFailed: if the job would fail, unless ``--force`` is given.
@@ -167,7 +170,7 @@ def check_program(
 
 
 def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, tell: Tell) -> None:
-    """Refuse a job that Slurm would refuse because of its partition or account.
+    """Raise an error if Slurm would refuse the job because of its partition, account or array.
 
     The partitions of a site profile override the partitions that Slurm lists.
 
@@ -191,7 +194,7 @@ def with_script(
     because: str,
     notes: Sequence[str] = (),
 ) -> Prepared:
-    """Return the job with its script; ``because`` and ``notes`` are comments in it."""
+    """Return the prepared job with its script; ``because`` and ``notes`` become comments in the script."""
     site = asked.site
     runtime = loaded.command_of(target.host, site, spec.runtime)
     spread, why = broadcast.decide_broadcast(spec, site, runtime)
@@ -214,7 +217,7 @@ def make_record(
 ) -> JobRecord:
     """Return the record of a job before its submission, without secret values.
 
-    ``cleared`` and ``env_digest`` come from the check of the signatures.
+    ``cleared`` is the result of the signature check. ``env_digest`` is the digest of the environment image.
     """
     made = msgspec.structs.replace(choice.plan, env=without_secrets(choice.plan.env))
     return JobRecord(

@@ -1,4 +1,4 @@
-"""Find the image as a rank of a job sees it: the program of its command, and files under mounts."""
+"""Describe how a rank of a job sees the image: its command, its script, and folders under mounts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,20 +16,20 @@ from toolkit.program.command import CommandFacts, read_command
 from toolkit.runtime.apptainer import IMAGE_BIND
 
 TRAINER = ("python", "-m", "toolkit.trainers")
-"""How the command of a trainer begins."""
+"""The first words of a trainer's command."""
 _MOST_TEXT = 1 << 20
 _SUFFIX = ".py"
 
 
 def view_of_job(job: JobFile, site: Site | None) -> RankView:
-    """Return the view of a job's ranks; a trainer runs in the Python that is first on the image's PATH."""
+    """Return how the ranks of a job see the image; a trainer runs the first Python on the image's PATH."""
     command = TRAINER if job.trainer else tuple(job.command or ())
     seen = view_of_command(command, (*(site.container.binds if site else ()), *(job.binds or ())))
     return msgspec.structs.replace(seen, env=str(at_home(job.env_image)) if job.env_image else "")
 
 
 def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
-    """Return the view of ranks that run ``command``, with ``binds`` as ``SRC[:DST[:OPTS]]``."""
+    """Return how ranks that run ``command`` see the image; ``binds`` have the form ``SRC[:DST[:OPTS]]``."""
     targets = [bind_target(bind) for bind in binds if not bind.endswith(IMAGE_BIND)]
     known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]
     return RankView(
@@ -38,19 +38,19 @@ def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankVi
 
 
 def read_command_here(command: Sequence[str]) -> CommandFacts:
-    """Return the facts about a command's program, from the files of the current folder."""
+    """Return facts about the program that a command starts; toolkit reads the files of the current folder."""
     return read_command(command, Path.cwd())
 
 
 def inspect_view(image: str | Path, view: RankView, tell: Tell) -> ImageFacts:
-    """Return the facts of an image as the ranks of a job see it."""
-    from toolkit.image.inspect import inspect  # this import takes long
+    """Return the facts of an image, as the ranks of a job see the image."""
+    from toolkit.image.inspect import inspect  # This import is slow.
 
     return inspect(image, tell=tell, view=view)
 
 
 def _script(command: Sequence[str]) -> str | None:
-    """Return the text of the first Python script of this machine that a command names."""
+    """Return the text of the first Python script on this machine that the command names, or ``None``."""
     for word in command:
         path = Path(word)
         if word.endswith(_SUFFIX) and path.is_file() and path.stat().st_size <= _MOST_TEXT:

@@ -1,4 +1,4 @@
-"""``launch --from-job``: launch the job of a record again, with the changes of options."""
+"""``toolkit launch --from-job``: launch a recorded job again, with the changes that options ask for."""
 
 import os
 from typing import cast
@@ -40,18 +40,18 @@ _NEW = (
     "trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site", "sweep",
     "sweep_parallel",
 )  # fmt: skip
-"""Options that would make a different job, for which the record has no result."""
+"""Options that would make a different job, whose result the record does not predict."""
 
 
 def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
-    """Return the job of a record, ready to launch in a new folder from the same image.
+    """Return a recorded job, ready to launch in a new folder from the same image.
 
-    ``remote`` says whether the runner's host is another machine.
+    ``remote`` is true if the runner's host is another machine.
 
     Raises:
-        BadInput: for an option that would make a different job.
-        CheckFailed: if the image has changed, or its signatures do not let it start.
-        Missing: if the image is gone.
+        BadInput: if an option would make a different job.
+        CheckFailed: if the image has changed, or its signatures do not permit a start.
+        Missing: if the image no longer exists.
     """
     said = check_layer(call.said, OPTION, {}, strict=True).said
     env = {**env_file(said), **(said.env or {})}
@@ -77,7 +77,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
     request = request_of(spec, {**spec.env, **secrets}, record.mode, site, _program(record))
     if image:
         verdict = predict(host, image, request, site, record.fix)
-        # The earlier success counts more than the prediction.
+        # A job that completed before is launched even if toolkit predicts a failure.
         force = call.flags.force or record.forced or record.state == "completed"
         choice = choose(verdict, record.mode, force=force)
     else:
@@ -93,18 +93,18 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
 
 
 def _copies(runner: Runner, record: JobRecord) -> dict[str, tuple[str, int]]:
-    """Return digest and size of the files that the job copies to its nodes, by path."""
+    """Return the digest and the size in bytes of each file that the job copies to its nodes, by path."""
     digests = {record.spec.image: record.image_digest, record.spec.env_image: record.env_digest}
     return {path: (digest, runner.size(path)) for path, digest in digests.items() if path}
 
 
 def _program(record: JobRecord) -> ProgramName | None:
-    """Return the program of a record; ``None`` if it uses MPI, as in older records."""
+    """Return the recorded program kind, or ``None`` for MPI, which older records always contain."""
     return None if record.plan.program == "mpi" else record.plan.program
 
 
 def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site | None) -> ModeChoice:
-    """Return the launch of a record, with the folder, the binds and the variables of the new run."""
+    """Return the recorded launch, with the folder, the binds and the variables of the new run."""
     image = ImageFacts(path=record.spec.image, format="sif")
     made = msgspec.structs.replace(
         record.plan,
@@ -123,7 +123,7 @@ def _remove_binds(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str,
 
 
 def _apply_changes(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobSpec:
-    """Return the specification with the changes of options; ``words`` replace the words after ``--``."""
+    """Return the job specification with the changes of options; ``words`` replace the words after ``--``."""
     spec = old.spec
     fields = {name: value for name, value in said.given_values().items() if name in JobSpec.__struct_fields__}
     if "env" in fields:
@@ -145,13 +145,16 @@ def _apply_changes(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobS
 
 
 def _strategy(kept: str, before: int, now: int) -> str:
-    """Return the strategy of a record; a default strategy becomes the default for the ranks ``now``."""
+    """Return the recorded strategy; replace a default strategy by the default for ``now`` ranks."""
     usual = trainers.usual_strategy
     return usual(now) if kept in {"", usual(before)} else kept
 
 
 def _facts_beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
-    """Return the facts file beside the image of a record; ``None`` if it is missing or of another image."""
+    """Return the facts in the file beside the recorded image, or ``None``.
+
+    ``None`` means that the file is missing, or describes an image with another digest.
+    """
     try:
         facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)
     except DECODE_ERRORS:

@@ -1,4 +1,4 @@
-"""One run of a study: submit it as a job, and read its figures when the job has ended."""
+"""One run of a study: submit the run as a job, and read its figures after the job ends."""
 
 import posixpath
 import shlex
@@ -33,14 +33,16 @@ from toolkit.study.gpuuse import median_use
 from toolkit.study.timeline_file import events
 
 _MOST = 64_000_000
-"""The most bytes of a timeline that toolkit copies: hundreds of steps of a large model, thousands of a small
-model."""
+"""The largest number of bytes of a timeline that toolkit copies.
+
+64 MB contain hundreds of steps of a large model, or thousands of steps of a small model.
+"""
 
 _FETCH_SECONDS = 600.0
 
 
 def check_run(study: Study, point: Point, flags: Flags) -> None:
-    """Check the options and the files of a run without a connection to the cluster.
+    """Check the options and the files of a run, without a connection to the cluster.
 
     Raises:
         BadInput: if an option or a file is wrong.
@@ -60,14 +62,14 @@ def submit(
     begun: bool,
     secrets: Mapping[str, Hidden] = NO_SECRETS,
 ) -> Point:
-    """Submit a point of a study, and save the key of its job before the submission.
+    """Submit a run of a study, and save the key of its job before the submission.
 
-    If ``begun``, the study has reached the host before, so toolkit retries an unreachable host. The
-    name of a new host may be wrong, so toolkit does not retry it.
+    If ``begun`` is true, the study has reached the host before, and toolkit retries an unreachable host.
+    Otherwise the host's name may be wrong, and toolkit does not retry.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.
-        Missing: if the image, the data or the host is missing.
+        Missing: if the image or the data do not exist, or the host is unreachable.
     """
     said, words = study_points.job_fields(study, point)
     said["env"] = {**secrets, **said.get("env", {})}
@@ -80,7 +82,7 @@ def submit(
     try:
         job = prepare(runner, made, flags, sources, tell, remote=place.remote)
         _check_image(where, study, point, job.record)
-        # If toolkit is killed before sbatch answers, the next call finds the job by this key.
+        # If toolkit is killed before sbatch replies, the next call finds the job by this key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
         folder.save_point(where, point)
         submit_job(job, place, runner, tell)
@@ -93,7 +95,7 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Refuse an image that was built again under the same name, because its figures are not comparable."""
+    """Raise an error if the image was rebuilt since earlier runs, because the figures are not comparable."""
     for other in folder.load_points(where, study):
         origin = other.origin
         if other.state != "measured" or other.series != point.series or origin is None:
@@ -107,7 +109,7 @@ def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> 
 
 
 def job_of(point: Point) -> JobRecord | None:
-    """Return the record of the job of a point, ``None`` if it was not submitted."""
+    """Return the record of a run's job, or ``None`` if toolkit has not submitted the run."""
     try:
         return records.find(point.job) if point.job and point.state == "submitted" else None
     except BadInput:
@@ -115,10 +117,10 @@ def job_of(point: Point) -> JobRecord | None:
 
 
 def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
-    """Save the figures of a job that has ended, or the cause of its failure, in its point.
+    """Save the figures of an ended job in its run, or the cause of its failure.
 
     Raises:
-        Missing: if the figures are still on the host and the host stays unreachable; the point is unchanged.
+        Missing: if the host with the figures stays unreachable; the run is then unchanged.
     """
     origin = Origin(
         job=record.key,
@@ -162,7 +164,7 @@ def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
 
 
 def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:
-    """Return the metrics of a job: the copy on this machine if it is complete, else the host's file."""
+    """Return the metrics of a job: the copy on this machine if it is complete, else the file on the host."""
     kept = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
     if are_whole(kept):
         return kept
@@ -174,7 +176,7 @@ def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:
 
 
 def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
-    """Copy the timeline to the study's folder, and return the shares of a step."""
+    """Copy the timeline to the study's folder, and return the share of time of each phase of a step."""
     there = posixpath.join(record.spec.directory, study_points.TIMELINE)
     with connect_with_retries(record, tell) as runner:
         read = Command.of("head", "-c", str(_MOST), there, timeout=_FETCH_SECONDS)

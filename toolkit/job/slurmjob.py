@@ -1,4 +1,4 @@
-"""A job of Slurm on this machine: what the accounting says about its end, and its files of output."""
+"""Read a Slurm job's failed steps from the accounting, and find its output files on this machine."""
 
 import shutil
 from pathlib import Path
@@ -10,13 +10,17 @@ from toolkit.run.local import LocalRunner
 
 
 def ends_of(number: str) -> list[str]:
-    """Return lines about the failed steps of a job; none without accounting on this machine."""
+    """Return a line for each failed step of a job, or no line if Slurm's accounting is not available here."""
     answer = _ask_slurm(accounting.steps(number))
     return [end.line for end in accounting.failures(accounting.parse_steps(answer))]
 
 
 def files_of(number: str) -> list[Path]:
-    """Return the output files of a job that exist here, from Slurm's answer or by their usual name."""
+    """Return the output files of a job that exist on this machine.
+
+    Slurm names the files with ``scontrol show job``. Otherwise toolkit looks for ``slurm-JOB.out`` and
+    ``slurm-JOB.err`` in the job's working directory.
+    """
     named = accounting.output_files(_ask_slurm(accounting.show(number)))
     if not named:
         folder = _ask_slurm(accounting.work_folder(number)).strip().splitlines()[:1]
@@ -26,7 +30,7 @@ def files_of(number: str) -> list[Path]:
 
 
 def _ask_slurm(command: Command) -> str:
-    """Return what Slurm answers; empty text if it is not installed here, or does not answer."""
+    """Return the output of a Slurm command, or an empty string if the command is missing or fails."""
     if not shutil.which(command.words[0]):
         return ""
     try:

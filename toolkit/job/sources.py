@@ -17,7 +17,7 @@ from toolkit.model.fix import Fix
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The files of this machine that a launch needs: the image, and the data of a trainer."""
+    """The files on this machine that a launch needs, such as the image and the data of a trainer."""
 
     image: Path | OnCluster
     data: Path | OnCluster | None
@@ -31,7 +31,7 @@ class Sources:
 
 
 def check(asked: JobRequest, flags: Flags) -> Sources:
-    """Check everything that needs neither a large file nor a connection.
+    """Check the options and files that need neither a large read nor a connection.
 
     Raises:
         BadInput: if an option is wrong.

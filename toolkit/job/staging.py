@@ -1,4 +1,4 @@
-"""Files of this machine that go to the cluster for a job: a data set, and the user's own trainer."""
+"""List the files that toolkit copies to the cluster for a job: a data set, and the user's own trainer."""
 
 import itertools
 import posixpath
@@ -13,13 +13,13 @@ from toolkit.run.command import Runner
 from toolkit.run.stage import Parcel
 
 _MOST_FILES = 10_000
-"""toolkit copies at most this many files of a data set, because it hashes each file on both machines."""
+"""The largest number of data files that toolkit copies, because it hashes each file on both machines."""
 
 
 def data_parcels(
     runner: Runner, asked: JobRequest, local: Path | OnCluster | None, base: str, *, remote: bool
 ) -> tuple[str, list[Parcel]]:
-    """Return the folder of the data on the cluster, and the files to copy into it.
+    """Return the folder of the data on the cluster, and the files to copy to this folder.
 
     Raises:
         BadInput: if there are too many files to copy one by one.
@@ -47,7 +47,7 @@ def data_parcels(
 
 
 def program_parcels(local: Path | None, base: str) -> tuple[Parcel, ...]:
-    """Return the file of the user's own trainer; the name of its folder contains its digest."""
+    """Return the file of the user's own trainer to copy; its folder's name contains its digest."""
     if local is None:
         return ()
     digest = hash_file(local)

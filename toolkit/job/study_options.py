@@ -1,4 +1,4 @@
-"""Make a study from the user's options, and join it with an earlier study in its folder."""
+"""Create a study from the user's options, and merge it with an earlier study in the same folder."""
 
 import datetime as dt
 import shlex
@@ -27,17 +27,17 @@ from toolkit.study.timeline import tally_events
 from toolkit.study.timeline_file import events
 
 _MEASURED = 2
-"""Measured epochs if --epochs is not given."""
+"""The number of epochs to measure if ``--epochs`` is not given."""
 
 _JOB_FILES = (".yaml", ".yml")
 
 _LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "env_file": Path.is_file}
-"""Fields that may be paths of this machine, with the test for an existing path."""
+"""Job fields that may contain a path on this machine, each with the test of an existing path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """The options of ``toolkit scale`` that describe a study; ``over`` are numbers of nodes."""
+    """The options of ``toolkit scale`` that describe a study; ``over`` lists numbers of nodes."""
 
     said: Mapping[str, Any]
     words: tuple[str, ...]
@@ -60,7 +60,7 @@ class StudyOptions:
 
 
 def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
-    """Return the study after a check of each of its runs.
+    """Return the study that the options describe, after toolkit has checked each of its runs.
 
     Raises:
         BadInput: if an option is wrong.
@@ -107,12 +107,12 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
 
 
 def secrets_of(said: Mapping[str, Any]) -> dict[str, Hidden]:
-    """Return the secret variables of this call; every run gets them."""
+    """Return the secret variables among the ``--env`` options; toolkit gives them to every run."""
     return secrets_among(said.get("env") or {})
 
 
 def _without_secrets(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options without secret values, because users pass on the folder of a study."""
+    """Return the options without secret values, because users share the folder of a study."""
     env = without_secrets(said.get("env") or {})
     return {**{name: value for name, value in said.items() if name != "env"}, **({"env": env} if env else {})}
 
@@ -126,25 +126,25 @@ def _check_no_job_file(trainer: str) -> None:
 
 
 def _with_full_paths(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with absolute paths, so that they hold in any working directory.
+    """Return the options with absolute paths, which stay valid in any working directory.
 
-    A value that is not a path of this machine stays: a name, or a path on the cluster.
+    Names and paths on the cluster are unchanged.
     """
     full = dict(said)
     for field, is_there in _LOCAL.items():
         given = str(full.get(field) or "")
         path = at_home(given)
-        # A trainer is a path only if it ends with .py; a folder may have the name of a shipped trainer.
+        # A trainer is a path only if it ends with `.py`: a folder may have the name of a shipped trainer.
         if given and is_there(path) and (field != "trainer" or path.suffix == ".py"):
             full[field] = str(path.resolve())
     return full
 
 
 def _check_settings(study: Study) -> None:
-    """Refuse settings and variables that a study would override silently.
+    """Raise an error if a setting or variable is one that a study would override silently.
 
     Raises:
-        BadInput: if a study cannot use a setting; the message names the place of the setting.
+        BadInput: if a study cannot use a setting; the message names the source of the setting.
     """
     said, _ = study_points.job_fields(study, study_points.points(study)[0])
     found = merge_request(said, ())
@@ -168,12 +168,12 @@ def _check_settings(study: Study) -> None:
 
 
 def join_studies(where: Path, study: Study) -> Study:
-    """Return a study joined with the earlier study in its folder; the new study may only add runs.
+    """Return the study merged with the earlier study in its folder; the new study may only add runs.
 
     Options that do not affect the figures, such as a time limit, come from the new study.
 
     Raises:
-        BadInput: if the folder holds another study.
+        BadInput: if the folder contains a different study.
     """
     if not folder.is_study(where):
         return study
@@ -200,7 +200,7 @@ def join_studies(where: Path, study: Study) -> Study:
 
 
 def _series_of_suggestion(wanted: StudyOptions) -> dict[str, dict[str, str]]:
-    """Return the series that test the settings suggested by a timeline; empty without ``--prove``.
+    """Return the series of runs that test the settings suggested by a timeline; empty without ``--prove``.
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.
@@ -221,7 +221,9 @@ def _series_of_suggestion(wanted: StudyOptions) -> dict[str, dict[str, str]]:
 
 
 def _parse_comparison(text: str | None) -> tuple[str, tuple[str, ...]]:
-    """Read ``strategy=single,horovod``, or a variable of the environment with its values.
+    """Split the value of ``--compare``, for example ``strategy=single,horovod``, into a field and its values.
+
+    The field is a job field, or an environment variable in capitals.
 
     Raises:
         BadInput: if the text has another form, or the field does not exist.

@@ -1,4 +1,4 @@
-"""Run or resume a study: submit its runs, wait, collect the figures, and retry failed runs."""
+"""Run or resume a study: submit its runs, wait for them, read the figures, and retry failed runs."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,7 +23,11 @@ from toolkit.study.study_points import file_name
 
 
 class Sweep(NamedTuple):
-    """Options of a study's execution: the retries of a failed run, and the jobs ``at_once``."""
+    """The options with which toolkit runs a study.
+
+    ``retry`` is the number of retries of a failed run. ``at_once`` is the largest number of jobs in the
+    queue.
+    """
 
     folder: Path
     retry: int
@@ -31,14 +35,14 @@ class Sweep(NamedTuple):
     flags: Flags
     opener: Opener
     secrets: Mapping[str, Hidden] = NO_SECRETS
-    """Secret variables of every run, which the study does not store."""
+    """Secret variables that toolkit gives to every run and does not store in the study."""
 
 
 def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> None:
-    """Measure every point that is not measured yet; ``say`` prints the results.
+    """Measure every run of the study that has no figures yet; ``say`` prints the results.
 
     Raises:
-        CheckFailed: at the end, with the runs that failed.
+        CheckFailed: after all runs, with the names of the failed runs.
         Interrupted: on Ctrl-C; submitted jobs continue, and the same command resumes the study.
     """
     with folder.hold_study(sweep.folder):
@@ -63,7 +67,7 @@ def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> N
 
 
 def _check_first(sweep: Sweep, study: Study, points: dict[str, Point]) -> None:
-    """Check the options and files of the next run before the study is written."""
+    """Check the options and files of the next run before toolkit writes the study."""
     if todo := _todo(points, sweep.retry):
         scale_point.check_run(study, todo[0][1], sweep.flags)
 
@@ -76,7 +80,7 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
                 break
             tell.step(f"Run {_place(points, name)}: {point.title}")
             begun = any(one.job for one in points.values())
-            point = scale_point.submit(  # noqa: PLW2901 - the same one, submitted
+            point = scale_point.submit(  # noqa: PLW2901 - the same point, now submitted
                 sweep.folder,
                 study,
                 point,
@@ -104,7 +108,7 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
 
 
 def _begun(points: dict[str, Point]) -> dict[str, JobRecord]:
-    """Return the jobs that an earlier call submitted; a point without a job was not submitted."""
+    """Return the jobs that an earlier call submitted; reset a run whose submission did not complete."""
     running = {}
     for name, point in points.items():
         if record := scale_point.job_of(point):
@@ -115,7 +119,7 @@ def _begun(points: dict[str, Point]) -> dict[str, JobRecord]:
 
 
 def _todo(points: dict[str, Point], retry: int) -> list[tuple[str, Point]]:
-    """Return the points to submit: new points first, then failed points."""
+    """Return the runs to submit: new runs first, then failed runs that may be retried."""
     wanted = [
         (name, point)
         for name, point in points.items()

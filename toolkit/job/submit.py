@@ -1,4 +1,4 @@
-"""Launch a job, or render its script: with Slurm, on this machine, from a record or from a site profile."""
+"""Launch a job or write its script: on a cluster, on this machine, from a record or from a site profile."""
 
 import contextlib
 import shutil
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A prepared job, and its host."""
+    """A prepared job with its host and the runner for this host."""
 
     job: "Prepared"
     where: Where
@@ -29,7 +29,7 @@ class _Ready:
 
 
 def script(call: Call, tell: "Tell", opener: Opener) -> str:
-    """Return the job script of a launch, without a copy or a submission.
+    """Return the job script of a launch; toolkit copies no files and submits no job.
 
     Raises:
         ToolkitError: for any fault that would stop the launch.
@@ -51,7 +51,9 @@ def script(call: Call, tell: "Tell", opener: Opener) -> str:
 
 
 def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRecord":
-    """Launch a job and return its record; with ``follow``, and for a local job, after the job has ended.
+    """Launch a job and return its record.
+
+    With ``follow``, or for a job on this machine, the function returns after the job ends.
 
     Raises:
         ToolkitError: for any fault that stops the launch. A failed job raises no error.
@@ -69,12 +71,16 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
 
 
 def is_far_away(where: Where, made: JobRequest) -> bool:
-    """Return whether the job's site is neither this machine nor reachable by a given host."""
+    """Return whether the job has a site, no host is given, and this machine has no Slurm."""
     return made.site is not None and not where.remote and not shutil.which("sbatch")
 
 
 def place_of(where: Where, made: JobRequest) -> Where:
-    """Return the host of a launch: the given host, this machine if it has Slurm, else the site's host."""
+    """Return the host of a launch: the given host, this machine if it has Slurm, else the site's host.
+
+    Raises:
+        Missing: if this machine has no Slurm and the site profile names no host.
+    """
     if where.remote or made.site is None or shutil.which("sbatch"):
         return where
     if not made.site.host:
@@ -86,7 +92,7 @@ def place_of(where: Where, made: JobRequest) -> Where:
 
 
 def submit_job(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
-    """Copy the files, submit the job, and return the record, which contains the host."""
+    """Copy the files, submit the job, and return its record with the host's name."""
     from toolkit.launch.tracking import submission
     from toolkit.run.stage import stage
 
@@ -97,7 +103,7 @@ def submit_job(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") ->
 
 
 def with_place(job: "Prepared", where: Where) -> "Prepared":
-    """Return the job with its host in the record."""
+    """Return the job with the host's name in its record."""
     import msgspec
 
     config = str(where.ssh_config.resolve()) if where.ssh_config else None
@@ -120,7 +126,7 @@ def _prepare_launch(
 
     sources = check(made, call.flags)
     where = place_of(call.where, made)
-    # toolkit loads the modules of a launch while the connection opens.
+    # toolkit imports the modules of a launch while the connection opens.
     opening = Meanwhile(lambda: opener(*where))
     from toolkit.job.prepare import prepare
 
@@ -170,7 +176,7 @@ def _prepare_repeat(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready
 
 
 def _check_again(call: Call) -> None:
-    """Refuse options that a launch from a record would ignore, because it repeats that launch."""
+    """Raise an error if an option conflicts with the record that ``--from-job`` repeats."""
     options = {
         "--local": call.local,
         "--job": call.job_file,

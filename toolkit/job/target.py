@@ -1,4 +1,4 @@
-"""Probe the host of a job, and read the image that is to start there."""
+"""Probe the host of a job, and read the image of the job."""
 
 import posixpath
 from dataclasses import dataclass
@@ -40,11 +40,11 @@ from toolkit.run.stage import Parcel
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A probed host and an image for a job on this host.
+    """A probed host, and an image for a job on this host.
 
     ``base`` is the host's folder for images, data and runs. ``there`` is the path of the image on the host.
-    ``copied`` are the files to copy. ``assumed`` are sentences about assumed facts of the host. ``cluster``
-    has the partitions, and the accounts of the user if the job names one.
+    ``copied`` lists the files to copy. ``assumed`` lists sentences about assumed facts of the host.
+    ``cluster`` has the partitions, and the user's accounts if the job names an account.
     """
 
     runner: Runner
@@ -59,7 +59,7 @@ class Target:
     env: MountedEnv = NO_ENV
 
     def run(self, name: str) -> str:
-        """Return the folder of a new run."""
+        """Return the path of a new run's folder on the host."""
         return posixpath.join(self.base, "runs", records.new_key(name))
 
 
@@ -76,16 +76,16 @@ def target_of(
 ) -> Target:
     """Read the image, check its signatures, and probe the host.
 
-    toolkit changes nothing on the host, so it retries a broken connection. ``remote`` says whether toolkit
-    has to copy files to the host. With ``compare``, toolkit compares the host's copy of the image while the
-    host is probed. ``memory`` may have the answer of the host already.
+    toolkit does not change the host here, and therefore retries a broken connection. ``remote`` is true if
+    toolkit has to copy files to the host. With ``compare``, toolkit compares the host's copy of the image
+    during the probe. ``memory`` may contain an earlier probe of the host.
     """
     patient = Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
     try:
         memory = memory or HostMemory(0)
         return _target(patient, asked, flags, image, tell, memory, remote=remote, compare=compare)
     except BaseException:
-        patient.stop()  # toolkit no longer waits for what it asked in threads
+        patient.stop()  # stop the retries of the threads that still wait for the host
         raise
 
 
@@ -132,7 +132,10 @@ def _target(
 
 
 def copies_of(target: Target) -> dict[str, tuple[str, int]]:
-    """Return digest and size of image and environment, by path; empty if the image is only there."""
+    """Return the digest and size in bytes of the image and the environment image, by path on the host.
+
+    The result is empty if the image exists only on the host.
+    """
     if target.image.here is None:
         return {}
     found = {target.there: (target.cleared.digest, target.image.here.stat().st_size)}
@@ -146,7 +149,7 @@ def find_copy(
 ) -> tuple[str, tuple[Parcel, ...]]:
     """Return the image's path on the host, and the file to copy into the host's folder ``base``.
 
-    With ``compare``, toolkit does not copy the image if the host has an equal file at that path.
+    With ``compare``, toolkit does not copy the image if the host already has an identical file.
     """
     if image.there or image.here is None:
         return image.there, ()
@@ -157,7 +160,7 @@ def find_copy(
 
 
 def _of_site(asked: JobRequest) -> bool:
-    """Return whether the folder on the cluster comes from the site profile."""
+    """Return whether the job's folder on the cluster comes from the site profile."""
     return asked.site is not None and asked.origins.get("directory", "").startswith("site ")
 
 

@@ -1,1 +1,1 @@
-"""The folder of the user's code: which files go with a job, and how they travel."""
+"""The folder of the user's code: find its files, check the program, and pack the files for the cluster."""

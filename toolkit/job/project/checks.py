@@ -1,4 +1,4 @@
-"""Faults of a program that are visible before it waits in the queue; pure."""
+"""Find faults of a program before its job waits in the queue; no function changes a file."""
 
 import sys
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from toolkit.render import quote_word
 _OF_TOOLKIT = "toolkit"
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
-"""Names with at most this many letters are too short for a suggestion."""
+"""toolkit suggests no similar name for a module name with at most this many letters."""
 _PREFIXES = {"time", "nice", "stdbuf"}
 _OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}
@@ -39,16 +39,16 @@ def findings(
     here: bool = True,
     gpus: bool = False,
 ) -> list[LaunchFault]:
-    """Return the faults of a program, the first to happen first.
+    """Return the faults of a program, in the order in which the job would meet them.
 
     Args:
         code: the program on this machine.
         job: the job of the program.
         image: the name of the image.
-        found: what the image offers, if that could be read.
-        facts: the facts of the image, of which some may be unknown.
+        found: the commands and modules of the image, or ``None`` if toolkit could not read them.
+        facts: the facts of the image; some of them may be unknown.
         here: whether the job starts in this folder or a copy of it.
-        gpus: whether its ranks get GPUs, or may find GPUs without asking for them.
+        gpus: whether the ranks get GPUs, or may find GPUs without a request.
     """
     here = here and not job.workdir and not job.sweep
     faults = [*_syntax(code, facts.python or "")]
@@ -62,7 +62,7 @@ def findings(
 
 
 def with_python(code: Code, found: Contents) -> Code:
-    """Return the program of a script with the name that Python has in the image."""
+    """Return the program with ``python3`` in place of ``python`` if the image has only ``python3``."""
     if code.words[0] != "python" or "python" in found.commands or "python3" not in found.commands:
         return code
     facts = replace(code.facts, program="python3")
@@ -112,7 +112,7 @@ def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
 
 
 def _newer(python: str) -> bool:
-    """Return whether the Python of an image is newer than the Python that parsed the text."""
+    """Return whether the image's Python is newer than the Python of toolkit, which parsed the script."""
     parts = [int(part) for part in python.split(".")[:2] if part.isdigit()]
     return len(parts) > 1 and tuple(parts) > _NEWER_PYTHON
 
@@ -139,7 +139,7 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
 
 
 def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
-    """Return how a job gets a package that its image does not have."""
+    """Return the fix for a missing package: usually a command that adds the package over the image."""
     package = distribution_of(module)
     listed = "requirements.txt"
     first = "" if (code.root / listed).is_file() else f"write {package} into {listed}, then "
@@ -150,7 +150,8 @@ def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
 
 
 def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
-    """Yield a fault for a module such as ``horovod.torch`` in an image that has Horovod, and no PyTorch."""
+    """Yield a fault for a module whose framework is missing: ``horovod.torch`` needs ``torch`` in the image.
+    """
     imports = [one for facts in code.facts.facts for one in facts.imports if not one.optional]
     for module, needs in joins().needs.beside.items():
         for one in imports:
@@ -197,7 +198,7 @@ def _fix_of(name: str, facts: ScriptFacts) -> str:
 
 
 def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
-    """Refuse a job for its faults; with ``--force`` only show them.
+    """Raise an error if a job has faults; with ``--force``, only print the faults.
 
     Raises:
         CheckFailed: with the first fault, its fix, and the other faults.

@@ -1,4 +1,4 @@
-"""The user's program of a job: the file or command, the folder that it belongs to, and where it starts."""
+"""The user's program of a job: its command, its files, its project folder, and its start folder."""
 
 import contextlib
 import os
@@ -26,14 +26,14 @@ from toolkit.runtime import apptainer
 from toolkit.units import format_size
 
 _MOST_LINKS = 20
-"""The most folders outside the project that toolkit mounts because a link points to them."""
+"""The largest number of folders outside the project that toolkit mounts because a link points to them."""
 COPY = "project"
-"""The folder of a run in which the job unpacks the copied project."""
+"""The name of the folder in a run's folder in which the job unpacks the copied project."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A command on this machine: what toolkit read of it, its project, and the folder that it starts in."""
+    """A command on this machine: the facts of its program, its project folder, and its start folder."""
 
     words: tuple[str, ...]
     facts: CommandFacts
@@ -42,13 +42,13 @@ class Code:
 
     @property
     def name(self) -> str:
-        """The name of the script in messages; otherwise the program."""
+        """The name of the program in messages: the script, or without a script the first three words."""
         at = self.facts.script
         return posixpath.basename(self.words[at]) if at is not None else " ".join(self.words[:3])
 
     @property
     def arguments(self) -> tuple[str, ...] | None:
-        """The words after the Python program; ``None`` if another program, such as a shell, starts it."""
+        """The words after the Python script or module; ``None`` if a shell or another program starts it."""
         if self.facts.script is not None:
             return self.words[self.facts.script + 1 :]
         python = posixpath.basename(self.facts.program).startswith("python")
@@ -56,15 +56,15 @@ class Code:
         return self.words[place + 2 :] if python and self.facts.facts and place is not None else None
 
     def shorten(self, file: str) -> str:
-        """Return a file as messages call it."""
+        """Return a file's name for messages: relative to the start folder if the file is below it."""
         return file.removeprefix(f"{self.start}/")
 
 
 def code_of(job: JobFile, flags: Flags) -> Code | None:
-    """Return the program of a job's command as the current folder has it; ``None`` for a trainer.
+    """Return the program of a job's command, read in the current folder; ``None`` for a trainer.
 
     Raises:
-        BadInput: if ``--project`` is not a folder, or does not hold the script.
+        BadInput: if ``--project`` is not a folder, or does not contain the script.
     """
     if job.trainer is not None or not job.command:
         return None
@@ -79,7 +79,7 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
 
 
 def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
-    """Yield the files of a program, and the files that it certainly reads by a relative path."""
+    """Yield the files of a program, and the existing files that it certainly reads by a relative path."""
     for one in facts.facts:
         for file in one.files:
             yield file.parent.resolve() / file.name
@@ -91,11 +91,11 @@ def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
 
 
 def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
-    """Return the folder that a job of this machine starts in, and the folders that it needs mounted.
+    """Return the start folder of a job on this machine, and the binds of the folders that the job needs.
 
-    The working folder is the current folder, as with sbatch; empty if the container has its own folder of
-    that name. What links in these folders point to, and the folders of files that the program reads
-    elsewhere, are mounted too.
+    As with sbatch, a job starts in the current folder. The start folder is empty if the container has its own
+    folder of that name. The binds include the targets of symbolic links in these folders, and the folders of
+    files that the program reads elsewhere.
     """
     if code is None or job.workdir:
         return "", ()
@@ -109,7 +109,7 @@ def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
 
 
 def _link_targets(folders: Iterable[str]) -> Iterator[str]:
-    """Yield the folders and files that symbolic links of some folders point to, if they exist."""
+    """Yield the existing targets of the symbolic links in the given folders."""
     for folder in dict.fromkeys(folders):
         with contextlib.suppress(OSError):
             for entry in sorted(os.scandir(folder), key=lambda one: one.name):
@@ -120,8 +120,7 @@ def _link_targets(folders: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """A project that is copied: its archive, the command on the cluster, and the folder of the run in which
-    the command starts.
+    """A project to copy: its archive, the command on the cluster, and the command's start folder in the run.
     """
 
     parcel: Parcel
@@ -130,17 +129,18 @@ class Brought:
 
 
 def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brought | None:
-    """Return the project that toolkit copies to another machine for a job; ``None`` if the command needs
-    none.
+    """Pack the project that toolkit copies to another machine.
+
+    Return ``None`` if the command needs no project file.
 
     Args:
         code: the program of the job.
-        flags: ``sync`` and ``project`` decide, too.
+        flags: the options; ``--no-sync`` prevents the copy, and ``--project`` names the folder.
         base: the folder for images, data and runs on the cluster.
-        tell: names the files that are copied, and the files that are not.
+        tell: receives the size of the project, and the names of files that may contain secrets.
 
     Raises:
-        BadInput: if the project is too large, or a file that the command names is not copied.
+        BadInput: if the project is too large, or toolkit does not copy a file that the command names.
     """
     if code is None or not flags.sync or not (flags.project or any(_named_files(code))):
         return None
@@ -162,19 +162,19 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
 
 
 def with_project(job: JobFile, project: Brought | None) -> JobFile:
-    """Return the job with the paths of its command in the unpacked project."""
+    """Return the job with the command of the copied project; without a project the job is unchanged."""
     return msgspec.structs.replace(job, command=project.command) if project else job
 
 
 def project_parcels(project: Brought | None) -> tuple[Parcel, ...]:
-    """Return the files that travel for a project."""
+    """Return the archive of a project as a list of files to copy; empty without a project."""
     return (project.parcel,) if project else ()
 
 
 def with_start_folder(
     places: JobPaths, code: Code | None, job: JobFile, project: Brought | None, *, remote: bool
 ) -> JobPaths:
-    """Return the places of a job, with the folder in which the job's command starts."""
+    """Return the paths of a job with the folder in which its command starts."""
     if project is not None:
         return replace(places, start=posixpath.join(places.directory, project.start))
     if remote:
@@ -184,7 +184,7 @@ def with_start_folder(
 
 
 def _named_files(code: Code) -> Iterator[Path]:
-    """Yield what a command names of its project, and the files that its Python program is made of."""
+    """Yield the project files that a command names, and the project files of its Python program."""
     yield from (file for file in _read_files(code.facts, code.start) if _is_inside(file, code.root))
     for word in code.words:
         for part in (word, word.partition("=")[2]):
@@ -202,10 +202,10 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 
 def _check_inside(code: Code) -> None:
-    """Refuse a program with files outside its project, which stay on this machine.
+    """Raise an error if the program uses files outside its project, because toolkit does not copy them.
 
     Raises:
-        BadInput: if there are such files; the message names one of them, and the folder that contains all.
+        BadInput: with one of these files, and the folder that contains the files and the project.
     """
     files = [file for file in _read_files(code.facts, code.start) if not is_below(str(file), str(code.root))]
     if files:
@@ -230,7 +230,7 @@ def _check_ignored(code: Code, found: Collected) -> None:
 
 
 def _relocated_command(code: Code) -> tuple[str, ...]:
-    """Return the command with paths of the project relative to the folder that it starts in."""
+    """Return the command with project paths relative to its start folder."""
     words = []
     for word in code.words:
         path = Path(word).absolute()

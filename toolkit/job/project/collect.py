@@ -1,4 +1,4 @@
-"""Find the files of a project that go with a job."""
+"""List the files of a project that toolkit copies for a job."""
 
 import os
 import stat
@@ -12,9 +12,9 @@ from toolkit.job.project.ignore import Pattern, decision, patterns
 from toolkit.units import format_size
 
 IGNORE_FILES = (".gitignore", ".toolkitignore")
-"""Files that list files to leave out; a later list may include files again that an earlier list left out."""
+"""The names of ignore files; ``.toolkitignore`` overrides ``.gitignore``."""
 LARGEST = 200 * 10**6
-"""Bytes of the largest project that travels."""
+"""The largest size, in bytes, of a project that toolkit copies."""
 
 _MOST_FILES = 20_000
 _SHOWN = 5
@@ -39,7 +39,7 @@ node_modules/
 *.sif
 """
 )
-"""Files that can be made again, and images, which are copied separately."""
+"""Patterns of files that programs can create again, and of images, which toolkit copies separately."""
 
 _SECRET = patterns(
     """
@@ -77,12 +77,12 @@ secrets.*
 *.secret
 """
 )
-"""Files that usually contain secrets; ``!NAME`` in ``.toolkitignore`` includes a file again."""
+"""Patterns of files that usually contain secrets; ``!NAME`` in ``.toolkitignore`` includes a file again."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a project: where it is, its path in the project, its size, whether it is a program."""
+    """A project file: its source path, its path in the project, its size in bytes, and its executable bit."""
 
     source: Path
     path: str
@@ -92,7 +92,11 @@ class File:
 
 @dataclass(slots=True)
 class Collected:
-    """The files that go with a job; ``secrets`` and ``ignored`` stay, ``outside`` are links to elsewhere."""
+    """The files of a project that toolkit copies.
+
+    ``secrets`` and ``ignored`` list files that toolkit does not copy. ``outside`` lists broken links and
+    links to folders outside the project.
+    """
 
     root: Path
     files: list[File] = field(default_factory=list)
@@ -102,16 +106,16 @@ class Collected:
 
     @property
     def size(self) -> int:
-        """The bytes of all files."""
+        """The total size of all files in bytes."""
         return sum(file.size for file in self.files)
 
 
 def collect(root: Path, most: int = LARGEST) -> Collected:
-    """Return the files below ``root`` that go with a job, in the order of their paths.
+    """Return the files below ``root`` that toolkit copies for a job, sorted by path.
 
     Raises:
-        BadInput: if the files are too many or too large, with the largest files; or if a folder cannot be
-        read.
+        BadInput: if the files are too many or too large, with the largest files; or if toolkit cannot read
+            a folder.
     """
     found = Collected(root)
     for file in _walk(found, root, "", _Rules()):
@@ -159,18 +163,22 @@ def _folders(files: list[File]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Patterns with the folder that each holds in; toolkit's patterns hold between the two kinds of file."""
+    """Ignore patterns, each with its folder.
+
+    The order of precedence, lowest first: ``.gitignore``, toolkit's own patterns, ``.toolkitignore``.
+    """
 
     git: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
     own: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
 
     def below(self, folder: Path, path: str) -> "_Rules":
-        """Return the rules of a folder, with the patterns of the files in it."""
+        """Return the rules that apply in a folder: these rules and the patterns of the folder's ignore files.
+        """
         git, own = ((_patterns_in(folder / name), path) for name in IGNORE_FILES)
         return _Rules((*self.git, git), (*self.own, own))
 
     def ignore(self, path: str, *, folder: bool) -> bool:
-        """Return whether a path stays; the last pattern that matches decides."""
+        """Return whether toolkit leaves out a path; the last matching pattern applies."""
         last = False
         for found, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
             said = decision(found, path.removeprefix(base), folder=folder)
@@ -181,7 +189,7 @@ class _Rules:
 def _walk(
     found: Collected, folder: Path, path: str, above: _Rules, linked: frozenset[str] = frozenset()
 ) -> Iterator[File]:
-    """Yield the files of one folder and of the folders below it; ``linked`` are folders entered by links."""
+    """Yield the files in a folder and its subfolders; ``linked`` are the folders entered through links."""
     rules = above.below(folder, path)
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -202,7 +210,10 @@ def _walk(
 
 
 def _inside(found: Collected, entry: os.DirEntry[str], linked: frozenset[str]) -> str:
-    """Return the folder of the project that a link points to; empty for any other, and for a circle."""
+    """Return the project folder that a link points to.
+
+    The result is empty for a target outside the project, and for a link that leads back to a parent folder.
+    """
     if not entry.is_symlink() or not entry.is_dir():
         return ""
     target, around = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
@@ -211,7 +222,10 @@ def _inside(found: Collected, entry: os.DirEntry[str], linked: frozenset[str]) -
 
 
 def _file(found: Collected, source: Path, path: str) -> File | None:
-    """Return a file as it travels; a link to a file is that file, a link to a folder outside stays."""
+    """Return the file at a path, or the target of a link to a file; ``None`` for anything else.
+
+    Broken links and links to folders outside the project are added to ``outside``.
+    """
     try:
         state = source.stat()
     except OSError:

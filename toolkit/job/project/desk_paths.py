@@ -15,15 +15,15 @@ from toolkit.run.command import Command, Runner
 _LOOK_SECONDS = 30
 _LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
 _THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
-"""Marks the answer, because profiles may print to standard output too."""
+"""The line with the result; login files may print other lines to standard output."""
 _MOST = 20
 
 
 def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
-    """Refuse a program that reads a file of this machine by a path that the cluster does not have.
+    """Raise an error if the program reads a local file by an absolute path that the cluster does not have.
 
     Raises:
-        BadInput: if there is such a path; the message names it, the fix a path to write instead.
+        BadInput: with the path; the fix names a path to write instead.
     """
     if code is None or flags.force or not flags.sync:
         return
@@ -43,9 +43,9 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
 
 
 def _count_present(paths: list[str], runner: Runner) -> int:
-    """Return how many of the paths, up to the first absent one, a place has; in one command.
+    """Return how many paths, up to the first missing path, exist on a host; toolkit runs one command.
 
-    If the place gives no answer, all paths count as present.
+    If the host's output has no result, the function assumes that all paths exist.
     """
     if not paths:
         return 0
@@ -55,7 +55,7 @@ def _count_present(paths: list[str], runner: Runner) -> int:
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:
-    """Yield each absolute path of a file that a program surely reads or a command names, and its place."""
+    """Yield each absolute path that a program certainly reads or its command names, with the source line."""
     for facts in code.facts.facts:
         for need in facts.needs:
             if need.kind == "file" and _is_here(need.text):

@@ -1,4 +1,4 @@
-"""Modules of a project in folders where Python does not look, and files of a program outside its project."""
+"""Find project modules in folders that Python does not search."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,10 @@ _MOST_FOLDERS = 200
 
 
 def fix_for_module(code: Code, package: str) -> str:
-    """Return the option by which Python finds a module of the project; empty if the project has none."""
+    """Return the ``--env PYTHONPATH=…`` option with which Python finds a project module.
+
+    The result is empty if the project does not contain the module.
+    """
     found = next((folder for folder in _folders(code) if _holds(folder, package)), None)
     if found is None:
         return ""
@@ -25,8 +28,7 @@ def fix_for_module(code: Code, package: str) -> str:
 
 
 def _folders(code: Code) -> Iterator[Path]:
-    """Yield folders of a project that may contain the module: below its start folder, and around its
-    script."""
+    """Yield the folders that may contain a module: the start folder, its subfolders, the script's parents."""
     yield code.start
     try:
         below = sorted(one for one in code.start.iterdir() if has_folder(one) and one.name[0] not in "._")
@@ -47,7 +49,7 @@ def _holds(folder: Path, package: str) -> bool:
 
 
 def is_empty_submodule(code: Code, package: str) -> bool:
-    """Return whether a module is a submodule of git whose files are not here."""
+    """Return whether a module's folder is a git submodule that is not checked out."""
     folder = code.start / package
     try:
         modules = (code.root / ".gitmodules").read_text("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Faults of files that a job executes: line ends, interpreters, processors, and commands of shell scripts."""
+"""Find faults of executable files: line ends, interpreters, processor types, and missing commands."""
 
 import posixpath
 import re
@@ -27,21 +27,21 @@ _FIRST_LINE = 256
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 _OWN = re.compile(r"^\s*(?:function\s+)?([\w-]+)\s*\(\)|^\s*alias\s+([\w-]+)=", re.MULTILINE)
 _ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "module", "ml", "spack", "poetry", "pipenv", "uv"})
-"""Commands that prepare an environment, whose place the image takes."""
+"""Commands that set up an environment; in a container, the image contains the environment instead."""
 _ENV = "toolkit env create"
 
 
 def faults(
     code: Code, job: JobFile, image: str, facts: ImageFacts, found: Contents | None
 ) -> Iterator[LaunchFault]:
-    """Yield the faults of the file that a command executes, or of its shell script.
+    """Yield the faults of the compiled program or script that a command executes.
 
     Args:
-        code: the program as it is on this machine.
-        job: the job that it is of.
+        code: the program on this machine.
+        job: the job of the program.
         image: the name of the image.
-        facts: the facts of the image, of which some may be unknown.
-        found: what the image offers, if that could be read.
+        facts: the facts of the image; some of them may be unknown.
+        found: the commands and modules of the image, or ``None`` if toolkit could not read them.
     """
     program = code.facts.program
     shell = posixpath.basename(program) in SHELLS
@@ -69,7 +69,7 @@ def faults(
 
 
 def shell_script(code: Code) -> str:
-    """Return the script that a shell command runs; empty if there is none."""
+    """Return the script that a shell command runs, or an empty string."""
     rest = code.words[1:]
     return rest[0] if posixpath.basename(code.words[0]) in SHELLS and rest and rest[0][:1] != "-" else ""
 
@@ -77,7 +77,8 @@ def shell_script(code: Code) -> str:
 def _binary(
     path: Path, name: str, job: JobFile, image: str, facts: ImageFacts, found: Contents | None
 ) -> Iterator[LaunchFault]:
-    """Yield the faults of a compiled program: its processor, its C library and its shared libraries."""
+    """Yield the faults of a compiled program: wrong processor type, too old glibc, missing shared libraries.
+    """
     elf = read_elf(path.read_bytes()[:_LONGEST_PROGRAM])
     if elf is None:
         return
@@ -100,7 +101,7 @@ def _binary(
 
 
 def _interpreter(name: str, first: str, image: str, found: Contents) -> Iterator[LaunchFault]:
-    """Yield a fault for a first line whose interpreter the image does not have."""
+    """Yield a fault if the image lacks the interpreter that the script's first line names."""
     words = first.split()
     if not words:
         return
@@ -119,7 +120,7 @@ def _interpreter(name: str, first: str, image: str, found: Contents) -> Iterator
 
 
 def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[LaunchFault]:
-    """Yield a fault for the first command that a shell script surely starts and the image does not have."""
+    """Yield a fault for the first command that a shell script certainly runs and the image lacks."""
     if re.search(r"\bPATH=|\bactivate\b", text) and "conda" not in text:
         return
     own = {one for pair in _OWN.findall(text) for one in pair}

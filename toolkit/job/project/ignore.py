@@ -1,4 +1,4 @@
-"""Patterns of ``.gitignore`` and ``.toolkitignore`` (gitignore(5)); pure."""
+"""Parse and match patterns of ``.gitignore`` and ``.toolkitignore`` files (gitignore(5))."""
 
 import re
 from collections.abc import Iterable
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line: ``negated`` includes a path again, ``folders`` matches only folders."""
+    """The pattern of one line. ``negated`` includes a path again. ``folders`` matches only folders."""
 
     matcher: re.Pattern[str]
     negated: bool = False
     folders: bool = False
 
     def matches(self, path: str, *, folder: bool) -> bool:
-        """Return whether the pattern matches a path below the folder of its file."""
+        """Return whether the pattern matches a path, which is relative to the folder of the ignore file."""
         return (folder or not self.folders) and self.matcher.fullmatch(path) is not None
 
 
 def patterns(text: str) -> tuple[Pattern, ...]:
-    """Return the patterns of a file, in its order."""
+    """Return the patterns in the text of an ignore file, in the file's order."""
     return tuple(found for line in text.splitlines() if (found := _pattern(line)) is not None)
 
 
 def decision(found: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
-    """Return whether the last pattern that matches ignores a path; ``None`` if none matches."""
+    """Return whether the last matching pattern ignores a path; ``None`` if no pattern matches."""
     last = None
     for pattern in found:
         if pattern.matches(path, folder=folder):
@@ -48,7 +48,7 @@ def _pattern(line: str) -> Pattern | None:
 
 
 def _body(text: str) -> str:
-    """Return the regular expression of a pattern without its outer slashes."""
+    """Return the regular expression for a pattern without leading and trailing slashes."""
     parts: list[str] = []
     at = 0
     while at < len(text):
@@ -80,7 +80,7 @@ def _after_slash(text: str, at: int) -> set[int]:
 
 
 def _end_of_set(text: str, at: int) -> int:
-    """Return where ``[…]`` ends; 0 if it does not end."""
+    """Return the index of the ``]`` that ends a ``[…]`` set, or 0 if the set does not end."""
     start = at + 1 + (text[at + 1 : at + 2] in {"!", "^"})
     return max(text.find("]", start + 1), 0)
 

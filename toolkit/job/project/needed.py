@@ -1,4 +1,4 @@
-"""Faults of a program that needs what its job does not have: options, files, a keyboard, GPUs; pure."""
+"""Find options, files, keyboard input and GPUs that a program needs and its job does not have."""
 
 import os
 import posixpath
@@ -36,7 +36,7 @@ _IMPORTED = frozenset(
         *("subprocess", "tempfile", "threading", "token", "tokenize", "types", "typing"),
     )
 )
-"""Modules of Python that NumPy and the frameworks import."""
+"""Standard library modules that NumPy and the frameworks import."""
 
 
 def faults(
@@ -49,16 +49,16 @@ def faults(
     here: bool,
     gpus: bool,
 ) -> Iterator[LaunchFault]:
-    """Yield the faults of a program, the first to happen first.
+    """Yield the faults of a program, in the order in which the job would meet them.
 
     Args:
-        code: the program as it is on this machine.
-        job: the job that it is of.
+        code: the program on this machine.
+        job: the job of the program.
         image: the name of the image.
-        found: what the image offers, if that could be read.
-        tensorflow: the version of TensorFlow in the image, if it is known.
+        found: the commands and modules of the image, or ``None`` if toolkit could not read them.
+        tensorflow: the version of TensorFlow in the image, or an empty string.
         here: whether the job starts in this folder or a copy of it.
-        gpus: whether its ranks get GPUs, or may find GPUs without asking for them.
+        gpus: whether the ranks get GPUs, or may find GPUs without a request.
     """
     words = code.arguments
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
@@ -125,7 +125,10 @@ def _of_need(
 
 
 def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
-    """Yield a fault for a file of the project that is absent; other absolute paths are of the cluster."""
+    """Yield a fault if a project file is missing.
+
+    toolkit does not check an absolute path outside the project, which may exist on the cluster.
+    """
     found = Path(os.path.normpath(code.start / path))
     inside = not posixpath.isabs(path) or is_below(str(found), str(code.root))
     if "://" in path or "~" in path or not path or not inside or has_file(found) or has_folder(found):
@@ -148,7 +151,7 @@ def _tensorflow(code: Code, need: Need, version: str) -> LaunchFault:
 
 
 def _command(code: Code, need: Need, image: str, found: Contents | None, ranks: int) -> Iterator[LaunchFault]:
-    """Yield a fault for a command that the program starts, and that the image does not have."""
+    """Yield a fault if the program starts a command that the image lacks, or a second launcher."""
     name = need.text
     if name in LAUNCHERS and ranks > 1:
         message = f"`{name}` would start its own ranks on each of the {ranks} ranks"
@@ -171,7 +174,7 @@ def _gpu(code: Code, need: Need) -> LaunchFault:
 
 
 def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
-    """Yield a fault for a relative import of a file that Python runs by its path."""
+    """Yield a fault if a script that Python starts by its path contains a relative import."""
     if code.facts.script is None or not facts.relative:
         return
     one = facts.relative[0]
@@ -188,7 +191,7 @@ def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
 
 
 def _hiding(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
-    """Yield a fault for a file that hides a module of Python's library, which other modules import."""
+    """Yield a fault if a project file has the name of a standard library module that other modules import."""
     folder = code.start if code.facts.script is None else facts.path.absolute().parent
     for file in facts.files:
         stem = file.stem

@@ -1,4 +1,4 @@
-"""Pack a project into one file whose bytes depend only on its content."""
+"""Pack a project into a tar archive that depends only on the names, modes and contents of its files."""
 
 import os
 import tarfile
@@ -15,12 +15,11 @@ from toolkit.run.stage import Parcel
 _SHORT = 12
 _KEPT_SECONDS = 7 * 24 * 3600
 MOMENT = 946684800
-"""The time of every file in an archive: 2000-01-01."""
+"""The modification time of every file in an archive, in seconds since 1970: 2000-01-01."""
 
 
 def pack(found: Collected, name: str, folder: str) -> Parcel:
-    """Write the files of a project into an archive of this machine's cache, and return the archive for the
-    copy.
+    """Write the files of a project into an archive in the local cache, and return the copy to make.
 
     Args:
         found: the files.
@@ -28,7 +27,7 @@ def pack(found: Collected, name: str, folder: str) -> Parcel:
         folder: the folder on the cluster that receives the copy.
 
     Raises:
-        BadInput: if a file cannot be read.
+        BadInput: if toolkit cannot read a file.
     """
     store = cache_dir() / "projects"
     store.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,7 +63,7 @@ def _add(archive: tarfile.TarFile, file: File) -> None:
 
 
 def _clear(store: Path) -> None:
-    """Remove archives that no launch of the last week made."""
+    """Delete archives that are older than a week."""
     for old in store.iterdir():
         try:
             if time.time() - old.stat().st_mtime > _KEPT_SECONDS:

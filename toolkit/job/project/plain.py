@@ -1,4 +1,4 @@
-"""A Python file that defines no trainer: the job runs ``python FILE`` with only the user's arguments."""
+"""Launch a Python file that defines no trainer as ``python FILE``, with only the user's arguments."""
 
 from pathlib import Path
 
@@ -13,20 +13,20 @@ from toolkit.program.script.read import read_script
 from toolkit.render import quote_word
 
 OF_SCRIPT = "name of the script"
-"""The source of a job's name if the name comes from its script."""
+"""The recorded source of a job name that toolkit takes from the script's name."""
 
 NOTEBOOK = "`jupyter nbconvert --to script {}`, and launch the .py file; or use `toolkit notebook`"
-"""What to do with a notebook."""
+"""The fix for a notebook given as a program."""
 _INTERPRETERS = {".jl": "julia", ".R": "Rscript", ".r": "Rscript", ".pl": "perl", ".lua": "lua"}
 _COMPILED = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort", ".f": "mpifort"}
 _OF_TRAINERS = ("strategy",)
 
 
 def without_trainer(merged: Merged) -> Merged:
-    """Return the job with a command instead of a file that defines no trainer.
+    """Return the job with a command if the trainer field names a Python file that defines no trainer.
 
     Raises:
-        BadInput: for an option that only a trainer has.
+        BadInput: if an option is only for trainers.
     """
     job = merged.job
     path = at_home(job.trainer or "")
@@ -56,10 +56,10 @@ def without_trainer(merged: Merged) -> Merged:
 
 
 def _check_not_python(given: str, path: Path) -> None:
-    """Refuse a file or folder that is not a Python file, with the command that runs it.
+    """Raise an error if the path is a folder or not a Python file, with a command that runs the file.
 
     Raises:
-        BadInput: if there is such a file or folder.
+        BadInput: if such a file or folder exists.
     """
     if has_folder(path):
         package = any((path / name).is_file() for name in ("__main__.py", "__init__.py"))

@@ -1,4 +1,4 @@
-"""Refuse a program whose ranks would each run without the others."""
+"""Detect programs whose ranks would train separately."""
 
 from toolkit.errors import CheckFailed
 from toolkit.job.project.code import Code
@@ -8,10 +8,10 @@ from toolkit.render import quote_word
 
 
 def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
-    """Refuse several ranks of a program that never joins its ranks.
+    """Raise an error if a job has several ranks and its program never joins its ranks.
 
     Raises:
-        CheckFailed: naming the three ways out.
+        CheckFailed: with three alternatives: one rank, a change of the program, or ``--copies``.
     """
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if code is None or ranks == 1 or flags.copies or flags.force or not code.facts.serial:
@@ -28,7 +28,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
 
 
 def _how_to_join(code: Code) -> str:
-    """Return how to change a script for several ranks: a command, if toolkit can change the script."""
+    """Return how to change a script for several ranks: a command, or a page of the documentation."""
     at = code.facts.script
     imports = [one.module for facts in code.facts.facts for one in facts.imports]
     if any(module.startswith("mpi4py.futures") for module in imports):

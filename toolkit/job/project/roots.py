@@ -1,4 +1,4 @@
-"""The folder of a project: around the script, and around the files that the program reads."""
+"""Find the project folder: a folder that contains the script and the files that the program reads."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,20 +7,21 @@ from toolkit.errors import BadInput
 from toolkit.folders import at_home, has_folder, is_below
 
 MARKS = (".toolkitignore", ".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-"""What the folder of a project holds."""
+"""Names of files that mark a project folder."""
 
 
 def root_of(here: Path, script: Path | None, given: str | None, files: Iterable[Path]) -> Path:
-    """Return the folder of a project.
+    """Return the project folder.
 
     Args:
         here: the current folder.
-        script: the script, if the command has one.
+        script: the script, or ``None`` if the command has no script.
         given: the value of ``--project``.
-        files: the files that the program is made of and reads; a marked folder around them is the project.
+        files: the program's files and the files that it reads; the project folder contains them if a marked
+            folder does.
 
     Raises:
-        BadInput: if ``--project`` is not a folder, or does not hold the script.
+        BadInput: if ``--project`` is not a folder, or does not contain the script.
     """
     if given is not None:
         root = at_home(given).resolve()
@@ -37,12 +38,15 @@ def root_of(here: Path, script: Path | None, given: str | None, files: Iterable[
 
 
 def is_marked(folder: Path) -> bool:
-    """Return whether a folder holds what the folder of a project holds."""
+    """Return whether a folder contains a file that marks a project folder."""
     return any((folder / mark).exists() for mark in MARKS)
 
 
 def enclosing_folders(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield the folders around one, up to the outermost marked one; ``root`` is the project."""
+    """Yield the parents of a folder up to the outermost project folder, and at least up to ``root``.
+
+    The home folder and ``/`` are left out.
+    """
     around = [one for one in folder.parents if one not in {Path.home(), Path("/")}]
     last = next((n for n, one in enumerate(around) if is_marked(one)), -1)
     inside = sum(is_below(str(one), str(root)) for one in around)

@@ -1,4 +1,4 @@
-"""Faults of how a command starts its program: absent files, a second launcher."""
+"""Find faults in a command's words, such as missing files or a second launcher."""
 
 import os
 import posixpath
@@ -31,7 +31,7 @@ _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
 
 def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
-    """Yield the faults that the words of a command show.
+    """Yield the faults that are visible in the words of a command.
 
     Args:
         code: the program on this machine.
@@ -67,7 +67,10 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:
-    """Return the launcher that each rank would start, and the shell script that starts it, if any."""
+    """Return the launcher that each rank would start, after the name of the shell script that starts it.
+
+    The name is empty if the command itself is a launcher. The result is ``None`` without a launcher.
+    """
     name = posixpath.basename(code.facts.program)
     if name in LAUNCHERS:
         return "", name
@@ -81,7 +84,7 @@ def _launcher(code: Code) -> tuple[str, str] | None:
 
 
 def _absent(code: Code) -> Iterator[LaunchFault]:
-    """Yield a fault for a relative path that leads to no file, or to one that cannot be executed."""
+    """Yield a fault if a relative path in the command does not exist, or its file is not executable."""
     program, path = code.facts.program, code.start / code.facts.program
     named = [word for word in (program, _script(code)) if "/" in word or word == _script(code)]
     for word in named:
@@ -96,7 +99,8 @@ def _absent(code: Code) -> Iterator[LaunchFault]:
 
 
 def _script(code: Code) -> str:
-    """Return the file that Python or a shell would run; empty without such a file, or if toolkit read it."""
+    """Return the file that Python or a shell would run; empty without such a file, or if toolkit has read it.
+    """
     at, words = code.facts.script, code.words
     if at is not None:
         return words[at] if words[at] != "-" and not code.facts.facts else ""
@@ -109,7 +113,7 @@ def _is_here(word: str) -> bool:
 
 
 def _names(code: Code) -> list[str]:
-    """Return the files of the folder that a command starts in, as a command names them."""
+    """Return the file names in the command's start folder, each with and without ``./``."""
     try:
         return [name for file in code.start.iterdir() for name in (file.name, f"./{file.name}")]
     except OSError:
@@ -117,7 +121,7 @@ def _names(code: Code) -> list[str]:
 
 
 def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
-    """Yield a fault for a module behind ``python -m`` that is neither in the project nor in the image."""
+    """Yield a fault if the module after ``python -m`` is neither in the project nor in the image."""
     words = code.words
     if code.facts.facts or code.facts.joins or "-m" not in words[:-1]:
         return
@@ -138,7 +142,7 @@ def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iter
 
 
 def fix_of(program: str) -> str:
-    """Return what to do about a command that the image does not have."""
+    """Return the fix for a command that the image lacks."""
     if " " in program and re.search(r"[&|;<>$]", program):
         return f"run it in a shell: -- sh -c {quote_word(program)}"
     if " " in program:

@@ -1,4 +1,4 @@
-"""Check on this machine that a program uses the values of a sweep; show the sweep before submission."""
+"""Check that a program uses the values of a sweep, and show the sweep's tasks before submission."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,20 +16,19 @@ _MOST_SHOWN = 12
 
 
 def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
-    """Refuse a sweep whose values do not reach the program.
+    """Raise an error if the program does not use a value of the sweep.
 
-    The values reach the program by a placeholder in its words, or by a variable that the text of the program
-    names.
+    A program gets a value by a placeholder in its words, or by a ``TOOLKIT_SWEEP`` variable.
 
     Raises:
-        CheckFailed: naming the value and both ways.
+        CheckFailed: with the unused value and both ways to use it.
     """
     if not job.sweep or flags.force:
         return
     words = (job.arguments or ()) if job.trainer else (job.command or ())
     texts = [*_texts(code)]
     if code is not None and not (code.facts.facts or code.facts.script is not None):
-        # toolkit knows nothing about a program whose text is not on this machine.
+        # The program's text is not on this machine, so toolkit cannot check it.
         return
     names = sweep_values.names_of(job.sweep)
     unused = [
@@ -50,7 +49,7 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
 
 
 def _texts(code: Code | None) -> Iterator[str]:
-    """Yield the words of a program, and the text of each of its files."""
+    """Yield the words of a program's command, and the text of each program file."""
     if code is None:
         return
     yield from code.words
@@ -63,7 +62,7 @@ def _texts(code: Code | None) -> Iterator[str]:
 
 
 def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) -> None:
-    """Show the values of the first tasks, and where the tasks write if they share a folder."""
+    """Print the values of the first tasks; warn if all tasks start in the same folder."""
     if not job.sweep:
         return
     rows = sweep_values.rows(job.sweep)

@@ -1,1 +1,1 @@
-"""The user's request and its sources: settings, options, keys, images, data."""
+"""The user's request and its sources: settings, options, keys, images and data."""

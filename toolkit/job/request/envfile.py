@@ -1,4 +1,4 @@
-"""Check the file of ``--env-image`` against its image and its signature, and place it for the job."""
+"""Check an ``--env-image`` file against the job's image and its signature, and copy it to the cluster."""
 
 import posixpath
 from collections.abc import Mapping
@@ -28,10 +28,10 @@ OPTION = "--env-image"
 
 @dataclass(frozen=True, slots=True)
 class MountedEnv:
-    """An environment that passed its checks and may be mounted over its image.
+    """A checked environment image that the job may mount over its image.
 
-    ``there`` is its path on the cluster, ``paths`` are the variables that point to it, ``binds`` are folders
-    of projects outside the file, ``copied`` are the files to copy.
+    ``there`` is the file's path on the cluster. ``paths`` are the variables that contain its mount point.
+    ``binds`` mount project folders that are not in the file. ``copied`` lists the files to copy.
     """
 
     there: str
@@ -46,11 +46,11 @@ NO_ENV = MountedEnv("", "", {})
 
 
 def env_file(given: str | None) -> Path | None:
-    """Return the file of ``--env-image``; ``None`` without this option.
+    """Return the absolute path of the ``--env-image`` file, or ``None`` without this option.
 
     Raises:
-        BadInput: if the file is not an environment.
-        Damaged: if the environment is damaged.
+        BadInput: if the file is not an environment image.
+        Damaged: if the environment image is damaged.
     """
     if given is None:
         return None
@@ -60,17 +60,17 @@ def env_file(given: str | None) -> Path | None:
 
 
 def read_offer(offers: Contents, env: Path | None) -> Contents:
-    """Return the programs and modules of an image, with the projects outside its environment."""
+    """Return the programs and modules of an image, and the modules in the environment's project folders."""
     folders = [Path(folder) for folder in read_env(env).outside] if env else []
     names = {one.name.partition(".")[0] for folder in folders if folder.is_dir() for one in folder.iterdir()}
     return replace(offers, modules=offers.modules | names)
 
 
 def check_runtime(given: str | None, command: str) -> None:
-    """Refuse an environment with a runtime that cannot mount it.
+    """Raise an error if the container runtime cannot mount an environment image.
 
     Raises:
-        BadInput: if the runtime cannot mount it; the message names runtimes that can.
+        BadInput: if the runtime cannot mount a file; the message names runtimes that can.
     """
     kind = runtime_of_name(command)
     if given and not kind.MOUNTS_IMAGES:
@@ -89,20 +89,20 @@ def clear_env(
     base: str = "",
     force: bool = False,
 ) -> MountedEnv:
-    """Compare an environment with the image of a job, and check its signature.
+    """Check that an environment image matches the job's image, and check its signature.
 
     Args:
-        env: the file; ``None`` without an environment.
-        image: the image, read with the environment over it.
+        env: the environment file, or ``None``.
+        image: the image, with the facts that it has under the environment.
         demand: the required keys.
-        tell: gets progress.
+        tell: receives progress.
         base: the folder on the cluster for copies; empty if the job runs on this machine.
-        force: whether the environment may be used over another image.
+        force: whether the environment may be used over an image for which it was not made.
 
     Raises:
-        BadInput: if the image is not on this machine, so that toolkit cannot check both together.
+        BadInput: if the image is not on this machine: toolkit cannot compare it with the environment.
         CheckFailed: if the environment was made for another image, or a required signature is wrong or
-        missing.
+            missing.
     """
     if env is None:
         return NO_ENV
@@ -112,7 +112,7 @@ def clear_env(
             "match",
             fix="launch on the login node, or from a copy of the image",
         )
-    from toolkit.image.envs.check import AGAIN, differs  # slow, and only needed for an environment
+    from toolkit.image.envs.check import AGAIN, differs  # slow import, which only an environment image needs
 
     lock, digest = read_env(env, OPTION), hash_file(env)
     facts = image.facts
@@ -148,18 +148,22 @@ def _mount_env(
 
 
 def with_env_file(places: JobPaths, env: MountedEnv) -> JobPaths:
-    """Return the paths of a job with the environment that is mounted over its image."""
+    """Return the paths of a job, with the environment image mounted over its image."""
     return replace(places, env=env.there, paths=env.paths, mounts=(*places.mounts, *env.binds))
 
 
 def request_with_env(request: Request, spec: JobSpec, env: MountedEnv) -> Request:
-    """Return the request of a launch to the engine, with the variables that lead to its environment."""
+    """Return the launch request for the engine, with the environment image's variables and project folders.
+    """
     paths = {name: spec.env[name] for name in env.paths}
     return msgspec.structs.replace(request, env={**request.env, **paths}, projects=env.binds)
 
 
 def paths_of(facts: ImageFacts) -> dict[str, str]:
-    """Return the lists of folders that lead to an environment, from the facts of the image with it."""
+    """Return the values of ``PATH`` and ``PYTHONPATH`` that contain the environment's mount point.
+
+    ``facts`` describe the image with the environment mounted over it.
+    """
     lists = {name: facts.environment.get(name, "") for name in ("PATH", "PYTHONPATH")}
     return {name: value for name, value in lists.items() if ENV_MOUNT in value}
 

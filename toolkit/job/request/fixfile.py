@@ -1,4 +1,4 @@
-"""Read the files of ``toolkit doctor --fix``."""
+"""Read the file that ``toolkit doctor --fix`` writes."""
 
 import re
 from pathlib import Path
@@ -19,10 +19,10 @@ _FIELD = re.compile(r"(?:unknown|missing required) field `(?P<field>[^`]*)`")
 
 
 def load(file: Path) -> Fix:
-    """Read a fix.
+    """Read a fix file.
 
     Raises:
-        BadInput: if a field is wrong; the message has file, line, field and choices.
+        BadInput: if a field is wrong; the message names the file, the line, the field and the valid values.
     """
     content = read_given(file, most=LONGEST, label="--fix", fix="`toolkit doctor IMAGE --fix` writes one")
     text = plain_text(content, str(file))

@@ -1,4 +1,4 @@
-"""Options of a launch that are not fields of the job, and the checks that need neither image nor data."""
+"""Options of a launch that are not job fields, and checks that read neither image nor data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from toolkit.model.progress import Tell
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Options of a launch that are not fields of the job; ``fix`` and ``verify_key`` are files."""
+    """Options of a launch that are not job fields; ``fix`` and ``verify_key`` are paths of files."""
 
     force: bool = False
     fix: str | None = None
@@ -25,14 +25,14 @@ class Flags:
     no_verify: bool = False
     explain: bool = False
     copies: bool = False
-    """Whether the user wants several copies of a program that does not join its ranks."""
+    """Whether the user permits several copies of a program that does not join its ranks."""
     sync: bool = True
     project: str | None = None
     """The folder that toolkit copies to another machine; by default the folder of the script."""
 
 
 def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
-    """Check the options without the image and the data; return the fix to apply.
+    """Check the options without the image and the data, and return the fix to apply or ``None``.
 
     Raises:
         BadInput: if an option is wrong.
@@ -53,7 +53,7 @@ def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
 
 
 def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
-    """Print the words that a fix adds, and whether it was made for another image."""
+    """Print the words that a fix adds to the launch; warn if the fix was made for a different image."""
     add = fix.launch
     env = (f"{name}={value}" for name, value in add.env.items())
     words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))

@@ -1,6 +1,6 @@
 """Check the signature, the key and the digest of an image before a container starts.
 
-Every job record is made from a :class:`Cleared` image, and only this module makes it.
+toolkit creates each job record from a :class:`Cleared` image. Only this module creates a :class:`Cleared`.
 """
 
 import posixpath
@@ -31,45 +31,47 @@ from toolkit.run.command import Runner
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """An image that may start: its digest (``sha256:…``) and the result of the signature check."""
+    """An image that may start: its digest (``sha256:…``) and the result of its signature check."""
 
     digest: str
     check: ImageCheck
 
     @property
     def note(self) -> str:
-        """Return the result as a comment of the job script."""
+        """The result of the check, as a comment for the job script."""
         return f"image {self.digest}, signature: {', '.join((self.check.signature, *self.check.signers))}"
 
 
 def demand_of(asked: JobRequest, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the keys that options, settings and the site profile of a job require of its image.
+    """Return the keys that the options, settings and site profile of a job require of its image.
 
     Raises:
-        BadInput: as :func:`toolkit.job.request.keys.merge_demands` says.
+        BadInput: as in :func:`toolkit.job.request.keys.merge_demands`.
     """
     return merge_demands(verify_key, no_verify, asked.key, asked.site, asked.job.site)
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the required keys for a job that does not come from settings, such as the job of a record.
+    """Return the required keys for a job without its own settings, such as a recorded job.
 
     Args:
-        site: the name of the site profile, empty or ``None`` if there is none.
+        site: the name of the site profile; empty or ``None`` without a site.
+        verify_key: the value of ``--verify-key``.
+        no_verify: whether ``--no-verify`` was given.
     """
     profile = sites.site(site) if site else None
     return merge_demands(verify_key, no_verify, required_by_settings(), profile, site)
 
 
 def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
-    """Check the signatures of an image that is to start.
+    """Check the signatures of an image before the image starts.
 
-    An image without a signature may start if no key is demanded.
+    An image without a signature may start if no key is required.
 
     Raises:
         CheckFailed: if a signature is wrong, a required signature is missing or unreadable, or the file
-            changed since toolkit read it.
-        Missing: if gpg is needed and cannot run.
+            has changed since toolkit read it.
+        Missing: if the check needs gpg and gpg cannot run.
     """
     check = _check_image(image, demand, tell)
     if image.here is not None and image.seen and identity(image.here) != image.seen:
@@ -83,17 +85,18 @@ def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
 def clear_again(
     runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell, *, remote: bool
 ) -> tuple[Cleared, ImageFacts | None]:
-    """Check the image of a record again; also return the image if this machine has a copy.
+    """Check a recorded job's image again, and return the image's facts if this machine has a copy.
 
-    toolkit compares the digest first. For an image on another machine, it checks the signatures in an equal
-    copy on this machine. Without a copy, and without a required key, the check of the earlier job counts.
+    toolkit compares the digest first. If the image is on another machine, toolkit checks the signatures of an
+    identical copy on this machine. Without a copy and a required key, the result of the earlier check is
+    used.
 
     Args:
         remote: whether the runner's host is another machine.
 
     Raises:
-        CheckFailed: if the image has changed, or as :func:`clear` says.
-        Missing: if the image is gone, or gpg is needed and cannot run.
+        CheckFailed: if the image has changed, or for the reasons of :func:`clear`.
+        Missing: if the image no longer exists, or the check needs gpg and gpg cannot run.
     """
     check_image(runner, record)
     here = _copy_here(record) if remote else Path(record.spec.image)
@@ -114,7 +117,7 @@ def clear_again(
 
 def _view(record: JobRecord, *, remote: bool) -> RankView:
     seen = view_of_command(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
-    # toolkit does not read the copy of an environment on another machine.
+    # toolkit does not read an environment image on another machine.
     return seen if remote else msgspec.structs.replace(seen, env=record.spec.env_image)
 
 
@@ -157,7 +160,8 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
 
 
 def _why(required: Required) -> str:
-    """Return the site or file that requires a key; empty for an option of this call."""
+    """Return the site or file that requires a key, as words for an error; empty for an option of this call.
+    """
     return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
 
 
@@ -175,7 +179,7 @@ def _tell_signature(name: str, found: ImageCheck, tell: Tell) -> None:
 
 
 def _copy_here(record: JobRecord) -> Path | None:
-    """Return an equal copy of a record's image on this machine, ``None`` without a copy."""
+    """Return the path of an identical copy of a recorded image on this machine, or ``None``."""
     digest = record.image_digest.removeprefix("sha256:")
     stem = posixpath.basename(record.spec.image).removesuffix(".sif").removesuffix(f"-{digest[:12]}")
     try:

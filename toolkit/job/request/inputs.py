@@ -1,4 +1,4 @@
-"""Find shared images and data on a cluster and compare their digests, so that toolkit need not copy them."""
+"""Find shared images and data on a cluster, and compare digests to avoid a copy."""
 
 import posixpath
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from toolkit.run.stage import Parcel, remote_hashes
 from toolkit.runtime import formats, runtime_of_name
 
 FACTS = ".facts.json"
-"""The suffix of the file beside a shared image that holds the facts about the image."""
+"""The suffix of the facts file that ``toolkit image push --facts`` writes beside a shared image."""
 
 _LIKE = {"image": "images/my.sif", "data": "data/mnist"}
 """Examples of paths in the shared folder of a site."""
@@ -34,7 +34,7 @@ _LOOK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """An image or data on the cluster; ``path`` may start with a variable of the cluster, as ``$WORK``."""
+    """The path of an image or data on the cluster; the path may start with a variable, such as ``$WORK``."""
 
     path: str
 
@@ -48,10 +48,10 @@ class OnCluster:
 
 @dataclass(frozen=True, slots=True)
 class StartableImage:
-    """An image that a job can start from: its facts, its SHA-256, and its paths.
+    """An image that a job can start: its facts, its SHA-256 digest and its paths.
 
-    ``here`` is the file on this machine. ``there`` is the path on the cluster, empty if toolkit has to copy
-    the image to the cluster.
+    ``here`` is the file on this machine. ``there`` is the path on the cluster; it is empty if toolkit has to
+    copy the image.
     """
 
     name: str
@@ -60,17 +60,19 @@ class StartableImage:
     here: Path | None
     there: str
     seen: tuple[int, ...] = ()
-    """The :func:`toolkit.image.files.filelock.identity` of ``here`` before toolkit read the file."""
+    """The :func:`toolkit.image.files.filelock.identity` of ``here``, taken before toolkit read the file."""
     offers: Contents | None = None
-    """The commands and modules of an image on this machine."""
+    """The commands and modules in an image on this machine."""
 
 
 def image_of(given: str, site: Site | None) -> Path | OnCluster:
-    """Return the image that ``--image`` names: a local file, ``cluster:/PATH``, or the site's
-    ``cluster:NAME``.
+    """Return the image that ``--image`` names.
+
+    The value is a local file, ``cluster:/PATH``, or ``cluster:NAME`` for an image in the site's shared
+    folder.
 
     Raises:
-        BadInput: if the text has another form.
+        BadInput: if the value has another form.
         Missing: if the name is a recipe whose image was not built.
     """
     if not given.startswith(ON_CLUSTER):
@@ -80,11 +82,12 @@ def image_of(given: str, site: Site | None) -> Path | OnCluster:
 
 
 def data_of(given: str | None, dataset: str, site: Site | None) -> Path | OnCluster:
-    """Return the data that ``--data`` names: a local folder, ``cluster:/PATH``, or the site's
-    ``cluster:NAME``.
+    """Return the data that ``--data`` names.
+
+    The value is a local folder, ``cluster:/PATH``, or ``cluster:NAME`` for data in the site's shared folder.
 
     Raises:
-        BadInput: if the text has another form.
+        BadInput: if the value has another form.
         Missing: if the data set was not downloaded.
     """
     if given is None or not given.startswith(ON_CLUSTER):
@@ -101,25 +104,25 @@ def inspect_input(
     remote: bool,
     view: RankView = WHOLE_IMAGE,
 ) -> StartableImage:
-    """Return an image with its facts, and with its path on the cluster if a copy is already there.
+    """Return an image with its facts, and with its path on the cluster if the cluster already has a copy.
 
-    toolkit reads an image of this machine. For an image on the cluster, toolkit reads the facts file beside
-    it.
+    toolkit reads the image file if it is on this machine. For an image on another machine, toolkit reads the
+    facts file beside the image.
 
     Args:
         runner: runs commands on the cluster.
         wanted: the image.
-        site: the profile of the cluster, whose shared folder may hold the image.
-        tell: gets a line about each step.
+        site: the profile of the cluster, whose shared folder may contain the image.
+        tell: receives a line about each step.
         remote: whether the cluster is another machine.
-        view: the files of the image that a rank sees.
+        view: how a rank sees the image.
 
     Raises:
-        BadInput: if the image is not a SIF, or its facts file cannot be read.
+        BadInput: if the image is not a SIF file, or its facts file cannot be read.
         CheckFailed: if the image does not match the digest in its facts file.
         Missing: if the image or its facts file does not exist.
     """
-    from toolkit.image.inspect import open_image  # slow: after toolkit has connected to the cluster
+    from toolkit.image.inspect import open_image  # slow import: it runs while toolkit connects to the host
 
     if isinstance(wanted, OnCluster):
         path = expand_variables(runner, wanted.path)
@@ -130,8 +133,8 @@ def inspect_input(
     seen = identity(wanted)
     with open_image(wanted, tell=tell, view=view) as (tree, facts):
         offers = contents_of(tree, facts)
-    # The digest of an archive names its manifest. toolkit copies and records the file, so it needs the file's
-    # digest.
+    # The digest of an archive is the digest of its manifest. toolkit copies and records the file, and
+    # therefore needs the digest of the file.
     digest = (_bare(facts) if facts.format in STARTABLE_FORMATS else "") or hash_file(wanted)
     if not remote:
         return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen, offers)
@@ -142,11 +145,13 @@ def inspect_input(
 
 
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:
-    """Return the image if the container runtime ``command`` can start it; an empty ``command`` means any
-    runtime.
+    """Return the image if a container runtime can start its format.
+
+    ``command`` is the runtime's command. With an empty ``command``, any supported runtime may start the
+    image.
 
     Raises:
-        BadInput: if the image has another format.
+        BadInput: if the runtime cannot start the image's format.
     """
     form, name = image.facts.format, image.here or image.there
     able = runtime_of_name(command).FORMATS if command else formats()
@@ -166,7 +171,7 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
     """Return the path of a data folder on the cluster.
 
     Raises:
-        Missing: if you cannot read such a folder.
+        Missing: if the path is not a folder, or the user cannot read it.
     """
     path = expand_variables(runner, data.path)
     if not runner.run(Command.of("test", "-d", path, "-a", "-r", path, timeout=_LOOK_SECONDS)).ok:
@@ -175,10 +180,10 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
 
 
 def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
-    """Return the site's shared folder if it has all files of a data set with equal digests, else an empty
-    text.
+    """Return the data set's folder in the site's shared folder, or an empty string.
 
-    ``own`` is the folder to which ``parcels`` would copy the files.
+    The folder is returned only if it has all files with equal digests. ``own`` is the folder to which
+    ``parcels`` would copy the files.
     """
     if site is None or not site.shared or not parcels:
         return ""
@@ -188,7 +193,7 @@ def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: 
 
 
 def facts_beside(image: Path, digest: str, tell: Tell) -> bytes:
-    """Return the content of the facts file of an image, for users without a copy of the image.
+    """Return the content of an image's facts file, for users who have no copy of the image.
 
     Raises:
         BadInput: if ``image`` is not an image.
@@ -204,7 +209,7 @@ def _is_path(given: str) -> bool:
 
 
 def _on_cluster(option: str, given: str, site: Site | None) -> OnCluster:
-    """Return the path after ``cluster:``, or the path of that name in the site's shared folder."""
+    """Return the path after ``cluster:``, or the path of a name in the site's shared folder."""
     word = given.removeprefix(ON_CLUSTER)
     if _is_path(given) and word.isprintable():
         return OnCluster(posixpath.normpath(word))
@@ -222,9 +227,9 @@ def _on_cluster(option: str, given: str, site: Site | None) -> OnCluster:
 
 
 def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
-    """Return the path of an equal image in the site's shared folder, or an empty text.
+    """Return the path of an identical image in the site's shared folder, or an empty string.
 
-    On the cluster the image may have its own name, or the name of a copy, which contains the digest.
+    The shared file may have the image's name, or a name with the digest, as toolkit's copies have.
     """
     if site is None or not site.shared:
         return ""

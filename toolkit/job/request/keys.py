@@ -1,4 +1,4 @@
-"""Find the keys that must have signed an image before it starts, from options, settings and the site."""
+"""Find the keys of which one must have signed an image: from options, settings and the site profile."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,9 @@ OPTION = "--verify-key"
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """A file of public keys; one of the keys must have signed. ``by`` is the option, file or site that
-    requires it.
+    """A file of public keys, of which one must have signed the image.
+
+    ``by`` is the option, file or site that requires the signature.
     """
 
     key: str
@@ -22,8 +23,9 @@ class Required:
 
 @dataclass(frozen=True, slots=True)
 class KeyDemand:
-    """The requirements for the start of an image: a signature by a key of each file. With ``skip`` nothing is
-    checked.
+    """The signatures that an image needs before it may start: one by a key of each file.
+
+    With ``skip``, toolkit checks no signature.
     """
 
     required: tuple[Required, ...] = ()
@@ -37,20 +39,20 @@ def merge_demands(
     site: Site | None,
     name: str | None,
 ) -> KeyDemand:
-    """Merge the keys that must have signed an image, from options, settings and the site profile.
+    """Return the required keys from options, settings and the site profile.
 
-    Options replace settings. Keys of the user replace the key of a site profile only if the profile permits
-    it (``image.override``). If the profile does not permit a replacement, a key of each file must have
-    signed.
+    Options override settings. If the profile sets ``image.override``, the user's keys replace the profile's
+    key. Otherwise the image needs a signature by a key of each file.
 
     Args:
         verify_key: the value of ``--verify-key``.
         no_verify: whether ``--no-verify`` was given.
         settings: the required keys of ``toolkit.toml``, the user's file or the environment.
-        site: the profile that the job uses, called ``name``.
+        site: the profile of the job's site.
+        name: the name of this site.
 
     Raises:
-        BadInput: if the options conflict with each other or the profile, or a file of keys does not exist.
+        BadInput: if the options conflict with each other or the profile, or a key file does not exist.
     """
     if no_verify and verify_key is not None:
         raise BadInput("--no-verify and --verify-key: cannot be combined; leave out one of them")
@@ -81,11 +83,12 @@ def _check_file(required: Required) -> None:
             f"{required.by}: the value is empty",
             fix="give a file of public keys, or leave the option out; a shell variable may be unset",
         )
-    from toolkit.run.gpg import check_keyring  # slow, so not needed for --help
+    from toolkit.run.gpg import check_keyring  # slow import, which --help does not need
 
     check_keyring(at_home(required.key), required.by)
 
 
 def beside(file: Path, key: str) -> str:
-    """Return the path of a key that a file of settings or a profile names: relative to that file."""
+    """Return a key's path; a relative path in a settings file or profile is relative to that file's folder.
+    """
     return str(file.absolute().parent / at_home(key)) if key else key

@@ -1,4 +1,4 @@
-"""Read and merge the settings of a job: settings files, variables, a job file, options."""
+"""Read the settings of a job from settings files, variables, a job file and options, and merge them."""
 
 import os
 from collections.abc import Mapping
@@ -28,34 +28,35 @@ from toolkit.model.site import Site
 from toolkit.near import suggest_near
 
 PROJECT = "toolkit.toml"
-"""The settings file in the current folder."""
+"""The name of the settings file in the current folder."""
 
 _TABLE = "launch"
 _KEY = "verify_key"
 _KEY_VARIABLE = f"{layers.PREFIX}VERIFY_KEY"
 _SUFFIXES = (".yaml", ".yml")
 _MOST = 1 << 20
-"""Bytes of an env file; Linux passes a program at most a few megabytes of variables (execve(2))."""
+"""The largest size of an env file in bytes; Linux passes a few megabytes of variables at most (execve(2))."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A job merged from all places, the place of each value, and the site of the job."""
+    """A job merged from all sources, the source of each value, and the site of the job."""
 
     job: JobFile
     origins: Mapping[str, str]
     site: Site | None = None
     key: Required | None = None
-    """The key that settings or the environment require of an image."""
+    """The key that the settings or the environment require of an image, or ``None``."""
     project: tuple[str, ...] = ()
-    """The fields that come from ``toolkit.toml`` in the current folder."""
+    """The names of the fields that come from ``toolkit.toml`` in the current folder."""
     note: str = ""
-    """Why the job uses another partition than the site's default; else empty."""
+    """Why the job uses a partition other than the site's default, or an empty string."""
 
     def notes(self, *, explain: bool = False) -> list[str]:
-        """Return comments for the job script: why the partition was chosen, and if ``explain``, each value.
+        """Return comments for the job script.
 
-        The line of a value shows the field, the value and its place.
+        A comment gives the reason for the partition. With ``explain``, further comments show each field with
+        its value and its source.
         """
         said = self.job.given_values() if explain else {}
         lines = [f"{name} = {_show_value(said[name])}    <- {self.origins[name]}" for name in said]
@@ -65,13 +66,13 @@ class JobRequest:
 def merge_request(
     given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, here: bool = False
 ) -> JobRequest:
-    """Merge the defaults with the site, settings, variables, the job file and the ``given`` options.
+    """Merge the defaults with the site profile, settings, variables, the job file and the ``given`` options.
 
-    ``words`` are the words after ``--``: arguments of a trainer, or a command. A trainer that ends with
-    ``.yaml`` is a job file. A job that runs ``here`` ignores the site in the settings.
+    ``words`` are the words after ``--``: the arguments of a trainer, or a command. A trainer that ends with
+    ``.yaml`` is a job file. With ``here``, the job runs on this machine and ignores the site in the settings.
 
     Raises:
-        BadInput: if a value is wrong; the message has its place, the field and the choices.
+        BadInput: if a value is wrong; the message names the source, the field and the valid values.
     """
     given = dict(given)
     _check_encoding(given)
@@ -99,13 +100,13 @@ def merge_request(
 
 
 def announce(*made: JobRequest, tell: Tell) -> None:
-    """Show the fields from ``toolkit.toml`` and the reason for the partition, even if progress is hidden.
+    """Show the fields from ``toolkit.toml`` and the reason for the partition, even with ``--quiet``.
 
-    The user may have forgotten that file, and another partition may cost more.
+    The user may have forgotten the file, and a different partition may cost more.
 
     Args:
         made: the jobs of one command; their settings are the same.
-        tell: gets a notice for each value.
+        tell: receives a notice for each value.
     """
     if made[0].project:
         tell.notice(f"{PROJECT}: {', '.join(made[0].project)}")
@@ -118,7 +119,7 @@ def _of_project(
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
-            # Variables are merged name by name, so only some may come from this file.
+            # toolkit merges variables one by one, so `toolkit.toml` may give only some of them.
             found = (n for n in layer.said.given_values() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(found, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
@@ -126,7 +127,9 @@ def _of_project(
 
 
 def required_by_settings() -> Required | None:
-    """Return the key that settings or the environment require of an image; the later place counts.
+    """Return the key that the settings or the environment require of an image, or ``None``.
+
+    The environment overrides ``toolkit.toml``, which overrides the user's file.
 
     Raises:
         BadInput: if a settings file is wrong.
@@ -135,18 +138,18 @@ def required_by_settings() -> Required | None:
 
 
 def _required_key(settings: list["_Settings"]) -> Required | None:
-    # For other variables, empty means unset. For this variable an empty value would disable a check, so it is
-    # an error.
+    # An empty variable usually means that the variable is unset. An empty key variable is an error, because
+    # it would disable the signature check.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return Required(key, _KEY_VARIABLE)
     return next((one.key for one in reversed(settings) if one.key), None)
 
 
 def env_file(job: JobFile) -> dict[str, str]:
-    """Return the variables of a job's env file, all of them secret.
+    """Return the variables of a job's env file; toolkit keeps all these values secret.
 
     Raises:
-        BadInput: if other users may read the file, a line is wrong, or a variable is not set.
+        BadInput: if other users may read the file, a line is wrong, or a named variable is not set.
     """
     if not job.env_file:
         return {}
@@ -156,7 +159,7 @@ def env_file(job: JobFile) -> dict[str, str]:
 
 
 def _with_variables(merged: Merged) -> Merged:
-    """Read the env file, and hide the values whose names suggest a secret."""
+    """Add the variables of the env file, and hide values whose names suggest a secret."""
     job, origins = merged.job, dict(merged.origins)
     env = variables.hide_secrets({**env_file(job), **(job.env or {})})
     if "env_file" in origins:
@@ -165,7 +168,8 @@ def _with_variables(merged: Merged) -> Merged:
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return the variables; a name without a value (``env: [NAME]``) gets its value from the environment."""
+    """Return the settings; a variable without a value (``env: [NAME]``) gets its value from the environment.
+    """
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
         return {**raw, "env": variables.parse_pairs(env, os.environ, label)}
@@ -177,17 +181,17 @@ def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 class _Settings(NamedTuple):
-    """The settings of a job in a file, and the key that the file requires of an image."""
+    """The job settings in one settings file, and the signing key that this file requires."""
 
     layer: JobLayer
     key: Required | None
 
 
 def _check_encoding(given: Mapping[str, Any]) -> None:
-    """Refuse a file name that is not UTF-8, which a job script and a record cannot contain.
+    """Raise an error if a file name is not UTF-8: job scripts and records cannot contain such a name.
 
     Raises:
-        BadInput: with the option.
+        BadInput: with the option's name.
     """
     for name, value in given.items():
         if isinstance(value, str) and not _is_utf8(value):
@@ -195,7 +199,7 @@ def _check_encoding(given: Mapping[str, Any]) -> None:
 
 
 def _is_utf8(text: str) -> bool:
-    """Return whether a text of the command line was UTF-8: Python gives other bytes as lone surrogates."""
+    """Return whether a command-line word is valid UTF-8; Python shows invalid bytes as lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -228,7 +232,7 @@ def _settings_file(file: Path) -> _Settings:
 
 
 def _job_file(file: Path) -> JobLayer:
-    # Imported here, because only a job file needs YAML.
+    # Only a job file needs this import of YAML.
     from toolkit.launch.request.jobyaml import read
 
     text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))

@@ -1,4 +1,4 @@
-"""Find images and data on this machine, and the folder for images, data and runs on a cluster."""
+"""Find images and data on this machine, and the cluster's folder for images, data and runs."""
 
 import posixpath
 import re
@@ -16,10 +16,10 @@ from toolkit.run.command import Command, Runner
 from toolkit.runtime import apptainer
 
 ON_CLUSTER = "cluster:"
-"""The prefix of an image or data on the cluster."""
+"""The prefix of an option's value that names an image or data on the cluster."""
 
 _MARK = "toolkit-value:"
-"""The mark before a value that a login shell prints; its login files may print banners to standard output."""
+"""The mark before the value that a login shell prints; login files may print banners before the value."""
 
 _RECIPES = "recipes"
 
@@ -27,14 +27,14 @@ _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_
 
 
 def find_image(given: str) -> Path:
-    """Return the image file of ``--image``: a path, or the SIF that ``make image`` wrote for a recipe.
+    """Return the image file that ``--image`` names: a path, or the SIF file that was built from a recipe.
 
     Raises:
-        BadInput: if the file does not exist, or a job cannot start from it.
-        Missing: if the image of the recipe was not built.
+        BadInput: if the file does not exist, or a job cannot start it.
+        Missing: if the recipe's image was not built.
     """
     if found := image_here(given):
-        # This import is slow, and only needed to read an image.
+        # slow import, which only an image file needs
         from toolkit.image.startable import check_startable
 
         check_startable(found, "--image")
@@ -52,17 +52,16 @@ def find_image(given: str) -> Path:
 
 
 def image_here(given: str) -> Path | None:
-    """Return the file of an image on this machine, ``None`` if there is no such file.
+    """Return the file of an image on this machine, or ``None`` if the file does not exist.
 
     Raises:
-        BadInput: for an image that a job cannot start from: a folder, a device, an image of a Docker engine
-        or
-            of a registry. Also for a file found by a recipe's name, if another user may write it.
+        BadInput: if a job cannot start the image: a folder, a device, or an image in a Docker engine or a
+            registry. Also if another user may write a file that was found by a recipe's name.
     """
     path = at_home(given)
     if path.is_file():
         check_given(path, label="--image")
-        if not is_path(given):  # the text may be the name of a recipe
+        if not is_path(given):  # The value may also be a recipe's name.
             require_trusted(path, f"name the file: --image {shlex.quote(f'./{path}')}")
         return path.resolve()
     if given.startswith(TRANSPORTS) or "://" in given:
@@ -77,16 +76,17 @@ def image_here(given: str) -> Path | None:
                 named = candidate if candidate.is_absolute() else f"./{candidate}"
                 require_trusted(candidate, f"name the file: --image {shlex.quote(str(named))}")
                 return candidate.resolve()
-    # A folder may have the name of a recipe; the recipe is meant then.
+    # A folder may have the name of a recipe; the value then names the recipe.
     if path.is_dir() and (is_path(given) or given not in names(_RECIPES, ".toml")):
         raise BadInput(f"--image {given}: this is a folder; toolkit launch needs a SIF file")
     if is_path(given) and is_there(path, label="--image"):
-        check_given(path, label="--image")  # a device, a FIFO, a link that leads nowhere
+        check_given(path, label="--image")  # raises an error for a device, a FIFO or a broken link
     return None
 
 
 def _image_folders() -> tuple[Path, ...]:
-    """Return the folders with images of recipes: below the current folder, then below the checkout."""
+    """Return the folders to search for built images: below the current folder, then below toolkit's checkout.
+    """
     here = (Path("build/images"), Path("images"), Path())
     made = checkout()
     return (*here, made / "build" / "images") if made and made != Path.cwd() else here
@@ -104,10 +104,10 @@ def _sif_of(given: str) -> str:
 
 
 def named_image(given: str) -> str:
-    """Return the image file of a recipe's name; any other text is unchanged.
+    """Return the image file of a recipe if ``given`` is a recipe's name; any other text is unchanged.
 
     Raises:
-        Missing: if the image of the recipe was not built.
+        Missing: if the recipe's image was not built.
     """
     if Path(given).exists() or given not in names(_RECIPES, ".toml"):
         return given
@@ -115,7 +115,7 @@ def named_image(given: str) -> str:
 
 
 def is_path(image: str) -> bool:
-    """Return whether the text is a path instead of the name of a recipe."""
+    """Return whether the text is a path and not the name of a recipe."""
     return "/" in image or image.endswith(".sif")
 
 
@@ -140,10 +140,10 @@ def data_folder(given: str | None, dataset: str) -> Path:
 
 
 def program_file(given: str) -> Path:
-    """Return the file of the user's own trainer.
+    """Return the absolute path of the user's own trainer.
 
     Raises:
-        BadInput: if the file does not exist, or its name is not portable.
+        BadInput: if the file does not exist or cannot be read.
     """
     path = at_home(given)
     check_given(path, fix="check the path; a command goes after `--`")
@@ -151,9 +151,13 @@ def program_file(given: str) -> Path:
 
 
 def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bool = False) -> str:
-    """Return the absolute path of the folder for images, data and runs on the cluster.
+    """Return the absolute path of the cluster's folder for images, data and runs.
 
-    ``variables`` says whether ``$NAME`` in the path is a variable of the cluster, as in a site profile.
+    With ``variables``, toolkit replaces ``$NAME`` in the path by the variable's value on the cluster, as for
+    a site profile.
+
+    Raises:
+        Missing: if neither ``WORK`` nor ``HOME`` is set on the cluster.
     """
     if variables and wanted:
         wanted = expand_variables(runner, wanted)
@@ -162,7 +166,7 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     given = wanted or "toolkit"
     if given.startswith("/"):
         return given
-    # Many centres, and the virtual cluster, name the large file system WORK.
+    # Many centres and the virtual cluster call the large file system WORK.
     folder = "HOME" if given.startswith("~") else "WORK"
     base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):
@@ -173,31 +177,32 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
 
 
 def expand_variables(runner: Runner, path: str) -> str:
-    """Return a path of a site profile with the values of its variables on the cluster.
+    """Replace the variables in a site profile's path by their values on the cluster.
 
     Raises:
-        Missing: if a variable is not set there.
+        Missing: if a variable is not set on the cluster.
     """
     return _VARIABLE.sub(lambda found: _value(runner, found[1] or found[2]), path)
 
 
 def image_there(image: Path, digest: str, base: str) -> str:
-    """Return the path of an image's copy on the cluster; the digest in it separates images of one name."""
+    """Return the path of an image's copy on the cluster; its name contains the first 12 digits of the digest.
+    """
     return posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}")
 
 
 def login_variable(runner: Runner, name: str) -> str:
-    """Return the value of a variable in a login shell on the cluster."""
+    """Return the value of a variable in a login shell on the cluster; empty if the variable is unset."""
     line = f'printf "\n%s%s\n" "{_MARK}" "${{{name}:-}}"'
     text = runner.run(Command.of("sh", "-lc", line, timeout=30)).text
     return next((line.removeprefix(_MARK) for line in text.splitlines() if line.startswith(_MARK)), "")
 
 
 def check_directory(given: str) -> None:
-    """Refuse a folder that toolkit cannot expand or mount.
+    """Raise an error if toolkit cannot expand or mount a folder's path.
 
     Raises:
-        BadInput: for the home of another user, or a separator of ``--bind`` in the path.
+        BadInput: if the path is in another user's home, or contains a separator of ``--bind``.
     """
     if given.startswith("~") and given != "~" and not given.startswith("~/"):
         raise BadInput(

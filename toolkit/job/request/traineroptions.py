@@ -1,4 +1,4 @@
-"""Find faults in the options of a shipped trainer on this machine, before the job waits in the queue."""
+"""Check the options of a shipped trainer on this machine, before the job waits in the queue."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ from toolkit.run.command import Command, Runner
 
 _SECONDS = 30.0
 _MOST_TASKS = 16
-"""The most tasks of a sweep whose options are checked; each check starts a Python."""
+"""The largest number of sweep tasks whose options toolkit checks; each check starts a Python process."""
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _ERROR = re.compile(r"^(?:[\w.-]+: |python -m [\w.]+: )error: (.*)", re.MULTILINE)
 _UNKNOWN = "unrecognized arguments: "
@@ -24,11 +24,11 @@ _UNKNOWN = "unrecognized arguments: "
 def trainer_faults(spec: JobSpec, image: ImageFacts, here: Runner) -> Iterator[LaunchFault]:
     """Yield the faults in the options of a shipped trainer.
 
-    An image of another release of toolkit may have other options; toolkit does not check them.
+    toolkit skips the check if the image contains another release of toolkit, whose options may differ.
 
     Args:
         spec: the job, with the command of a rank.
-        image: the image with the trainer.
+        image: the facts of the image with the trainer.
         here: runs a command on this machine.
     """
     if "-m" not in spec.command or not image.stack or image.stack.get("toolkit") != __version__:

@@ -1,1 +1,1 @@
-"""Jobs that are submitted: follow, wait for, read, cancel and resume them."""
+"""Submitted jobs: follow, wait for, read, cancel and resume them."""

@@ -1,4 +1,4 @@
-"""Cancel several jobs; if one fails to cancel, toolkit still cancels the others."""
+"""Cancel several jobs; after an error, toolkit continues with the remaining jobs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from toolkit.model.job import FINAL_STATES, JobRecord
 
 
 class CancelResult(NamedTuple):
-    """A job after its cancellation, the sentence about it, and the error if it was not cancelled."""
+    """A job after its cancellation, a sentence about the job, and the error if the cancellation failed."""
 
     record: JobRecord
     said: str
@@ -22,7 +22,7 @@ class CancelResult(NamedTuple):
 
 
 def cancel_all(found: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
-    """Cancel each of the jobs; call ``say`` after each cancelled job."""
+    """Cancel each job, and call ``say`` after each cancelled job."""
     tried = []
     for record in found:
         try:
@@ -35,7 +35,7 @@ def cancel_all(found: Iterable[JobRecord], say: Callable[[CancelResult], None]) 
 
 
 def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
-    """Return one error for all jobs that were not cancelled, ``None`` if all were."""
+    """Return one error for all jobs whose cancellation failed, or ``None``."""
     bad = [(one.record, one.error) for one in tried if one.error]
     if not bad:
         return None
@@ -50,10 +50,10 @@ def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
 
 
 def cancel(record: JobRecord) -> CancelResult:
-    """Cancel a job that has not ended.
+    """Cancel a job; a job that has already ended is unchanged.
 
     Raises:
-        CheckFailed: if Slurm refuses.
+        CheckFailed: if Slurm refuses the cancellation.
         Missing: if the host of the job is unreachable.
     """
     if record.state not in FINAL_STATES:

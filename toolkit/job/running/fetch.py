@@ -1,4 +1,4 @@
-"""Copy the files that a job wrote to this machine; existing files are unchanged."""
+"""Copy the result files of a job to this machine; identical local files are skipped."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ _OWN = {
     "process", records.TIMES,
     "went-back", "token", "notebook.json", "notebook.py", "relay.py", "relay.sh", ".secret",
 }  # fmt: skip
-"""Files that toolkit and its job scripts write for themselves."""
+"""Files that toolkit and its job scripts write for their own use."""
 _OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
 
 
@@ -39,8 +39,9 @@ class Written:
 
 
 def list_results(runner: Runner, record: JobRecord) -> list[Written]:
-    """Return the files that a job wrote into its folder, sorted by path, without unchanged files of the
-    project.
+    """Return the files that a job wrote to its folder, sorted by path.
+
+    Unchanged files of the user's project are left out.
 
     Raises:
         CheckFailed: if the folder cannot be listed.
@@ -57,7 +58,7 @@ def list_results(runner: Runner, record: JobRecord) -> list[Written]:
 
 def _entry(folder: str, line: str, *, array: bool) -> Written | None:
     size, moment, whole = line.split("\t", 2)
-    # Each task of an array has a separate folder.
+    # Each task of a job array has its own folder.
     task, path = _of_task(whole) if array else ("", whole)
     name = posixpath.basename(path)
     inside = path.startswith(f"{COPY}/")
@@ -69,13 +70,13 @@ def _entry(folder: str, line: str, *, array: bool) -> Written | None:
 
 
 def _of_task(path: str) -> tuple[str, str]:
-    """Return the folder of a task that a path begins with, and the rest."""
+    """Split a path into the folder of an array task and the rest; the folder is empty for another path."""
     first, slash, rest = path.partition("/")
     return (first + slash, rest) if slash and first.isdigit() else ("", path)
 
 
 def match_patterns(found: Iterable[Written], patterns: Sequence[str]) -> list[Written]:
-    """Return the files that a pattern matches, by their path, their name or a folder above them.
+    """Return the files whose path, name or parent folder matches a pattern; all files without a pattern.
 
     Raises:
         BadInput: if a pattern matches no file.
@@ -97,13 +98,13 @@ def _matches(one: Written, pattern: str) -> bool:
 
 
 def fetch(runner: Runner, files: Sequence[Written], target: Path, tell: Tell) -> list[Path]:
-    """Copy files into ``target``, and return the new files.
+    """Copy files to the folder ``target``, and return the paths of the copied files.
 
-    An interrupted copy is resumed. A file gets its name after its SHA-256 was compared.
+    Interrupted copies are resumed. A copy gets its final name after toolkit has compared its SHA-256 digest.
 
     Raises:
-        CheckFailed: if a file changes while it is copied.
-        BadInput: if a file cannot be written here.
+        CheckFailed: if a file changes during the copy.
+        BadInput: if toolkit cannot write a file on this machine.
     """
     digests = remote_hashes(runner, [one.there for one in files])
     copied = []
@@ -141,8 +142,9 @@ def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callabl
 
 
 def in_words(record: JobRecord, files: Sequence[Written]) -> str:
-    """Return a line about the files that a job wrote, with the command that fetches them; empty without
-    files.
+    """Return a line about a job's result files with the command that fetches them, or an empty string.
+
+    The job's output files are not result files.
     """
     names = {record.spec.output, record.spec.error}
     names |= {name.replace("%a", str(task.index)) for task in record.tasks for name in names}

@@ -1,4 +1,4 @@
-"""Show the output and the state of a job while it runs, and its result with the cause."""
+"""Show the output and the state of a running job, then its result and the cause of a failure."""
 
 import contextlib
 import sys
@@ -19,15 +19,15 @@ from toolkit.study.figures import history
 
 _MOST_SHOWN = 5
 _PLAIN_SECONDS = 60.0
-"""Seconds between two lines of progress in a log; a terminal shows progress all the time."""
+"""Seconds between two progress lines in a log; a terminal shows each change of the progress."""
 
 
 def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = False) -> JobRecord:
-    """Show the output of a job until the job has ended, and return its final record.
+    """Show the output of a job until the job ends, and return its final record.
 
     Raises:
-        Interrupted: on Ctrl-C; the job continues, and the error shows how to follow it again.
-        Missing: if the host or Slurm becomes unreachable; the job continues in this case too.
+        Interrupted: on Ctrl-C; the job continues, and the error shows how to follow the job again.
+        Missing: if the host or Slurm becomes unreachable; the job continues.
     """
     watch = _Watch(record, tell, quiet=quiet)
     try:
@@ -42,7 +42,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         )
         _say_results(runner, ended, tell)
     except Missing as error:
-        # The hint of a lost connection, "run the command again", would launch a second job.
+        # The usual hint for a lost connection, "run the command again", would launch a second job.
         raise Missing(
             f"{runner.place} is unreachable; job {watch.name} still runs",
             fix=f"`toolkit jobs logs --follow {record.key}`",
@@ -58,7 +58,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
 
 
 def _say_results(runner: Runner, record: JobRecord, tell: Tell) -> None:
-    """Show the files that a completed job wrote; if toolkit cannot list them, the job stays completed."""
+    """Show the files that a completed job wrote; a failure to list the files is ignored."""
     if record.state != "completed":
         return
     with contextlib.suppress(CheckFailed, Missing):
@@ -67,7 +67,7 @@ def _say_results(runner: Runner, record: JobRecord, tell: Tell) -> None:
 
 
 class _Watch:
-    """Shows each change of a job once; a terminal also shows the progress of a training."""
+    """Print each change of a job once; a terminal also shows the progress of a training."""
 
     def __init__(self, record: JobRecord, tell: Tell, *, quiet: bool) -> None:
         self.name = record.id or record.key
@@ -83,12 +83,13 @@ class _Watch:
             self._tell.output(output.displayed_line(text))
 
     def state(self, status: JobStatus) -> None:
-        # Slurm's expected start changes every minute, so toolkit prints no new line for this change alone.
+        # Slurm updates the expected start time every minute; toolkit prints no new line for this change
+        # alone.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(state_text.sentence(status, self.name))
         self._said, self._status = shown, status
-        # Slurm forgets a task minutes after its end.
+        # Slurm forgets a task some minutes after the task ends, so toolkit subtracts the remaining tasks.
         ended = self._tasks - sum(task.state not in FINAL_STATES for task in status.tasks)
         if status.tasks and ended > self._ended:
             self._ended = ended
@@ -119,10 +120,10 @@ class _Watch:
 
 
 def conclude(record: JobRecord, tell: Tell) -> None:
-    """Show that a job has completed.
+    """Print that a job has completed.
 
     Raises:
-        CheckFailed: if the job failed, with the last lines of the failed rank, the cause and the fix.
+        CheckFailed: if the job failed; the error has the failed rank's last lines, the cause and the fix.
     """
     if record.state != "completed":
         raise failure(record)
@@ -137,15 +138,18 @@ def conclude(record: JobRecord, tell: Tell) -> None:
 
 
 def _has_figures(record: JobRecord) -> bool:
-    """Return whether a job left figures that ``toolkit report`` can show, as metrics or in its output."""
+    """Return whether ``toolkit report`` can show figures of a job, from its metrics or its output."""
     if record.spec.sweep or (records.folder(record.key) / records.METRICS).is_file():
         return True
     return not record.tasks and bool(history(jobs.kept_output(record)))
 
 
 def failure(record: JobRecord) -> CheckFailed:
-    """Return the error of a failed job, from its output: the rank that failed first, the cause, the fix."""
-    from toolkit.engine.logs.explanation import causes  # slow, and only needed for a failed job
+    """Return the error of a failed job: the rank that failed first, the cause, and the fix.
+
+    toolkit finds these in the job's output.
+    """
+    from toolkit.engine.logs.explanation import causes  # slow import, which only a failed job needs
     from toolkit.job import explanation
 
     if record.exit_code == jobs.STOPPED_STATUS:
@@ -188,7 +192,7 @@ def failure(record: JobRecord) -> CheckFailed:
 
 
 def _failed_tasks(record: JobRecord) -> list[str]:
-    """Return a line about failed tasks of an array, and a line on how to run them again."""
+    """Return a line that lists the failed tasks of an array, and a line with a command to rerun them."""
     failed = [task.index for task in record.tasks if task.state in {"failed", "timeout", "cancelled"}]
     if not failed:
         return []
@@ -206,7 +210,7 @@ def _failed_tasks(record: JobRecord) -> list[str]:
 
 
 def _cause(found: OutputExplanation, known: list[KnownFault]) -> list[str]:
-    """Return the root line, the known causes or the class of the fault, and the advice on a retry."""
+    """Return lines with the first error in the output, its causes or fault class, and advice on a retry."""
     if found.root is None or found.fault is None:
         return [f"consequence: {finding.title} ({finding.id})" for finding in found.findings]
     lines = [f"line {found.root.number}: {found.root.text}"]
@@ -217,7 +221,7 @@ def _cause(found: OutputExplanation, known: list[KnownFault]) -> list[str]:
 
 
 def _world_of_one_error(record: JobRecord) -> CheckFailed:
-    """Return the error of a job whose ranks each started as a world of size 1."""
+    """Return the error of a job in which each rank started as a world of size 1."""
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
     return CheckFailed(
         f"job {record.id or record.key} is {record.state}{code}: "
@@ -228,7 +232,8 @@ def _world_of_one_error(record: JobRecord) -> CheckFailed:
 
 
 def _has_checkpoint(record: JobRecord) -> bool:
-    """Return whether a bundled trainer finished an epoch; it writes a checkpoint after each epoch."""
+    """Return whether the job's trainer finished an epoch, after which a shipped trainer writes a checkpoint.
+    """
     try:
         metrics = (records.folder(record.key) / records.METRICS).read_bytes()
     except OSError:

@@ -11,15 +11,15 @@ from toolkit.model.progress import Tell
 
 
 def folder_of(job: str | None, tell: Tell) -> Path:
-    """Return the folder with the metrics of a job or of a trainer's output; copy new metrics to it first.
+    """Return the folder with the metrics of a job or a trainer's run, after a copy of new metrics to it.
 
     Args:
-        job: a folder of this machine, or the key of a job; ``None`` for the last job.
-        tell: gets a notice if the place is unreachable and older metrics are used.
+        job: a folder on this machine, or the key of a job; ``None`` for the last job.
+        tell: receives a notice if the host is unreachable and toolkit uses older metrics.
 
     Raises:
-        BadInput: if there is no such folder or job.
-        Missing: if the place of the job is unreachable and this machine has no metrics.
+        BadInput: if the folder or job does not exist.
+        Missing: if the job's host is unreachable and this machine has no metrics.
     """
     if job and Path(job).is_dir():
         return Path(job)

@@ -1,4 +1,4 @@
-"""Submit a notebook's job, wait until Jupyter listens, and keep the tunnel to it open."""
+"""Submit a notebook's job, wait until Jupyter listens, and keep an SSH tunnel to Jupyter open."""
 
 import contextlib
 import time
@@ -21,7 +21,7 @@ from toolkit.run.tunnel import Tunnel
 
 _TRIES = 5
 _END_SECONDS = 4
-"""Slurm may still report for a while that the job runs, because it ends the steps first."""
+"""The number of seconds that toolkit waits for Slurm to report the job's end after its steps ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,17 @@ class TunnelSession:
     port: int
     keep: bool
     on_open: Callable[[JobRecord, notebook.NotebookAddress, str], None]
-    """Called with the job, the address of Jupyter and the local URL when the tunnel is open."""
+    """toolkit calls this function when the tunnel is open.
+
+    The arguments are the job, the address of Jupyter on the cluster, and the local URL.
+    """
 
 
 def start_notebook(runner: Runner, job: Prepared, tunnel: Tunnel, session: TunnelSession, tell: Tell) -> None:
     """Submit the job, and keep the tunnel open until Ctrl-C or the end of the job.
 
     Raises:
-        Interrupted: on Ctrl-C, after toolkit cancelled the job; ``--keep`` leaves the job running.
+        Interrupted: on Ctrl-C, after toolkit cancelled the job; with ``--keep`` the job continues.
         CheckFailed: if the job ends before Jupyter listens.
         Missing: if the image has no Jupyter.
     """
@@ -51,7 +54,7 @@ def start_notebook(runner: Runner, job: Prepared, tunnel: Tunnel, session: Tunne
 
 @contextlib.contextmanager
 def listen(session: TunnelSession) -> Iterator[Tunnel]:
-    """Listen on the port of ``--port``.
+    """Listen on the local port that ``--port`` gives.
 
     Raises:
         BadInput: if another program listens on the port.
@@ -64,7 +67,7 @@ def listen(session: TunnelSession) -> Iterator[Tunnel]:
 
 
 def attach_to_notebook(wanted: str, session: TunnelSession, tell: Tell) -> None:
-    """Open a tunnel to a notebook that is already running; ``wanted`` is its key or its number in Slurm.
+    """Open a tunnel to a running notebook; ``wanted`` is the job's key or its Slurm job ID.
 
     Raises:
         BadInput: if the job does not exist, or is not a notebook.
@@ -105,7 +108,7 @@ def _use(
         )
         notebook.clear(patient, record)
     except Lost as error:
-        # The hint of a lost connection, "run the command again", would start a second notebook.
+        # The usual hint for a lost connection, "run the command again", would start a second notebook.
         raise Missing(
             f"{runner.place} is unreachable; job {record.id} still runs",
             fix=f"`toolkit notebook --attach {record.key}`",
@@ -123,7 +126,7 @@ def _forward_until_end(
     tunnel: Tunnel,
     on_ready: Callable[[], None],
 ) -> JobRecord:
-    """Forward connections until the job has ended; start the relay on the cluster again if it stops.
+    """Forward connections until the job ends, and restart the relay on the cluster if it stops.
 
     Raises:
         Missing: if the relay stops five times in a row.
@@ -151,11 +154,11 @@ def _forward_until_end(
 
 
 def _ignore_address() -> None:
-    """Do nothing, because the address was shown and stays the same."""
+    """Do nothing: toolkit has already shown the address, and the address does not change."""
 
 
 def _close_notebook(runner: Runner, record: JobRecord, session: TunnelSession) -> Interrupted:
-    """Cancel the job after Ctrl-C, unless ``--keep`` was given; return the error to show."""
+    """Cancel the job after Ctrl-C, unless ``--keep`` was given, and return the error to show."""
     if session.keep:
         return Interrupted(
             f"the tunnel is closed; job {record.id} still runs",
@@ -184,7 +187,7 @@ def _ended_early(record: JobRecord) -> ToolkitError:
 
 
 def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
-    """Return a function that shows the state of a job each time it changes."""
+    """Return a function that prints the state of a job each time the state changes."""
     said: list[str] = []
 
     def on_state(status: JobStatus) -> None:

@@ -1,4 +1,4 @@
-"""Read the output of a job in pieces of bounded size, from the copy here or from the place of the job."""
+"""Read the output of a job in chunks of limited size, from a copy on this machine or from the job's host."""
 
 import codecs
 import contextlib
@@ -17,17 +17,17 @@ from toolkit.run.local import LocalRunner
 _WAITING = {"pending"}
 
 Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
-"""Connects to the place of a job for as long as its context lasts."""
+"""A function that connects to the host of a job for the lifetime of a context."""
 
 
 def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Iterator[str]:
-    """Yield the output of a job as text, of an array the output of each task under its number.
+    """Yield the output of a job as text; for an array, yield each task's output below a title line.
 
-    The copy on this machine is used for a job that has ended. The copy holds the two ends of a long output.
-    The rest is read from the place of the job, if ``reach`` can reach it. Each text ends at a line end.
+    For an ended job, toolkit reads the copy on this machine, which contains both ends of a long output.
+    toolkit reads the middle from the job's host if ``reach`` can connect. Each text ends at a line end.
 
     Raises:
-        Missing: if this machine has no copy and the place cannot be reached.
+        Missing: if this machine has no copy and the host is unreachable.
     """
     tasks = [task for task in record.tasks if task.state not in _WAITING]
     values = {
@@ -43,7 +43,7 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Itera
 
 
 def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
-    """Return the output of a job as text, and how many bytes are left out of a long output."""
+    """Return both ends of a job's output as text, and the number of bytes left out between them."""
     kept = Ends()
     for text in texts(record, tell):
         kept.take(text.encode("utf-8", "replace"))
@@ -51,17 +51,17 @@ def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
 
 
 class _OutputPlace:
-    """The place of a job, which is reached when it is needed and at most once."""
+    """The host of a job; toolkit connects to it at the first read, and only once."""
 
     def __init__(self, record: JobRecord, stack: contextlib.ExitStack, reach: Reach) -> None:
         self._record, self._stack, self._reach = record, stack, reach
         self._runner: Runner | None = None
 
     def runner(self) -> Runner:
-        """Return a runner that reads files at that place.
+        """Return a runner that reads files on the job's host.
 
         Raises:
-            Missing: if the place cannot be reached.
+            Missing: if the host is unreachable.
         """
         if self._runner is None:
             self._runner = self._stack.enter_context(self._reach(self._record))
@@ -89,12 +89,12 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
 
 
 def _decode_chunks(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Yield UTF-8 as text, in pieces that end at line ends if possible."""
+    """Decode UTF-8 chunks, and yield text that ends at line ends if possible."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""
     for chunk in chunks:
         whole, end, rest = (rest + decoder.decode(chunk)).rpartition("\n")
-        if not end and len(rest) > len(chunk):  # a line longer than a piece
+        if not end and len(rest) > len(chunk):  # the line is longer than a chunk
             whole, rest = rest, ""
         if whole or end:
             yield whole + end

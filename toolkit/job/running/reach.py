@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 _LIST_SECONDS = 10.0
-"""Seconds for which `toolkit jobs list` waits for an answer of Slurm."""
+"""Seconds that ``toolkit jobs list`` waits for Slurm's answer."""
 
 _PLACES_AT_ONCE = 8
 
 
 def on_damage(tell: "Tell") -> "Callable[[str], None]":
-    """Return a function that shows which damaged record is skipped."""
+    """Return a function that reports a damaged record which toolkit skips."""
     return lambda message: tell.notice(f"warning: skipped {message}")
 
 
 def find(job: str | None, tell: "Tell") -> JobRecord:
-    """Find a record as :func:`records.find` does, and show which damaged records it skips."""
+    """Return the record of a job as :func:`records.find` does, and report damaged records."""
     return records.find(job, on_damage(tell))
 
 
 def find_all(jobs: Iterable[str], tell: "Tell") -> list[JobRecord]:
-    """Return the records that ``jobs`` names, each once; the last record if ``jobs`` is empty."""
+    """Return the records of the given jobs without duplicates; without jobs, return the last job's record."""
     found = [find(job, tell) for job in jobs] or [find(None, tell)]
     return list({record.key: record for record in found}.values())
 
 
 def by_place(found: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
-    """Return the records of jobs that have not ended, by the host of the job."""
+    """Return the records of jobs that have not ended, grouped by host."""
     places: dict[Where, list[JobRecord]] = {}
     for record in found:
         if record.state not in FINAL_STATES:
@@ -47,9 +47,10 @@ def by_place(found: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
 
 
 def refresh_everywhere(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Refresh the records of jobs that have not ended, on all hosts at once.
+    """Ask Slurm on all hosts at once about the jobs that have not ended.
 
-    Return each record, and whether its host answered.
+    Returns:
+        each record, and whether its host answered.
     """
     places = by_place(found)
     if not places:
@@ -62,7 +63,7 @@ def refresh_everywhere(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
 
 
 def refresh_record(record: JobRecord) -> JobRecord:
-    """Return the record after a query of Slurm; the record of a job that has ended is unchanged."""
+    """Return the record with its present state from Slurm; the record of an ended job is unchanged."""
     if record.state in FINAL_STATES:
         return record
     from toolkit.launch.tracking import jobs
@@ -87,7 +88,7 @@ def connect_to_job(record: JobRecord) -> Iterator["Runner"]:
 
 @contextlib.contextmanager
 def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
-    """Yield a runner as :func:`connect_to_job` does, and retry an unreachable host for some minutes.
+    """Yield a runner for the host of a job, and retry an unreachable host for five minutes.
 
     Raises:
         Missing: if the host refuses the login, or stays unreachable.
@@ -103,7 +104,7 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
 
 
 def _look(there: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask about the jobs of one host over one connection, until the host no longer answers."""
+    """Ask Slurm about the jobs of one host over one connection; without an answer, return the old records."""
     from toolkit.launch.tracking import jobs
 
     with contextlib.suppress(ToolkitError), connect_to_job(there[0]) as runner:

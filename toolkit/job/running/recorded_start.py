@@ -1,4 +1,4 @@
-"""Read what a job recorded about its start, from its folder, its record or the cluster."""
+"""Read the start times of a job from its folder, its record or the cluster."""
 
 from pathlib import Path
 
@@ -11,16 +11,16 @@ from toolkit.study.start_parts import JobStart, job_start
 
 
 def start_of(job: str | None, tell: Tell) -> JobStart:
-    """Return the start of a job.
+    """Return the measured phases of a job's start.
 
     Args:
-        job: the folder of a job, or the key or number of a job; ``None`` for the last job.
-        tell: gets a notice for each damaged record.
+        job: the folder of a job, or the key or Slurm ID of a job; ``None`` for the last job.
+        tell: receives a notice for each damaged record.
 
     Raises:
-        BadInput: if there is no such folder or job.
+        BadInput: if the folder or job does not exist, or the job is an array.
         CheckFailed: if the job recorded no times.
-        Missing: if the place of the job is unreachable and this machine has no copy of the times.
+        Missing: if the job's host is unreachable and this machine has no copy of the times.
     """
     if job and Path(job).is_dir():
         return _require_start(_in_folder(Path(job)), job)
@@ -28,7 +28,7 @@ def start_of(job: str | None, tell: Tell) -> JobStart:
 
 
 def start_of_record(record: JobRecord) -> JobStart:
-    """Return the start of a recorded job; errors are the same as for :func:`start_of`."""
+    """Return the measured phases of a recorded job's start; errors are the same as for :func:`start_of`."""
     if record.spec.array:
         raise BadInput(
             f"{record.key}: this is an array job; each task has its own start",
@@ -43,7 +43,7 @@ def start_of_record(record: JobRecord) -> JobStart:
                 if content:
                     records.keep(record, name, content)
     times, metrics = (_bytes(kept / name) for name in names)
-    # A job that Slurm started again has waited twice, and its script was written long before.
+    # The wait of a restarted job is unknown: its script is much older than its last submission.
     once = not record.restarts and len(record.numbers) < 2
     size = (record.spec.nodes, record.spec.ranks)
     submitted = _written(kept / records.SCRIPT) if once else None
@@ -74,7 +74,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _written(script: Path) -> float | None:
-    """Return when toolkit wrote the job script, which is just before it submits the script."""
+    """Return the time when toolkit wrote the job script, just before the submission, or ``None``."""
     try:
         return script.stat().st_mtime
     except OSError:

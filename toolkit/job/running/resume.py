@@ -1,4 +1,4 @@
-"""Submit or run a job again in its folder, where a trainer resumes from its checkpoint."""
+"""Submit or run a job again in the same folder, where a trainer resumes from its checkpoint."""
 
 import os
 from collections.abc import Mapping
@@ -18,17 +18,17 @@ from toolkit.run.command import Runner
 
 
 def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tell) -> JobRecord:
-    """Return the record of the resumed job; a job of this machine has ended by then.
+    """Resume a job, and return its new record; for a job on this machine, return after the job ends.
 
     Args:
         record: the job; it must have ended.
-        verify_key: a file of public keys, one of which must have signed the image.
-        no_verify: whether to skip the check of the signatures.
-        tell: gets the output of a job of this machine.
+        verify_key: a file of public keys, of which one must have signed the image.
+        no_verify: whether to skip the signature check.
+        tell: receives the output of a job on this machine.
 
     Raises:
-        CheckFailed: if the job runs, the image has changed or its signatures do not let it start, or sbatch
-            refuses the job.
+        CheckFailed: if the job still runs, the image has changed, its signatures do not permit a start, or
+            sbatch refuses the job.
         Missing: if the image or the script no longer exists, or the host is unreachable.
     """
     secrets = secrets_of_record(record.spec.secrets, NO_SECRETS, os.environ)
@@ -48,17 +48,19 @@ def submit_again(
     tell: Tell,
     options: tuple[str, ...] = (),
 ) -> JobRecord:
-    """Submit a job to Slurm again after a check of its image; ``options`` of sbatch override its script.
+    """Check the image of a job, and submit the job to Slurm again.
+
+    ``options`` are sbatch options that override the script.
 
     Raises:
-        CheckFailed: as :func:`resume` says.
-        Missing: as :func:`resume` says.
+        CheckFailed: as for :func:`resume`.
+        Missing: as for :func:`resume`.
     """
     return resubmit(runner, _check_again(runner, record, demand, tell), secrets, options)
 
 
 def _check_again(runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell) -> JobRecord:
-    """Return the record with a new check of its image; the caller refuses a job that still runs."""
+    """Check a job's image again and return the updated record; the record of a running job is unchanged."""
     if record.state not in FINAL_STATES:
         return record
     cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)

@@ -1,4 +1,4 @@
-"""Submit a job with ``--requeue`` again, but only after a fault of a node or a transient fault."""
+"""Submit a failed job with ``--requeue`` again, but only after a node fault or a transient fault."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
 _MOST = 2
-"""How many times toolkit submits a job again. A fault that appears on every node is a fault of the job."""
+"""The largest number of retries of a job. A fault that recurs on other nodes is a fault of the job."""
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 
@@ -26,15 +26,15 @@ def retry_faults(
     tell: Tell,
     watch: Callable[[JobRecord], JobRecord],
 ) -> JobRecord:
-    """Submit a failed job again while a retry can help, and return the final record.
+    """Submit a failed job again as long as a retry can succeed, and return the final record.
 
     Args:
-        runner: runs commands where the job ran.
+        runner: runs commands on the job's host.
         record: the ended job.
         demand: the signatures that the image needs.
-        secrets: secret variables of the job, which its record does not hold.
-        tell: gets the reason why the job is submitted again, or is not.
-        watch: follows a job until it has ended.
+        secrets: the secret variables of the job, which its record does not contain.
+        tell: receives the reason for a retry, or for no retry.
+        watch: follows a job until it ends.
     """
     excluded = [record.spec.exclude] if record.spec.exclude else []
     for count in range(1, _MOST + 1):
@@ -55,6 +55,6 @@ def retry_faults(
 
 
 def _node_of(found: OutputExplanation) -> list[str]:
-    """Return the node of a fault that belongs to a node, if the output names it."""
+    """Return the name of the faulty node, or an empty list if the output names no faulty node."""
     named = found.retry == "node" and found.root is not None and _NODE.fullmatch(found.root.node)
     return [found.root.node] if named and found.root else []

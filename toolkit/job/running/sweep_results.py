@@ -1,4 +1,4 @@
-"""Find a sweep, copy the output of its tasks to this machine, and make its table."""
+"""Find a sweep, copy the output of its tasks to this machine, and return its table of results."""
 
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.job.running.reach import connect_to_job
@@ -14,7 +14,7 @@ _MOST = 4 << 20
 
 
 def find_sweep(job: str | None) -> JobRecord | None:
-    """Return the record of a job if it is a sweep; ``None`` for any other job."""
+    """Return the record of a job if the job is a sweep, else ``None``."""
     try:
         record = records.find(job, newest=True)
     except BadInput:
@@ -23,11 +23,11 @@ def find_sweep(job: str | None) -> JobRecord | None:
 
 
 def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
-    """Return the record of a sweep after asking Slurm, with the output of its tasks on this machine.
+    """Update the record of a sweep from Slurm, and copy the output of its tasks to this machine.
 
     Args:
         record: the job.
-        tell: gets a notice if the place is unreachable and older output is used.
+        tell: receives a notice if the host is unreachable and toolkit uses older output.
     """
     if record.state in FINAL_STATES:
         return record
@@ -42,7 +42,7 @@ def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
 
 
 def read_result(record: JobRecord) -> SweepResult:
-    """Return the table of a sweep, as far as its output and metrics are on this machine."""
+    """Return the table of a sweep from the output and metrics on this machine."""
     known = {task.index: task for task in record.tasks}
     here, runner = records.folder(record.key), LocalRunner()
     tasks, mine = [], arrays.indexes(record.spec.array)

@@ -1,4 +1,4 @@
-"""Progress of the tasks of a job array, from their metrics."""
+"""Read the progress of a job array's tasks from their metrics."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ _WAITING = {"pending"}
 
 
 def progress(record: JobRecord) -> dict[int, str]:
-    """Return the progress in words of each task that has written metrics, by the number of the task."""
+    """Return a description of the progress of each task that has written metrics, by task number."""
     if record.state in FINAL_STATES:
         here = records.folder(record.key)
         return _read(record, LocalRunner(), lambda task: str(here / str(task.index)))

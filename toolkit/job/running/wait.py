@@ -21,11 +21,11 @@ _FIRST_PAUSE, _LAST_PAUSE = 1.0, 15.0
 """Seconds between two queries of all hosts; the pause grows with each round."""
 
 _PATIENCE_SECONDS = 600.0
-"""Seconds for which toolkit retries an unreachable host, as when it follows one job."""
+"""Seconds for which toolkit retries an unreachable host."""
 
 
 def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> list[JobRecord]:
-    """Wait until all jobs have ended, or with ``first`` one job; return the jobs that have ended.
+    """Wait until all jobs have ended, or with ``first`` until a job has ended, and return the ended jobs.
 
     Raises:
         Missing: if a host is unreachable for ten minutes, or refuses the login.
@@ -41,7 +41,7 @@ def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> 
             for place, there in by_place(record for key, record in now.items() if key in left).items():
                 for record, answered in hosts.setdefault(place, _Host(place, tell, reasons)).look(there):
                     now[record.key] = record
-                    # If Slurm has forgotten a job that wrote no exit status, its end never becomes known.
+                    # If Slurm has forgotten a job without an exit status, toolkit can never learn its result.
                     if record.state in FINAL_STATES or (answered and record.state == "unknown"):
                         left.remove(record.key)
                         tell.step(f"Job {record.id or record.key} ended as {record.state}")
@@ -58,7 +58,7 @@ def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> 
 
 
 def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFailed]) -> CheckFailed | None:
-    """Return one error for all jobs that failed, ``None`` if all completed."""
+    """Return one error for all failed jobs, or ``None`` if all jobs completed."""
     bad = [record for record in ended if record.state != "completed"]
     if not bad:
         return None
@@ -70,7 +70,7 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
 
 
 class _Reasons:
-    """Shows why jobs wait, except for their turn: each reason once, for the first job with this reason."""
+    """Print why jobs wait in the queue: each reason once. An ordinary wait for free nodes is not printed."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -85,7 +85,7 @@ class _Reasons:
 
 
 class _Host:
-    """A machine with jobs, and the connection to it."""
+    """A host with jobs, and the connection to the host."""
 
     def __init__(self, place: Where, tell: Tell, reasons: _Reasons) -> None:
         self._place, self._tell, self._reasons = place, tell, reasons
@@ -94,7 +94,8 @@ class _Host:
         self._told = False
 
     def look(self, there: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
-        """Ask about the jobs of the host; return each record, and whether an answer came for it."""
+        """Ask Slurm about the jobs of the host; return each record, and whether Slurm answered for the job.
+        """
         try:
             self._runner = self._runner or self._place.open()
             looked = jobs.refresh_all(self._runner, there, seen=self._reasons.seen)
