@@ -1,1 +1,1 @@
-"""Frozen values that the other packages exchange; they have no behaviour except reading."""
+"""Frozen structs that the other packages exchange. Their methods only read the fields."""

@@ -8,16 +8,18 @@ import msgspec
 DEFAULT_NAME = "demo"
 DEFAULT_NODES = 2
 USERS = "users"
-"""The folder with a folder for each account, beside the SSH files of a cluster."""
+"""Name of the folder, beside the SSH files of a cluster, that has a subfolder for each class account."""
 
 USER = "ada"
-"""The ordinary user of every virtual cluster, in a class the teacher; named after the first programmer."""
+"""The ordinary user of every virtual cluster, named after the first programmer. In a class, the teacher uses
+this account.
+"""
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A running cluster; ``ssh -F SSH_CONFIG login`` opens a shell on its login node.
+    """A running virtual cluster. ``ssh -F SSH_CONFIG login`` opens a shell on its login node.
 
-    ``users`` is the number of accounts for a class, beside ``user``.
+    ``users`` is the number of class accounts in addition to ``user``.
     """
 
     name: str
@@ -37,7 +39,9 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         return accounts(self.users)
 
     def folder_of(self, account: str) -> Path:
-        """Return the folder on this machine with the keys of an account, which is given to its user."""
+        """Return the folder on this machine with the SSH keys of a class account; the teacher gives it to the
+        student.
+        """
         return self.ssh_config.parent / USERS / account
 
     def config_of(self, user: str) -> Path:
@@ -46,7 +50,9 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One node: ``container`` is Docker's state, ``slurm`` is Slurm's, ``None`` if unknown."""
+    """The state of one node. ``container`` is the state that Docker reports. ``slurm`` is the state that
+    Slurm reports, or ``None`` if it is unknown.
+    """
 
     name: str
     container: str
@@ -54,10 +60,11 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """``partial`` says that a container is missing or stopped, or that a node accepts no jobs.
+    """The state of a virtual cluster and its nodes.
 
-    ``ssh_config`` is empty if the keys are not here because another user created the cluster. So are
-    ``users``, the accounts for a class.
+    ``state`` is ``partial`` if a container is missing or stopped, or if a node accepts no jobs.
+    ``ssh_config`` is empty if another user created the cluster, because only that user has the SSH keys.
+    ``users`` are the names of the class accounts; it is empty if another user created the cluster.
     """
 
     schema: str = "toolkit.cluster/1"

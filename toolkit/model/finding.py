@@ -1,4 +1,4 @@
-"""A finding: one fault or remark of the engine, with its evidence."""
+"""Findings of the engine and explanations of job output, with their evidence."""
 
 from typing import Literal
 
@@ -10,11 +10,11 @@ Severity = Literal["error", "warning", "info"]
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong, why it matters and how to fix it.
 
-    ``id`` names the rule in logs, tickets and documentation. ``evidence`` has one line for each fact: its
-    source and its value. It is never empty. ``fix`` has a line for each step, the best first,
-    or one line with semicolons between the steps. ``modes`` are the launch modes that the finding concerns;
-    empty means all. ``undecided`` says that the rule could not judge: a fact was missing, or no such case was
-    ever measured.
+    ``id`` is the id of the rule, which logs, tickets and documentation use. ``evidence`` has one line for
+    each fact, with the source and the value of the fact; it is never empty. ``fix`` has a line for each step,
+    the best step first, or one line with semicolons between the steps. ``modes`` are the launch modes that
+    the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not judge,
+    because a fact is missing or no recorded launch is like this one.
     """
 
     id: str
@@ -28,7 +28,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Retry = Literal["transient", "node", "user", "image", "site"]
-"""Who can remove a fault: time, Slurm by other nodes, the user, the author of the image, administrators."""
+"""Who or what can remove a fault: time (``transient``), Slurm with other nodes (``node``), the user, the
+author of the image, or the administrators of the site.
+"""
 
 ADVICE: dict[str, str] = {
     "transient": "Submit the same job again, without changes.",
@@ -43,11 +45,12 @@ KnownRole = Literal["cause", "possible", "consequence", "harmless"]
 
 
 class RootLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The line with which a failure began.
+    """The line of job output with which a failure began.
 
     ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame of the
-    user's own code in a Python traceback. ``waited``: the rank waited for others until a time limit.
-    ``file`` names the file of several that has the line; ``number`` is 0 for an answer of ``sacct``.
+    user's code in a Python traceback. ``waited`` is true if the rank waited for other ranks until a time
+    limit. ``file`` names the output file that has the line, if the job has several. ``number`` is the line
+    number; 0 means that the text is from ``sacct``.
     """
 
     number: int
@@ -60,7 +63,7 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
-    """A number or name in the root line, and its meaning."""
+    """An error number or error name in the root line, and its meaning."""
 
     family: str
     number: int | None = None
@@ -71,7 +74,9 @@ class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that is true for every fault of a class, and steps that fix it, the best first."""
+    """A class of faults: an explanation that is true for every fault of the class, and steps that fix it, the
+    best first.
+    """
 
     id: str
     title: str
@@ -80,7 +85,9 @@ class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownFault(Finding, frozen=True, kw_only=True):
-    """A message that toolkit knows; ``role`` says whether it is the cause of this failure."""
+    """A finding about a known message in job output. ``role`` says whether the message is the cause of this
+    failure.
+    """
 
     role: KnownRole = "cause"
 
@@ -88,11 +95,12 @@ class KnownFault(Finding, frozen=True, kw_only=True):
 class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """The meaning of job output, as ``toolkit explain --json`` prints it.
 
-    ``root`` and ``fault`` are set for every output that ends in failure. ``codes`` are error numbers in the
-    root line, or in the lines that report the end of ranks. ``findings`` are known messages, causes before
-    consequences. ``ended`` are lines with which launchers report ended ranks, ``consequences`` are lines of
-    ranks that lost another rank. ``retry`` says who can end the fault; it is empty without a failure.
-    ``unread`` are the numbers of the first and the last line between which not all was read.
+    ``root`` and ``fault`` are set for every output of a failed job. ``codes`` are error numbers in the root
+    line, or in the lines in which launchers report failed ranks. ``findings`` are known messages, causes
+    before consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences``
+    are lines of ranks that lost another rank. ``retry`` says who can remove the fault; it is empty without a
+    failure. ``unread`` are the numbers of the first and the last line of the part that toolkit did not read
+    completely.
     """
 
     schema: str = "toolkit.explain/2"
@@ -107,7 +115,7 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchFault(msgspec.Struct, frozen=True):
-    """A fault, visible before the job waits in the queue, that would stop the job or prevent its start."""
+    """A fault that would stop the job or prevent its start; toolkit finds it before it submits the job."""
 
     message: str
     fix: str

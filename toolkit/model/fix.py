@@ -1,4 +1,4 @@
-"""The changes of ``toolkit doctor --fix`` to a launch, as a file stores them."""
+"""The changes that ``toolkit doctor --fix`` makes to a launch, as its file stores them."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ class _FixSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class LaunchFix(_FixSection, frozen=True, kw_only=True):
-    """The changes to a launch, in the words of :class:`toolkit.model.prediction.Plan`."""
+    """The changes to a launch; the fields mean the same as in :class:`toolkit.model.prediction.Plan`."""
 
     mode: Mode
     """The launch mode that this fix is for."""
@@ -25,19 +25,19 @@ class LaunchFix(_FixSection, frozen=True, kw_only=True):
     unset: tuple[str, ...] = ()
     """Variables of the host that must not reach the container."""
     binds: tuple[str, ...] = ()
-    """Additional binds, ``SRC[:DST[:OPTS]]``."""
+    """Additional mounts, ``SRC[:DST[:OPTS]]``."""
 
 
 class Fix(_FixSection, frozen=True, kw_only=True):
-    """A whole file; ``because`` holds a line for each finding that it answers."""
+    """The content of a fix file. ``because`` has one line for each finding that the changes fix."""
 
     schema: Literal["toolkit.fix/1"]
     """The schema of this file."""
     launch: LaunchFix
     image: str = ""
-    """Name of the image file that the fix was made for."""
+    """Name of the image file that the fix is for."""
     digest: str | None = None
-    """Digest of that image; a launch of another image warns that the fix was made for this one."""
+    """Digest of the image that the fix is for; a launch with another image prints a warning."""
     place: str = ""
-    """The host or cluster that the fix was made for, as the facts name it."""
+    """The host or cluster that the fix is for, with its name from the facts."""
     because: tuple[str, ...] = ()

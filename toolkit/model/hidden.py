@@ -1,4 +1,4 @@
-"""A value that is used and never shown: a token, a password."""
+"""A secret text, such as a token or a password, that toolkit uses and never prints."""
 
 from collections.abc import Mapping
 from typing import Self
@@ -10,14 +10,14 @@ HIDDEN_TEXT = "[hidden]"
 class Hidden(str):
     """A text that prints as ``[hidden]`` and that no JSON encoder of msgspec accepts.
 
-    Comparisons use the real text. ``str``, ``repr``, f-strings and ``%`` give :data:`HIDDEN_TEXT`. msgspec
+    Comparisons use the secret text. ``str``, ``repr``, f-strings and ``%`` give :data:`HIDDEN_TEXT`. msgspec
     refuses to encode a subclass of ``str``, so a record cannot contain a secret by mistake.
     """
 
     __slots__ = ()
 
     def __new__(cls, value: str = "") -> Self:
-        # A hidden value prints as SHOWN, and str() would return that as the text.
+        # str() of a Hidden value returns HIDDEN_TEXT, not the secret text.
         return super().__new__(cls, value.reveal() if isinstance(value, Hidden) else value)
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class Hidden(str):
         return HIDDEN_TEXT
 
     def reveal(self) -> str:
-        """Return the real text, for a file that only the user can read."""
+        """Return the secret text, for a file that only the user can read."""
         return str.__str__(self)
 
 
@@ -38,10 +38,10 @@ NO_SECRETS: Mapping[str, Hidden] = {}
 
 
 def without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that may be written to records."""
+    """Return the variables whose values are not secret; records may contain them."""
     return {name: value for name, value in variables.items() if not isinstance(value, Hidden)}
 
 
 def secrets_among(variables: Mapping[str, str]) -> dict[str, Hidden]:
-    """Return the secret variables."""
+    """Return the variables whose values are secret."""
     return {name: value for name, value in variables.items() if isinstance(value, Hidden)}

@@ -1,4 +1,4 @@
-"""A job to run on a cluster, and its record."""
+"""A job for a cluster, and its record."""
 
 from typing import Literal
 
@@ -13,22 +13,24 @@ FINAL_STATES: frozenset[JobState] = frozenset({"completed", "failed", "cancelled
 
 
 MOST_TASKS = 500
-"""The most tasks of a job that toolkit tracks one by one; Slurm accepts arrays of thousands
-(MaxArraySize)."""
+"""The number of tasks of a job array that toolkit tracks one by one. Slurm accepts arrays of thousands of
+tasks (MaxArraySize).
+"""
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as the user asks for it; ``command`` runs once a rank inside the image.
+    """A job as the user requests it. Each rank runs ``command`` inside the image.
 
-    Paths are the cluster's own. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type``, ``constraint``
-    are in Slurm's own form, ``cpus_per_rank`` a count of cores, ``memory`` the memory of a node and
-    ``memory_per_cpu`` of a core, as in ``16G``, ``tmp`` the least local disk of a node. ``gpus_per_node`` of
-    the type ``gpu`` are bound to ranks as ``gpu_bind`` says, cores as ``cpu_bind`` says (srun's words).
-    ``workdir`` is the folder inside the container, ``output`` and ``error`` are relative to ``directory``.
-    ``sbatch`` holds more options for ``#SBATCH`` lines. ``warning`` is how many seconds before the time limit
-    the job writes a checkpoint; ``requeue`` lets a new job resume it after that, ``chain`` at most this many
-    times. An ``elastic`` job starts on ``min_nodes`` (0 for one) to ``nodes``, and continues on the remaining
-    nodes if one fails.
+    All paths are paths on the cluster. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type`` and
+    ``constraint`` have Slurm's syntax. ``cpus_per_rank`` is a number of cores. ``memory`` is the memory of a
+    node and ``memory_per_cpu`` the memory of a core, as in ``16G``. ``tmp`` is the smallest local disk of a
+    node. ``gpus_per_node`` is a number of GPUs of the type ``gpu``. ``gpu_bind`` and ``cpu_bind`` are srun's
+    options that bind GPUs and cores to ranks. ``workdir`` is the folder inside the container. ``output`` and
+    ``error`` are relative to ``directory``. ``sbatch`` has further options for ``#SBATCH`` lines. ``warning``
+    is the number of seconds before the time limit when the job writes a checkpoint. With ``requeue`` a new
+    job resumes the training after the checkpoint, with ``chain`` at most this many new jobs. An ``elastic``
+    job starts on ``min_nodes`` to ``nodes`` nodes (``min_nodes`` 0 means 1), and continues on the remaining
+    nodes if a node fails.
     """
 
     name: str
@@ -60,7 +62,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     mail_user: str = ""
     array: str = ""
     sweep: tuple[str, ...] = ()
-    """The values of the tasks of an array, as ``lr=0.1,0.01``; empty if it is not a sweep."""
+    """The values of a sweep, each task with other values: ``lr=0.1,0.01``; empty if the job is not a sweep.
+    """
     dependency: str = ""
     begin: str = ""
     exclusive: bool = False
@@ -76,31 +79,33 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     sbatch: tuple[str, ...] = ()
     env: dict[str, str] = {}
     secrets: tuple[str, ...] = ()
-    """Names of variables whose values are only written to a file in the job's folder."""
+    """Names of secret variables; toolkit writes their values only to a file in the job's folder."""
     binds: tuple[str, ...] = ()
     user_site: bool = False
-    """Python also reads the packages of the home folder."""
+    """True if Python also loads packages from the home folder."""
     preflight: bool = True
     fabric_gbit: int | None = None
-    """Gbit/s that a node can send; the preflight warns about a fabric that is much slower."""
+    """Network speed of a node in Gbit/s; the preflight warns if the measured speed is much lower."""
     min_free: str = ""
-    """The free space that the preflight requires in the job's folder, as in ``20G``; empty for its
-    default.
+    """The free space that the preflight requires in the job's folder, as in ``20G``; empty for the
+    preflight's default.
     """
     broadcast: str = ""
-    """``on`` if the job copies its image to a disk of each node first."""
+    """``on`` if the job first copies its image to a local disk of each node."""
     env_image: str = ""
-    """The file with the user's packages that is mounted over the image; empty without packages."""
+    """The file with the user's packages that the runtime mounts over the image; empty without packages."""
     runtime: str = ""
-    """The container runtime of ``--runtime``; empty for the default of the site or the host."""
+    """The container runtime that ``--runtime`` names; empty for the default of the site or the host."""
     trainer: str = ""
-    """The name of the bundled trainer, empty for the user's own command."""
+    """The name of the bundled trainer; empty if the user gave a command."""
     site: str = ""
     """The name of the site profile; empty without a profile."""
     unsure: bool = False
-    """The text of the program does not show whether its ranks join."""
+    """True if toolkit cannot see in the program's text whether its ranks join."""
     project: str = ""
-    """The archive of the user's project, which the job unpacks into its folder; empty without a project."""
+    """The archive with the user's project folder, which the job unpacks into its folder; empty without a
+    project.
+    """
 
     @property
     def ranks(self) -> int:
@@ -113,16 +118,16 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_resume(self) -> bool:
-        """Whether the job resumes itself after a stop."""
+        """Whether the job resumes itself after Slurm stops it."""
         return self.requeue or self.chain > 0
 
 
 class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of checking an image's signatures when a job was submitted.
+    """The result of checking an image's signatures before a job was submitted.
 
     ``good``: a signature by a trusted key covers every byte. ``unknown-key``: every byte matches the
     signature, but this machine does not have the key. ``no-gpg``: the file has a signature, and gpg is not
-    installed. ``not-checked``: by ``--no-verify``. ``signers`` are fingerprints.
+    installed. ``not-checked``: the user gave ``--no-verify``. ``signers`` are the fingerprints of the keys.
     """
 
     signature: Literal["good", "none", "unknown-key", "no-gpg", "not-checked"]
@@ -130,7 +135,7 @@ class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobTask(msgspec.Struct, frozen=True, kw_only=True):
-    """One task of a job array: its number, and its outcome."""
+    """One task of a job array: its index, its state, its exit status and its nodes."""
 
     index: int
     state: JobState
@@ -139,10 +144,11 @@ class JobTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A launched job: its image, its plan, its place, and its outcome.
+    """A launched job: its image, its plan, its cluster, and its outcome.
 
-    ``key`` is the name of its folder of records and unique on this machine; ``id`` is Slurm's number.
-    ``forced`` says that a predicted failure was overridden; ``submitted`` is UTC in ISO 8601.
+    ``key`` is the name of the job's folder of records; it is unique on this machine. ``id`` is Slurm's job
+    id. ``place`` is the cluster or host. ``forced`` is true if the user launched although toolkit predicted a
+    failure. ``submitted`` is UTC in ISO 8601.
     """
 
     schema: str = "toolkit.job/1"
@@ -157,11 +163,11 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     submitted: str
     forced: bool = False
     env_digest: str = ""
-    """Digest of the file of ``--env-image`` (``sha256:…``); empty without such a file."""
+    """Digest of the file that ``--env-image`` names (``sha256:…``); empty without such a file."""
     image_check: ImageCheck | None = None
-    """``None`` in records from before images were checked."""
+    """The check of the image's signatures; ``None`` in records of earlier releases without this check."""
     fix: LaunchFix | None = None
-    """The words that ``--fix`` added to the launch."""
+    """The changes that ``--fix`` made to the launch."""
     state: JobState = "pending"
     exit_code: int | None = None
     host: str | None = None
@@ -169,13 +175,15 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str | None = None
     ssh_config: str | None = None
     numbers: tuple[str, ...] = ()
-    """Slurm's numbers of all runs of this job, in order; ``id`` is the last number."""
+    """Slurm's job ids of all runs of this job, in order; ``id`` is the last of them."""
     restarts: int = 0
-    """How many times Slurm, or the job itself, started the job again."""
+    """How often Slurm or the job itself restarted the job."""
     nodes: str = ""
     """The nodes of the job's last run, in Slurm's notation."""
     started: str = ""
     ended: str = ""
-    """When the last run started and ended: the cluster's own time, without a zone, from Slurm."""
+    """When the last run ended. ``started`` and ``ended`` are local times of the cluster from Slurm, without a
+    time zone.
+    """
     tasks: tuple[JobTask, ...] = ()
-    """The known tasks of a job array, by number."""
+    """The tasks of a job array that toolkit tracks, in the order of their indexes."""

@@ -1,6 +1,6 @@
 """The fields of a job: a table of their meanings, and the types of the job file and of arguments.
 
-A new field is a row of :data:`FIELDS`, a line in each of the two types of this module, and a line in
+To add a field, add a row to :data:`FIELDS`, a line to both types in this module, and a line to
 :class:`toolkit.model.job.JobSpec`.
 """
 
@@ -19,10 +19,10 @@ Strategy = Literal[
 """How a trainer divides its work among ranks."""
 
 Broadcast = Literal["auto", "on", "off"]
-"""Whether a job copies its image to its nodes before ranks start."""
+"""Whether a job copies its image to a local disk of each node before ranks start."""
 
 _MOST_OF_NODE = 65_533
-"""Slurm counts a node's resources in 16 bits, of which the last values have meanings (NO_VAL16,
+"""Slurm counts a node's resources in 16 bits; the highest values have special meanings (NO_VAL16,
 INFINITE16).
 """
 
@@ -31,7 +31,9 @@ _MOST_NODES = 65536
 
 
 class ValueForm(NamedTuple):
-    """The form of a text: it has to match ``pattern``; ``rule`` explains the form to the user."""
+    """The syntax of a text: the regular expression ``pattern``, and ``rule``, which explains the syntax to
+    the user.
+    """
 
     pattern: str
     rule: str
@@ -40,14 +42,14 @@ class ValueForm(NamedTuple):
 class JobField(NamedTuple):
     """One field of a job.
 
-    ``help`` describes the option of the field; ``option`` is the option's name if it differs from the
-    field's. A field with ``many`` may be given several times; a ``flag`` also has ``--no-``. ``bounds`` are
-    the smallest and largest value of a number, ``form`` is the form of a text, or the name of one that
-    several fields have (:mod:`toolkit.launch.request.checks`). ``sbatch`` is the option of ``sbatch`` that
-    takes the value unchanged. ``queue`` fields have no effect without a scheduler. PBS has no option for
-    fields whose ``pbs`` is false. The figures of a study do not depend on ``free`` fields. ``group`` is the
-    group of the option in help; :mod:`toolkit.cli.options.groups` lists the options of most groups in their
-    order.
+    ``help`` describes the field's command-line option. ``option`` is the name of that option if it differs
+    from the name of the field. Users may give the option of a ``many`` field several times. A ``flag`` field
+    also has an option ``--no-NAME``. ``bounds`` are the smallest and largest value of a number. ``form`` is
+    the syntax of a text, or the name of a syntax that several fields share
+    (:mod:`toolkit.launch.request.checks`). ``sbatch`` is the option of ``sbatch`` that takes the value
+    unchanged. A ``queue`` field has no effect without a scheduler. ``pbs`` is false if PBS has no option for
+    the field. A ``free`` field does not change the figures of a study. ``group`` is the group of the option
+    in ``--help``; :mod:`toolkit.cli.options.groups` lists most groups.
     """
 
     name: str
@@ -67,7 +69,7 @@ class JobField(NamedTuple):
 
     @property
     def option_name(self) -> str:
-        """The command-line option that sets the field."""
+        """The command-line option that sets the field, such as ``--ranks-per-node``."""
         return self.option or f"--{self.name.replace('_', '-')}"
 
 
@@ -165,14 +167,14 @@ FIELDS: tuple[JobField, ...] = (
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A job specification as it is written; ``None`` for fields that are not given.
+    """A job specification as the user writes it; a field that the user does not give is ``None``.
 
-    ``trainer`` and its ``arguments``, or the user's own ``command``. ``image`` is a SIF file or the name of a
-    recipe, ``env_image`` a file of ``toolkit env``, ``runtime`` the container runtime that starts it,
-    ``data`` a folder on this machine, ``directory`` the folder on the cluster that holds images, data and
-    runs, ``site`` the name of a site profile. All other fields are as in :class:`toolkit.model.job.JobSpec`.
-    ``env_file`` is a file of this machine with secret variables. Once toolkit has read it, they are also in
-    ``env``, as :class:`toolkit.model.hidden.Hidden`.
+    A job file names a bundled ``trainer`` and its ``arguments``, or the user's ``command``. ``image`` is a
+    SIF file or the name of a recipe. ``env_image`` is a file of ``toolkit env``. ``runtime`` is the container
+    runtime that starts the image. ``data`` is a folder on this machine. ``directory`` is the folder on the
+    cluster for images, data and runs. ``site`` is the name of a site profile. All other fields are as in
+    :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file on this machine with secret variables. After
+    toolkit has read ``env_file``, ``env`` has its variables too, as :class:`toolkit.model.hidden.Hidden`.
     """
 
     trainer: str | None = None
@@ -237,13 +239,13 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     min_free: str | None = None
 
     def given_values(self) -> dict[str, object]:
-        """Return the given fields, in the order of the struct."""
+        """Return name → value for the fields that are not ``None``, in the order of the struct."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value is not None}
 
 
 class JobFields(TypedDict, total=False):
-    """The fields of :class:`toolkit.model.jobfile.JobFile` without the program; none is required."""
+    """The fields of :class:`toolkit.model.jobfile.JobFile` without the program; all are optional."""
 
     image: str | os.PathLike[str]
     env_image: str | os.PathLike[str]
@@ -305,17 +307,18 @@ class JobFields(TypedDict, total=False):
 
 
 class LaunchOptions(JobFields, total=False):
-    """The options of ``toolkit.app.launch`` and ``toolkit.app.script``; none is required.
+    """The options of ``toolkit.app.launch`` and ``toolkit.app.script``; all are optional.
 
-    ``arguments`` are words for the trainer. ``host`` is a machine over SSH, ``cluster`` a virtual cluster;
-    without them the job runs on this machine, or on the host of the site profile. ``job`` is a job file in
-    YAML. ``from_job`` is the key of a job to repeat with the same image and launch mode. ``local`` runs the
-    job on this machine without Slurm, until it ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote.
-    ``force`` launches although a failure is predicted. ``verify_key`` is a file of public keys: toolkit
-    refuses an image that was signed with none of these keys. ``no_verify`` skips the check of the signatures.
-    ``explain`` adds comments to the script that say where each value comes from. ``copies`` runs a program
-    that does not join its ranks once for each rank. ``project`` is the folder that goes to another machine,
-    by default the folder of the script; with ``sync=False`` toolkit copies no project.
+    ``arguments`` are the trainer's arguments. ``host`` is a machine that toolkit reaches over SSH,
+    ``cluster`` a virtual cluster. Without ``host`` and ``cluster``, the job runs on this machine or on the
+    host of the site profile. ``job`` is a job file in YAML. ``from_job`` is the key of a job to repeat with
+    the same image and launch mode. ``local`` runs the job on this machine without Slurm and waits until it
+    ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote. ``force`` launches although toolkit predicts
+    a failure. ``verify_key`` is a file of public keys; toolkit refuses an image that none of these keys has
+    signed. ``no_verify`` skips the check of the signatures. ``explain`` adds comments to the script that name
+    the source of each value. ``copies`` allows a program whose ranks do not join; every rank then runs an
+    independent copy. ``project`` is the folder that toolkit copies to another machine, by default the folder
+    of the script. With ``sync=False`` toolkit copies no project.
     """
 
     arguments: Sequence[str]

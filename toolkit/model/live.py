@@ -1,4 +1,4 @@
-"""The real outcome of a small job in one launch mode, beside its prediction."""
+"""The real outcome of a small job in each launch mode, beside its prediction."""
 
 import msgspec
 
@@ -9,9 +9,9 @@ SCHEMA = "toolkit.live/1"
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that was sent and returned: its size in bytes, and the seconds for one direction.
+    """A message that a rank sent and received back: its size in bytes, and the seconds for one direction.
 
-    ``between`` is ``nodes``, or ``node`` for two ranks of one node. The value is the fastest of many
+    ``between`` is ``nodes``, or ``node`` for two ranks of one node. ``seconds`` is the fastest of many
     exchanges.
     """
 
@@ -22,14 +22,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """Return the rate in bytes a second."""
+        """Return the rate in bytes per second."""
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """How messages were sent between nodes, as the MPI library reports it: the transport, and the line
-    that names it.
-    """
+    """The transport between nodes: its name, and the line in which the MPI library reports it."""
 
     name: str
     evidence: str
@@ -38,9 +36,9 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """The output of the ranks of a trial.
 
-    For each rank, ``sizes`` has the world size that it found, ``hosts`` its node, and ``sums`` whether its
-    sum is right. ``ended`` is the number of ranks that finished. ``program`` is the trial that was run,
-    ``python`` or ``c``.
+    For each rank, ``sizes`` has the world size that the rank found, ``hosts`` the rank's node, and ``sums``
+    whether the rank's sum is right. ``ended`` is the number of ranks that finished. ``program`` is the
+    language of the trial program, ``python`` or ``c``.
     """
 
     sizes: tuple[int, ...] = ()
@@ -55,11 +53,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One launch mode: prediction and observation side by side.
+    """The prediction and the observed outcome of one launch mode.
 
-    ``observed`` is ``None`` if nothing was run, with the reason in ``because``. ``agrees`` is ``None`` if
-    either is unknown. ``missed_fabric`` says that the nodes have a fast network and the messages took another
-    network; ``None`` if that is unknown.
+    ``observed`` is ``None`` if toolkit ran nothing; ``because`` then has the reason. ``agrees`` is ``None``
+    if the prediction or the observed outcome is unknown. ``missed_fabric`` is true if the nodes have a fast
+    network and the messages used another network; ``None`` if unknown.
     """
 
     mode: Mode
@@ -75,12 +73,12 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether it ran and no failure was predicted."""
+        """Return whether the trial ran and toolkit did not predict a failure."""
         return self.observed == "ok" and self.agrees is not False
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):
-    """All launch modes that were tried with one image in one place."""
+    """The trials of all launch modes with one image on one host or cluster."""
 
     schema: str = SCHEMA
     place: str
@@ -92,5 +90,5 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether every mode ran as predicted, with right results."""
+        """Return whether every launch mode ran as predicted, with right results."""
         return all(trial.good for trial in self.trials)

@@ -1,4 +1,4 @@
-"""A recipe resolved to every file and step that an image is built from."""
+"""A lock: every file and build step of an image, which toolkit derives from a recipe."""
 
 import hashlib
 from typing import Literal
@@ -10,20 +10,20 @@ from toolkit.model.solution import Component, Solution
 SCHEMA = "toolkit.lock/2"
 
 CompiledComponent = Literal["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
-"""Components that can be compiled: each has a script in ``containers/parts``."""
+"""Components that toolkit can compile; each has a script in ``containers/parts``."""
 
 Helper = Literal["cuda"]
-"""Archives that the script of another component unpacks, by a script in ``containers/parts``."""
+"""Source archives that the script of another component unpacks with a script in ``containers/parts``."""
 
 PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})
-"""Compiled components whose script makes a wheel; the scripts of other components install files."""
+"""Compiled components whose script builds a wheel. The scripts of other components install files."""
 
 
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One file to fetch: a wheel, a source archive or a Debian package.
+    """One file to download: a wheel, a source archive or a Debian package.
 
-    ``origin`` says where to download it, in the words of toolkit.image.locks.origins; the hash identifies it.
-    ``size`` is in bytes.
+    ``origin`` says where to download the file; :mod:`toolkit.image.locks.origins` defines its syntax.
+    ``sha256`` identifies the file. ``size`` is in bytes.
     """
 
     name: str
@@ -35,12 +35,12 @@ class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The image that all components are installed on.
+    """The base image, on which the build installs all components.
 
-    ``name`` is the distribution with its release (``debian:bookworm``), ``image`` the published image without
-    a digest (``debian:bookworm-slim``). ``published`` is the published image with its digest; it is empty if
-    no registry answered. The base is then bootstrapped from ``packages``, which gives the same files on every
-    machine.
+    ``name`` is the distribution with its release (``debian:bookworm``). ``image`` is the published image
+    without a digest (``debian:bookworm-slim``). ``published`` is the published image with its digest; it is
+    empty if toolkit reached no registry. Without ``published``, the build bootstraps the base from
+    ``packages``, which gives the same files on every machine.
     """
 
     name: str
@@ -51,9 +51,10 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The packages and files that one stage of a build installs; order does not matter within a field.
+    """The packages and files that one stage of a build installs; the order within a field does not matter.
 
-    ``debian`` are packages of the distribution, ``wheels`` are installed as they are, ``sources`` compiled.
+    ``debian`` are packages of the distribution. The build installs ``wheels`` as they are, and compiles
+    ``sources``.
     """
 
     debian: tuple[LockedFile, ...] = ()
@@ -62,12 +63,13 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One component that is compiled, from the archive of its name among the sources of ``build``.
+    """One component to compile, from the archive of the same name in ``build.sources``.
 
     ``words`` are the options of the component's configure script, or the operations of Horovod. ``after``
-    names the earlier steps whose results this step needs, ``wheels`` the wheels of the image that it is
-    compiled against. ``extra`` names further source archives that its script unpacks. ``patches`` are applied
-    to the unpacked sources in the order of their names: a file of ``recipes/patches`` → its SHA-256.
+    names earlier steps whose results this step needs. ``wheels`` names wheels of the image that the step
+    compiles against. ``extra`` names further source archives that the component's script unpacks. ``patches``
+    maps files of ``recipes/patches`` to their SHA-256; the build applies them to the unpacked sources in the
+    order of their names.
     """
 
     component: CompiledComponent
@@ -79,14 +81,14 @@ class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that an image is built from; ``image render`` and ``image build`` read nothing else.
+    """Everything that an image is built from. ``image render`` and ``image build`` read nothing else.
 
-    ``recipe_sha256`` is the hash of the recipe's values: a comment in the recipe does not make a lock stale.
-    ``packages`` names the wheels that the recipe itself asks for. ``epoch`` is the time, in seconds since
-    1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). ``steps`` are compiled in this
-    order. ``environment`` holds variables of the image, in addition to PATH and LANG. ``licences`` has an
-    identifier of SPDX for each component whose licence is known, or a LicenseRef. ``build`` lists packages
-    that only compiling needs, ``run`` lists packages that stay in the image.
+    ``recipe_sha256`` is the hash of the recipe's values; a new comment in the recipe does not make the lock
+    stale. ``packages`` names the wheels that the recipe requests. ``epoch`` is the time, in seconds since
+    1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). The build compiles ``steps`` in
+    this order. ``environment`` has variables of the image, in addition to PATH and LANG. ``licences`` has an
+    SPDX identifier or a LicenseRef for each component whose licence is known. ``build`` lists packages that
+    only compiling needs. ``run`` lists packages that remain in the image.
     """
 
     schema: str = SCHEMA
@@ -105,15 +107,15 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """The operations that Horovod is compiled with; empty for an image without compiled Horovod."""
+        """The operations that Horovod is compiled with; empty if the build does not compile Horovod."""
         return next((step.words for step in self.steps if step.component == "horovod"), ())
 
 
 def encode_lock(lock: Lock) -> bytes:
-    """Return the bytes of a lock's file, equal for equal locks."""
+    """Return the content of a lock file in JSON; equal locks give equal bytes."""
     return msgspec.json.format(msgspec.json.encode(lock), indent=1) + b"\n"
 
 
 def lock_sha256(lock: Lock) -> str:
-    """Return the hash in an image's label ``toolkit.lock``."""
+    """Return the SHA-256 of the lock file in hexadecimal; an image's label ``toolkit.lock`` has this hash."""
     return hashlib.sha256(encode_lock(lock)).hexdigest()

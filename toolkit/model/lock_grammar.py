@@ -1,6 +1,6 @@
 """The grammar of a lock: the allowed values of each field.
 
-A lock may come from an untrusted author, and its fields become paths, command words and lines of a
+The author of a lock may be untrusted, and the fields of a lock become paths, command words and lines of a
 Dockerfile.
 """
 
@@ -16,12 +16,12 @@ from toolkit.model.solution import Solution
 
 _MOST_BYTES = 1 << 40
 _LAST_SECOND = 1 << 32
-"""Times in squashfs have 32 bits."""
+"""The file system squashfs stores times in 32 bits."""
 _LONGEST_TEXT = 2000
 _SHOWN = 60
 
 _HEX = re.compile(r"[0-9a-f]{64}")
-# Names of bundles and caches: one path component that is neither an option nor a hidden file.
+# A file name is one path component that is neither an option nor a hidden file.
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,199}")
 _RECIPE = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{1,99}")
@@ -44,18 +44,20 @@ _HTTPS = re.compile(
     r"(?=.{1,2000}\Z)https://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
     r"/[A-Za-z0-9._~%!&'()*+,;=:@/?-]*"
 )
-# Options that choose parts of a program. Other words, such as CC=, name commands that configure runs.
+# Allowed options select parts of a program. Other words, such as CC=, name commands that configure would run.
 _OPTION = re.compile(
     r"--(?:with|without|enable|disable)-[a-z0-9]+(?:-[a-z0-9]+)*(?:=[A-Za-z0-9._/,+-]{1,200})?"
 )
-# PATH and LD_… decide which programs and libraries run; toolkit sets PATH itself.
+# PATH and LD_… change which programs and libraries run; toolkit sets PATH itself.
 _VARIABLE = re.compile(r"(?!PATH\Z|LD_)[A-Z][A-Z0-9_]{0,99}")
 _SETTING = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 
 
 class _Rule(NamedTuple):
-    """The allowed values of a field: a test, and its description."""
+    """The allowed values of a field: ``test`` is true for an allowed value, ``expected`` describes the
+    allowed values.
+    """
 
     test: Callable[[str], object]
     expected: str
@@ -108,7 +110,7 @@ _WORDS = {
 
 
 def faults(lock: Lock) -> Iterator[str]:
-    """Yield the faults of a lock, one line for each field: ``base.packages[3].sha256: …``."""
+    """Yield the faults of a lock, one line for each wrong field: ``base.packages[3].sha256: …``."""
     yield from _wrong("schema", lock.schema, _Rule(SCHEMA.__eq__, SCHEMA))
     yield from _wrong("recipe", lock.recipe, _RECIPE_NAME)
     yield from _wrong("recipe_sha256", lock.recipe_sha256, _SHA256)
@@ -134,20 +136,22 @@ def faults(lock: Lock) -> Iterator[str]:
 
 
 def file_faults(file: LockedFile) -> Iterator[str]:
-    """Yield what is wrong with a file of unknown kind: the fields that become a path or an address."""
+    """Yield the faults of a file of any kind: wrong file name, hash or size. The name becomes a path or an
+    address.
+    """
     yield from _wrong("file", file.file, _FILE_NAME)
     yield from _wrong("sha256", file.sha256, _SHA256)
     yield from _number("size", file.size, _MOST_BYTES)
 
 
 def address_host(origin: str) -> str:
-    """Return host and port of an https address, in lower case; empty for another origin."""
+    """Return host and port of an https address in lower case; return an empty text for another origin."""
     found = _HTTPS.fullmatch(origin)
     return found["host"].lower() if found else ""
 
 
 def quote_value(text: str) -> str:
-    """Return a value of a lock for a message: quoted, without control characters, and short."""
+    """Return a value of a lock for a message: quoted, shortened, and without control characters."""
     return ascii(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
@@ -188,7 +192,9 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
 
 
 def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedStep]) -> Iterator[str]:
-    """Yield the faults of a step: its words, and names that the lock or earlier steps lack."""
+    """Yield the faults of a step: words that are not allowed, and names that neither the lock nor earlier
+    steps have.
+    """
     before = {step.component for step in earlier}
     sources = _Rule({file.name for file in lock.build.sources}.__contains__, "an archive in build.sources")
     wheels = _Rule({file.name for file in lock.run.wheels}.__contains__, "the name of a wheel in run.wheels")

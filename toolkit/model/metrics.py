@@ -1,4 +1,4 @@
-"""The lines of ``metrics.jsonl`` as trainers write them (``docs/metrics.md``), combined into one training."""
+"""The lines of a trainer's ``metrics.jsonl`` (``docs/metrics.md``), and the training that they describe."""
 
 from typing import Annotated
 
@@ -11,19 +11,19 @@ METRICS = "metrics.jsonl"
 _SCHEMA = "toolkit.metrics/1"
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-"""An integer that every reader of JSON represents exactly (RFC 8259, section 6)."""
+"""A whole number that every JSON parser represents exactly (RFC 8259, section 6)."""
 
 Measure = Annotated[float, msgspec.Meta(ge=-1e40, le=1e40)]
-"""A number that a plot can show; the largest of single precision is 3.4e38."""
+"""A number that a plot can show; the largest single-precision number is 3.4e38."""
 
 Name = Annotated[str, msgspec.Meta(max_length=255)]
 
 Path = Annotated[str, msgspec.Meta(max_length=4096)]
-"""A path; Linux allows none longer than PATH_MAX."""
+"""A path; Linux allows at most PATH_MAX (4096) bytes."""
 
 
 class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field="record"):
-    """First line of the metrics; see ``docs/metrics.md``. Fields of a later release are ignored."""
+    """The first line of the metrics file; see ``docs/metrics.md``. Fields of a later release are ignored."""
 
     schema: Name
     trainer: Name
@@ -44,7 +44,9 @@ class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
-    """One epoch of all ranks; a benchmark has no test, and a loss that is not a number is ``None``."""
+    """The figures of one epoch over all ranks. A benchmark has no test figures. ``loss`` is ``None`` if it is
+    not a number.
+    """
 
     epoch: Count
     seconds: Measure
@@ -58,7 +60,7 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
-    """The training resumed from a checkpoint; the size holds for the following lines."""
+    """The line of a resume from a checkpoint. Its world size and other values apply to the lines after it."""
 
     world_size: Count | None = None
     nodes: Count | None = None
@@ -68,7 +70,7 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_fiel
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="record"):
-    """Last line, which shows that the training finished."""
+    """The last line of the metrics file, which shows that the training finished."""
 
     epochs: Count
     test_loss: Measure | None = None
@@ -82,7 +84,8 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="re
 class Training(msgspec.Struct, frozen=True):
     """The metrics of one run; ``complete`` is false for an unfinished or interrupted run.
 
-    ``header`` holds the final values, ``resumed`` how many times it resumed from a checkpoint.
+    ``header`` has the final values. ``resumed`` is the number of times that the run resumed from a
+    checkpoint.
     """
 
     header: MetricsHeader
@@ -92,10 +95,11 @@ class Training(msgspec.Struct, frozen=True):
 
 
 def parse_metrics(text: bytes, name: str = METRICS) -> Training:
-    """Parse metrics line by line; a last line that was cut off, and lines of a later kind, are ignored.
+    """Return the training in a metrics file. Lines of unknown kinds are ignored, and a last line without its
+    end.
 
     Raises:
-        BadInput: naming the line and the field, if the file is not a file of metrics.
+        BadInput: the file is not a metrics file; the message names the line and the field.
     """
     whole, _, _ = text.rpartition(b"\n")
     read = (_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1))
@@ -134,7 +138,7 @@ def _line(line: bytes, where: str) -> _Record | None:
 
 
 def are_whole(content: bytes) -> bool:
-    """Return whether these are the complete metrics of a finished training."""
+    """Return whether a metrics file is complete and its training finished."""
     try:
         return parse_metrics(content).complete
     except BadInput:

@@ -1,4 +1,4 @@
-"""The outcome of each launch mode, and the words of its command line."""
+"""The predicted outcome of each launch mode, and the words of its launch line."""
 
 from typing import Literal, get_args
 
@@ -18,20 +18,22 @@ Mode = Literal[
     "jax",
     "tf-config",
 ]
-"""Ways to start ranks that can be judged and launched; the names are stable."""
+"""Ways to start ranks that toolkit can judge and launch; these names do not change between releases."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 MPI_MODES: tuple[Mode, ...] = MODES[: MODES.index("gloo")]
-"""Modes in which the ranks can find each other through MPI."""
+"""Launch modes in which the ranks can find each other through MPI."""
 
 ProgramName = Literal["mpi", "horovod", "torch", "jax", "tf-config", "serial"]
-"""How the ranks of a program find each other; each has a module in :mod:`toolkit.program`."""
+"""How the ranks of a program find each other; :mod:`toolkit.program` has a module for each value."""
 
 PROGRAMS: tuple[ProgramName, ...] = get_args(ProgramName)
 
 Starter = Literal["", "torchrun", "accelerate", "deepspeed"]
-"""What starts the ranks of a node, if the user's command does."""
+"""The program that starts the ranks of a node, if the user's command names such a program; otherwise
+empty.
+"""
 
 Outcome = Literal[
     "ok",
@@ -48,25 +50,31 @@ Outcome = Literal[
 
 
 Accelerator = Literal["gpu", "gpu-failure", "cpu-only", "not-asked", "unknown"]
-"""The outcome of the GPUs of a launch: used, refused by driver or library, left idle, not asked for."""
+"""The outcome for the GPUs of a launch. ``gpu``: ranks use them. ``gpu-failure``: a driver or library stops
+the program. ``cpu-only``: ranks run on the CPU although the job has GPUs. ``not-asked``: the job requests no
+GPUs.
+"""
 
 Basis = Literal["measured", "derived", "beyond"]
-"""What a prediction is based on: such a launch was recorded; rules predict it from measured causes; the
-host, the image or the shape is outside of all measurements.
+"""What a prediction is based on. ``measured``: a launch like this one was recorded. ``derived``: rules
+predict the outcome from causes that were measured. ``beyond``: the host, the image or the job's shape differs
+from every recorded launch.
 """
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The shape of a job, and what the user wants for its ranks.
+    """The shape of a job, and the user's choices for its ranks.
 
-    ``batch`` says that the launcher starts in a batch script, as ``toolkit launch`` does it: then it shares a
-    node with its own ranks. ``allocation`` says that there is an allocation of Slurm; without one an mpirun
-    starts its ranks itself, on this machine. ``env`` is set inside the container, ``binds`` are
-    ``SRC[:DST[:OPTS]]``, ``workdir`` is a folder in it. ``cpus_per_rank`` counts cores; ``cpu_bind`` and
-    ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs. ``directory`` is the folder of the run,
-    empty if unknown. ``program`` is the user's choice, ``command`` the command of each rank, and ``joins``
-    the library by which its script joins its ranks; an unknown value is ``None`` or empty. ``says`` holds
-    variables and arguments of command and script that set the rendezvous of the ranks.
+    ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``; the launcher then
+    runs on a node with its own ranks. ``allocation`` is true if the job has a Slurm allocation; without an
+    allocation, mpirun starts its ranks on this machine. ``env`` has the variables to set inside the
+    container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is a folder inside the container.
+    ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's options.
+    ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run, empty if unknown. ``program``
+    is the program kind that the user chose, ``None`` if unknown. ``command`` is the command of each rank,
+    empty if unknown. ``joins`` are the libraries with which the user's script joins its ranks, empty if
+    unknown. ``says`` maps variables and arguments of command and script that set the rendezvous to their
+    values.
     """
 
     nodes: int = 2
@@ -83,30 +91,31 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     gpus: bool = False
     directory: str = ""
     user_site: bool = False
-    """Python reads the packages of the home folder, which the plan otherwise excludes."""
+    """True if Python loads packages from the home folder; without it, the plan excludes these packages."""
     program: ProgramName | None = None
     command: tuple[str, ...] = ()
     joins: frozenset[str] = frozenset()
     says: dict[str, str] = {}
     projects: tuple[str, ...] = ()
-    """Folders of the user's own modules, which PYTHONPATH names."""
+    """Folders of the user's own modules; the launch adds them to PYTHONPATH."""
 
     @property
     def has_one_rank(self) -> bool:
-        """True if the job has one rank: then a world of size 1 is intended."""
+        """True if the job has one rank; a world of size 1 is then intended."""
         return self.nodes * self.ranks_per_node == 1
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The words that make a launch mode work; unquoted until a script is rendered.
+    """The words of a launch line; they are not quoted until toolkit renders a script.
 
-    ``launcher`` holds the launcher and its options, as in ``("srun", "--mpi=pmix")``; counts of nodes and
-    ranks are added by :mod:`toolkit.launch`. ``inside`` says that the launcher runs within the container
-    (``mpirun-container``); otherwise it runs on the host and starts the container. ``container`` holds
-    options for ``singularity exec``. ``env`` is set inside the container, ``unset`` names host variables that
-    must not reach it. ``binds`` are ``SRC[:DST[:OPTS]]``. ``wrapper`` holds words before the ranks' command,
-    inside the container. ``program`` says how the ranks find each other; ``starter`` is the program that the
-    launcher starts once a node, instead of the ranks.
+    ``launcher`` has the launcher and its options, as in ``("srun", "--mpi=pmix")``; :mod:`toolkit.launch`
+    adds the numbers of nodes and ranks. ``inside`` is true if the launcher runs inside the container
+    (``mpirun-container``); otherwise the launcher runs on the host and starts the container. ``container``
+    has options for ``singularity exec``. ``env`` has variables to set inside the container. ``unset`` names
+    variables of the host that must not reach the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``.
+    ``wrapper`` has words that precede the ranks' command inside the container. ``program`` says how the ranks
+    find each other. ``starter`` is a program that the launcher starts once on each node and that starts the
+    ranks.
     """
 
     mode: Mode
@@ -122,11 +131,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one mode; ``findings`` are ids, ``missing`` says what an unknown outcome lacks.
+    """The predicted outcome of one launch mode.
 
-    ``by_chance`` are outcomes of other tries of the same launch. The outcome depends on timing: for example,
-    one rank gives up, and its launcher stops the other ranks or waits for them. ``outcome`` is the more
-    frequent one. ``beyond`` names properties that no recorded launch had.
+    ``findings`` are ids of findings. ``missing`` names the facts that an unknown outcome lacks. ``by_chance``
+    are other possible outcomes of the same launch, if the outcome depends on timing. For example, one rank
+    gives up, and its launcher stops the other ranks or waits for them. ``outcome`` is the most frequent
+    outcome. ``beyond`` names properties of this launch that no recorded launch has.
     """
 
     mode: Mode
@@ -142,7 +152,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """Return why the outcome is predicted, and which other outcomes are possible."""
+        """Return why toolkit predicts the outcome, and which other outcomes are possible."""
         others = " or ".join(outcome for outcome in self.by_chance if outcome != "ok")
         because = f"{self.because}; some launches end in {others} instead" if others else self.because
         because = f"{because}; some launches work" if "ok" in self.by_chance else because
@@ -150,32 +160,36 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def works(self) -> bool:
-        """Return whether the ranks start, and their GPUs too if the launch hands any in."""
+        """Return whether the ranks start, and can use the GPUs that the launch gives them."""
         return self.outcome == "ok" and self.accelerator != "gpu-failure"
 
     @property
     def shown(self) -> str:
-        """Return the outcome as users see it: ``ok?`` if no recorded launch is like this one."""
+        """Return the outcome as toolkit prints it: ``ok?`` instead of ``ok`` if no recorded launch is like
+        this one.
+        """
         if self.outcome == "ok" and not self.works:
             return self.accelerator
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
     def foretells(self, observed: Outcome) -> bool:
-        """Return whether an observed outcome was predicted, or predicted as possible by chance."""
+        """Return whether toolkit predicted an observed outcome, as the outcome or as possible by chance."""
         return observed == self.outcome or observed in self.by_chance
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """All conclusions of the engine; ``chosen`` is ``None`` if no mode is predicted to work."""
+    """All predictions and findings of the engine; ``chosen`` is ``None`` if no launch mode is predicted to
+    work.
+    """
 
     predictions: tuple[Prediction, ...]
     findings: tuple[Finding, ...]
     chosen: Mode | None
 
     def of(self, mode: Mode) -> Prediction:
-        """Return the prediction for ``mode``."""
+        """Return the prediction for the launch mode ``mode``."""
         return next(p for p in self.predictions if p.mode == mode)
 
     def ok(self, mode: Mode) -> bool:
-        """Return whether ``mode`` applies to the program and is predicted to work."""
+        """Return whether the launch mode ``mode`` applies to the program and is predicted to work."""
         return any(p.mode == mode and p.works for p in self.predictions)

@@ -1,22 +1,22 @@
-"""How long work reports its progress, independent of how it is displayed."""
+"""The interface through which long work reports progress, independent of how it is displayed."""
 
 from typing import Protocol
 
 
 class Tell(Protocol):
-    """A listener for progress; :mod:`toolkit.report.progress` has the listener that prints."""
+    """A listener for progress messages; :mod:`toolkit.report.progress` has the listener that prints them."""
 
     def step(self, text: str) -> None:
-        """Announce a step that the user waits for, as a sentence without a full stop."""
+        """Report the start of a step that the user waits for; ``text`` is a sentence without a full stop."""
 
     def detail(self, text: str) -> None:
-        """Give one line of a step's own output, such as a line of a build log."""
+        """Report one line of a step's output, such as a line of a build log."""
 
     def output(self, text: str) -> None:
-        """Print a requested line to standard output, without disturbing the display of progress."""
+        """Print a line of results to standard output, without disturbing the progress display."""
 
     def notice(self, text: str) -> None:
-        """Show a warning, even if progress is hidden."""
+        """Print a warning, even if progress is hidden."""
 
 
 class Silent:

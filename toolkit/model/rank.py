@@ -4,12 +4,13 @@ import msgspec
 
 
 class RankView(msgspec.Struct, frozen=True, kw_only=True):
-    """The program of a rank, and the folders of the image that the runtime hides from it.
+    """The program of a rank, and the image's folders that the runtime hides from the rank.
 
-    ``command`` is empty if the program is unknown. ``script`` is the text of a Python script of the user that
-    the command names, ``hidden`` are folders over which the runtime mounts folders of the host. ``env`` is a
-    file of ``toolkit env`` on this machine that is mounted over the image; empty without such a file.
-    ``told`` are the variables that a container of the image printed, ``None`` if it was not started.
+    ``command`` is empty if the program is unknown. ``script`` is the text of the user's Python script in the
+    command. ``hidden`` are folders of the image over which the runtime mounts folders of the host. ``env`` is
+    a file of ``toolkit env`` on this machine that the runtime mounts over the image; empty without such a
+    file. ``told`` are the variables that a container of the image printed, ``None`` if toolkit did not start
+    one.
     """
 
     command: tuple[str, ...] = ()
@@ -20,4 +21,4 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WHOLE_IMAGE = RankView()
-"""The unchanged image, for any program in it."""
+"""The view of the image without hidden folders, for any program in the image."""

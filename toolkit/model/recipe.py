@@ -1,17 +1,17 @@
-"""A user's wishes for an image, as a file under ``recipes/`` states them."""
+"""A recipe: the components that a user wants in an image, as a file under ``recipes/`` lists them."""
 
 from typing import Literal, get_args
 
 import msgspec
 
 MPIS = ("openmpi", "mpich")
-"""A recipe wants exactly one component of this list."""
+"""The MPI components; a recipe wants exactly one of them."""
 
 MATCH_HOST = "match-host"
-"""The wish that makes a version depend on the cluster."""
+"""The constraint that chooses a version that fits the cluster."""
 
 LONGEST_LINE = 300
-"""The largest length of a title, and of the reason why an image cannot be built."""
+"""The maximum length of a title, and of the reason why an image cannot be built, in characters."""
 
 Operation = Literal["mpi", "gloo", "nccl"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
@@ -22,39 +22,45 @@ class _RecipeSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class HorovodWish(_RecipeSection, frozen=True, kw_only=True):
-    """The ways in which Horovod moves tensors."""
+    """The operations that the recipe wants in Horovod."""
 
     operations: tuple[Operation, ...] = ("mpi", "gloo")
-    """The operations that are built into Horovod; ``nccl`` needs a recipe with CUDA."""
+    """The operations that the build enables in Horovod; ``nccl`` needs a recipe with CUDA."""
 
 
 class MpiWish(_RecipeSection, frozen=True, kw_only=True):
-    """Where the MPI comes from: the distribution's packages, a wheel, or a source archive; any by default."""
+    """The source of the MPI: the distribution's packages, a wheel, or a source archive; by default any of
+    these.
+    """
 
     provider: Literal["", "debian", "pypi", "source"] = ""
-    """The distribution, PyPI, or a source archive with the flags that a Slurm site needs."""
+    """``debian``: the distribution's packages. ``pypi``: a wheel. ``source``: a source archive, configured
+    for a Slurm site.
+    """
 
 
 class Recipe(_RecipeSection, frozen=True, kw_only=True):
-    """One recipe: constraints, which the solver turns into versions.
+    """One recipe: constraints from which the solver chooses versions.
 
-    A wish is ``*``, ``2.15.*``, ``>=4.1,<5``, one version, or ``match-host``.
+    A constraint is ``*``, ``2.15.*``, ``>=4.1,<5``, one version, or ``match-host``.
     """
 
     schema: Literal["toolkit.recipe/2"]
     """The schema of this file."""
     title: str
-    """One line of description, which lists and image labels show."""
+    """A description in one line, for lists and image labels."""
     base: str = ""
-    """A distribution and its release, as in ``debian:bookworm`` or ``debian:*``; any by default."""
+    """A distribution and its release, ``debian:bookworm`` or ``debian:*``; by default any."""
     architecture: str = "x86_64"
-    """Processor that the image is for, as in ``uname -m``."""
+    """Processor architecture of the image, as ``uname -m`` prints it."""
     packages: tuple[str, ...] = ()
-    """More packages for the image's Python, each pinned: ``name==version``."""
+    """Further Python packages of the image, each with its version: ``name==version``."""
     indexes: tuple[str, ...] = ()
-    """Further package indexes to search, as https addresses; pip's own configuration is honoured too."""
+    """https addresses of further package indexes; toolkit also uses the indexes in pip's configuration."""
     unbuildable: str = ""
-    """Why the image cannot be built everywhere; such a recipe is rendered and checked, not built."""
+    """The reason why most machines cannot build the image. toolkit renders and checks such a recipe, and does
+    not build it.
+    """
     want: dict[str, str]
     """Component → constraint."""
     horovod: HorovodWish = HorovodWish()
@@ -62,5 +68,5 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """The ways in which Horovod moves tensors; empty if the recipe wants no Horovod."""
+        """The operations that the recipe wants in Horovod; empty if the recipe does not want Horovod."""
         return self.horovod.operations if "horovod" in self.want else ()

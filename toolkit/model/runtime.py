@@ -1,4 +1,4 @@
-"""Names of container runtimes for ``--runtime``; the modules are in :mod:`toolkit.runtime`."""
+"""Names of container runtimes that ``--runtime`` accepts; the modules are in :mod:`toolkit.runtime`."""
 
 NAMES = (
     "apptainer", "singularity", "podman", "ch-run", "ce", "pyxis", "enroot", "podman-hpc", "shifter", "sarus",

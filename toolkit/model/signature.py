@@ -1,22 +1,22 @@
-"""The validity of a signature of an image, and its signer."""
+"""The signature of an image: whether it is valid, and who signed."""
 
 from typing import Literal
 
 import msgspec
 
 SignatureState = Literal["good", "bad", "expired-key", "expired", "revoked", "unknown-key", "unreadable"]
-"""``bad``: not for these bytes. ``expired-key``: the key has expired; ``expired``: the signature itself has
-expired. ``revoked``: the key was withdrawn. ``unknown-key``: this machine does not have the key.
-``unreadable``: the signature is of an unknown kind.
+"""The state of a signature. ``bad``: the signature does not match the file. ``expired-key``: the key has
+expired. ``expired``: the signature has expired. ``revoked``: the owner withdrew the key. ``unknown-key``:
+this machine does not have the key. ``unreadable``: toolkit does not support this kind of signature.
 """
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """One PGP signature.
 
-    ``fingerprint`` is the primary key's, in hexadecimal, if known, otherwise the number of the key; ``user``
-    is the key's user id, which its owner chose. ``made`` is UTC in ISO 8601. ``text`` is the signed text;
-    without ``good`` it is not trustworthy.
+    ``fingerprint`` is the fingerprint of the primary key in hexadecimal, or the key id if the fingerprint is
+    unknown. ``user`` is the user id that the key's owner chose. ``made`` is UTC in ISO 8601. ``text`` is the
+    signed text; do not trust it unless ``state`` is ``good``.
     """
 
     state: SignatureState
@@ -27,20 +27,20 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signer(self) -> str:
-        """Return the signer for a message."""
+        """Return the signer for a message: user id and fingerprint, as far as they are known."""
         return f"{self.user} ({self.fingerprint})" if self.user else self.fingerprint or "an unknown signer"
 
 
 FileState = Literal["none", "good", "unknown-key", "no-gpg"]
-"""``none``: the image has no signature. ``no-gpg``: the file has a signature, and this machine has no gpg to
-check it.
+"""The state of a file's signature. ``none``: the file has no signature. ``no-gpg``: the file has a signature,
+and this machine has no gpg to check it.
 """
 
 
 class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
-    """Who signed a bundle or a lock.
+    """The signer of a bundle or a lock.
 
-    ``sha256`` is the hash that was signed; empty if unknown.
+    ``sha256`` is the signed hash; empty if unknown.
     """
 
     state: FileState = "none"
@@ -50,7 +50,7 @@ class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def description(self) -> str:
-        """Return who signed, in words that follow the name of the file."""
+        """Return who signed, as a text that follows the name of the file."""
         match self.state:
             case "good":
                 return f"signed by {self.user or 'a key without a name'}, key {self.fingerprint}"

@@ -1,4 +1,4 @@
-"""A site profile: a cluster and how to use it, as a file under ``slurm/sites`` states it."""
+"""A site profile: how to use a cluster, as a file under ``slurm/sites`` describes it."""
 
 from typing import Literal
 
@@ -7,8 +7,8 @@ import msgspec
 from toolkit.model.prediction import Mode
 
 TestLevel = Literal["run", "rendered"]
-"""``run``: toolkit's jobs ran on the cluster. ``rendered``: from published documentation; scripts were only
-rendered.
+"""``run``: jobs of toolkit ran on the cluster. ``rendered``: the profile is from published documentation, and
+toolkit only rendered scripts.
 """
 
 
@@ -19,8 +19,8 @@ class _SiteSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Partition(_SiteSection, frozen=True, kw_only=True):
     """One partition (queue). An unknown limit is ``None`` or empty.
 
-    ``max_time`` is in Slurm's form, ``memory_mb`` is the memory of a node for jobs, ``cores`` are physical
-    cores, ``threads`` are hardware threads a core.
+    ``max_time`` has Slurm's syntax. ``memory_mb`` is the memory of a node that jobs can use, in MB. ``cores``
+    is the number of physical cores of a node. ``threads`` is the number of hardware threads of a core.
     """
 
     name: str
@@ -33,12 +33,15 @@ class Partition(_SiteSection, frozen=True, kw_only=True):
     memory_mb: int | None = None
     gpus: int | None = None
     gpu: str = ""
-    """The type as GRES names it, as in ``v100``; empty if GRES has none."""
+    """The GPU type in GRES, as in ``v100``; empty if GRES has no type."""
     features: tuple[str, ...] = ()
 
 
 class Container(_SiteSection, frozen=True, kw_only=True):
-    """How containers are started: ``command`` after loading ``modules``; ``binds`` are ``SRC[:DST[:ro]]``."""
+    """How jobs start containers.
+
+    The job runs ``command`` after it has loaded ``modules``. ``binds`` are mounts, ``SRC[:DST[:ro]]``.
+    """
 
     command: str = "singularity"
     modules: tuple[str, ...] = ()
@@ -46,11 +49,11 @@ class Container(_SiteSection, frozen=True, kw_only=True):
 
 
 class SiteImage(_SiteSection, frozen=True, kw_only=True):
-    """The requirements for an image to start at this site.
+    """The requirements that an image must meet before toolkit starts it at this site.
 
-    ``verify_key`` is a file of public keys on the machine that launches, relative to the profile: only an
-    image that one of them has signed starts; empty if the site requires none. ``override`` permits
-    ``--verify-key``, settings and ``--no-verify`` to replace it.
+    ``verify_key`` is a file of public keys on the machine that launches, relative to the profile. toolkit
+    starts only images that one of these keys has signed; an empty ``verify_key`` requires no signature.
+    ``override`` allows users to replace ``verify_key`` with ``--verify-key``, settings or ``--no-verify``.
     """
 
     verify_key: str = ""
@@ -58,11 +61,12 @@ class SiteImage(_SiteSection, frozen=True, kw_only=True):
 
 
 class Launch(_SiteSection, frozen=True, kw_only=True):
-    """How ranks are started.
+    """How jobs start ranks.
 
-    ``mode`` is known to work, and is used if there are no facts to predict from; ``mpi`` is for ``srun
-    --mpi``, empty if the site's default is right. ``srun`` holds more options of the launcher. ``pals`` is
-    the ``mpiexec`` of HPE's Parallel Application Launch Service.
+    ``mode`` is a launch mode that is known to work; toolkit uses it if it has no facts for a prediction.
+    ``mpi`` is the value for ``srun --mpi``; empty if the site's default is right. ``srun`` has further
+    options of the launcher. The launcher ``pals`` is the ``mpiexec`` of HPE's Parallel Application Launch
+    Service.
     """
 
     launcher: Literal["srun", "pals"] = "srun"
@@ -72,14 +76,16 @@ class Launch(_SiteSection, frozen=True, kw_only=True):
 
 
 class Gpus(_SiteSection, frozen=True, kw_only=True):
-    """How GPUs are asked for; ``gres`` is the name before the count, as in ``gpu`` or ``gpu:tesla``."""
+    """How jobs request GPUs. ``gres`` is the name before the number of GPUs, as in ``gpu`` or
+    ``gpu:tesla``.
+    """
 
     ask: Literal["gres", "gpus-per-node", "partition", "constraint"] = "gres"
     gres: str = "gpu"
 
 
 class Defaults(_SiteSection, frozen=True, kw_only=True):
-    """Default values of a job at this site, with the names of the job specification."""
+    """Default values of a job at this site, with the field names of the job file."""
 
     partition: str = ""
     account: str = ""
@@ -96,15 +102,16 @@ class Defaults(_SiteSection, frozen=True, kw_only=True):
 class Site(_SiteSection, frozen=True, kw_only=True):
     """One cluster.
 
-    ``modules`` are loaded in the job, after ``module purge`` if ``purge`` is set; ``swap A B`` swaps one,
-    ``use /FOLDER`` adds a folder of modules. ``env`` is set inside the container and may name variables of
-    the job (``$CRAY_LD_LIBRARY_PATH``), ``keep`` names host variables (patterns) that may reach it although
-    they usually must not. ``directory`` is where images, data and runs go, and may name a variable
-    (``$WORK/toolkit``). ``shared`` is a folder with ``images`` and ``data`` that all users of the cluster can
-    read; its files are not copied. ``scratch`` is node-local disk for TMPDIR. ``network`` names the interface
-    for sockets (NCCL, Gloo), ``host`` is the destination for ``ssh``. ``sources`` are the sources of all
-    this. ``checked`` and ``expires`` are days (``2026-11-25``): on ``checked`` the profile was compared with
-    its sources, after ``expires`` it is out of date. ``retired`` says when the machine went out of service.
+    The job loads ``modules``, after ``module purge`` if ``purge`` is true. The entry ``swap A B`` swaps a
+    module, the entry ``use /FOLDER`` adds a module folder. ``env`` has variables to set inside the container;
+    a value may use a variable of the job (``$CRAY_LD_LIBRARY_PATH``). ``keep`` has patterns of host variables
+    that reach the container although toolkit usually removes them. ``directory`` is the folder for images,
+    data and runs; it may use a variable (``$WORK/toolkit``). ``shared`` is a folder with ``images`` and
+    ``data`` that all users of the cluster can read; toolkit does not copy its files. ``scratch`` is a folder
+    on a local disk of the node, for TMPDIR. ``network`` is the network interface for sockets of NCCL and
+    Gloo. ``host`` is the destination for ``ssh``. ``sources`` are the documents that the profile is from.
+    ``checked`` is the day (``2026-11-25``) of the last comparison of the profile with its sources. After the
+    day ``expires`` the profile is out of date. ``retired`` says when the machine went out of service.
     """
 
     schema: Literal["toolkit.site/1"]
@@ -136,18 +143,22 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     retired: str = ""
 
     def partition(self, name: str = "") -> Partition | None:
-        """Return the partition of a name, the default partition for no name; ``None`` if it is unknown."""
+        """Return the partition with a name, or the default partition for an empty name; ``None`` if it is
+        unknown.
+        """
         wanted = name or self.defaults.partition
         found = [p for p in self.partitions if (p.name == wanted if wanted else p.default)]
         return found[0] if found else None
 
     def threads(self, partition: str | None = None) -> int:
-        """Return the hardware threads of a core in a partition; 1 if unknown."""
+        """Return the number of hardware threads of a core in a partition; 1 if unknown."""
         found = self.partition(partition or "")
         return (found.threads if found else None) or 1
 
     def has_gpus(self, partition: str | None, asked: int | None) -> bool:
-        """Return whether ranks get GPUs: a job asks for some, or the partition provides them."""
+        """Return whether ranks get GPUs: the job requests GPUs, or the partition provides them without a
+        request.
+        """
         if asked is not None:
             return asked > 0
         found = self.partition(partition or "")

@@ -1,4 +1,4 @@
-"""Facts about a cluster as a whole; no conclusions. ``None`` means unknown."""
+"""Facts about a cluster as a whole, without conclusions. ``None`` means unknown."""
 
 import msgspec
 
@@ -6,11 +6,11 @@ from toolkit.model.facts import Count
 
 
 class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition from sinfo; for unequal nodes the largest value of any node.
+    """One partition, as sinfo reports it. If nodes differ, a field has the largest value of any node.
 
-    ``max_time`` is in Slurm's form or ``UNLIMITED``, ``max_nodes`` is ``None`` if a job may have all;
-    ``cores`` are physical ones, ``threads`` hardware threads a core, ``gpu`` the type of GRES. ``gpus`` is 0
-    if GRES has none.
+    ``max_time`` has Slurm's syntax or is ``UNLIMITED``. ``max_nodes`` is ``None`` if a job may use all nodes.
+    ``cores`` is the number of physical cores of a node. ``threads`` is the number of hardware threads of a
+    core. ``gpu`` is the GPU type in GRES. ``gpus`` is 0 if GRES has no GPUs.
     """
 
     name: str
@@ -29,7 +29,7 @@ class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
-    """An account that the user may charge, with its QOS."""
+    """A Slurm account that the user may charge, with its QOS."""
 
     account: str
     qos: tuple[str, ...] = ()
@@ -37,9 +37,10 @@ class Association(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder that a variable of a login shell names; ``mount`` is where its disk is mounted.
+    """A folder that a variable of a login shell names.
 
-    ``kind`` is the type of its file system, from ``stat -f``.
+    ``mount`` is the mount point of its file system. ``kind`` is the type of its file system, from ``stat
+    -f``.
     """
 
     variable: str
@@ -49,19 +50,21 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``toolkit init`` and ``toolkit site check`` read in addition to the facts of machines.
+    """The facts that ``toolkit init`` and ``toolkit site check`` read in addition to the facts about
+    machines.
 
-    ``cluster`` is Slurm's ClusterName, ``enforces`` what AccountingStorageEnforce names. ``modules`` is the
-    module system (``lmod 8.7``), empty without one; ``offers`` are modules with a container runtime, the
-    default module first.
+    ``cluster`` is Slurm's ClusterName. ``enforces`` are the values of AccountingStorageEnforce. ``modules``
+    is the module system (``lmod 8.7``), empty if the cluster has none. ``offers`` are modules with a
+    container runtime, the default module first.
 
-    The words of a profile have answers in their order: ``loaded`` holds the message of a module that did not
-    load, ``""`` for one that did; ``commands`` the paths of programs in a login shell that has loaded these
-    modules, of ``apptainer`` and ``singularity`` first, ``""`` for none; ``there`` whether a folder exists on
-    the login host, ``there_nodes`` on a compute node.
+    The next fields have one value for each entry of a site profile, in the profile's order. ``loaded`` has
+    the error message of each module, or ``""`` if the module loaded. ``commands`` has the path of each
+    program in a login shell with these modules, or ``""``; the first two are ``apptainer`` and
+    ``singularity``. ``there`` says whether each folder exists on the login host, ``there_nodes`` whether it
+    exists on a compute node.
 
-    ``folders`` are named by usual variables, ``scratch`` are writable folders on a disk of the compute node,
-    ``up`` its network interfaces that are not down.
+    ``folders`` are folders that usual variables name. ``scratch`` are writable folders on a local disk of the
+    compute node. ``up`` are the compute node's network interfaces that are not down.
     """
 
     cluster: str = ""

@@ -8,8 +8,8 @@ Component = str
 """A component of an image: the name of a row of ``recipes/knowledge/components.toml``."""
 
 Provider = Literal["base", "debian", "pypi", "source", "published"]
-"""Where a component comes from: the base image itself, Debian packages, wheels, a source archive that is
-compiled, or a published image that already has it.
+"""The source of a component: the base image itself, Debian packages, wheels, a source archive that the build
+compiles, or a published image that already has the component.
 """
 
 
@@ -17,7 +17,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
     ``why`` is one sentence: the reason for the component, and the reason against newer versions. ``source``
-    is the source of its row.
+    is the source of the component's row in the knowledge.
     """
 
     component: Component
@@ -28,9 +28,10 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Solution(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack that satisfies a recipe, the knowledge, and the cluster if one was given.
+    """A stack that satisfies the recipe, the compatibility tables, and the cluster if the user named a
+    cluster.
 
-    ``mode`` is the launch mode that is predicted to work on the cluster; ``None`` without a cluster.
+    ``mode`` is the launch mode that toolkit predicts to work on the cluster; ``None`` without a cluster.
     """
 
     schema: str = "toolkit.solution/1"
@@ -45,5 +46,5 @@ class Solution(msgspec.Struct, frozen=True, kw_only=True):
         return {chosen.component: chosen.version for chosen in self.chosen}
 
     def of(self, component: Component) -> Chosen | None:
-        """Return the choice for a component; ``None`` if the image does not have it."""
+        """Return the chosen version of a component; ``None`` if the image does not have the component."""
         return next((chosen for chosen in self.chosen if chosen.component == component), None)

@@ -1,17 +1,17 @@
-"""The matched set of versions in an image, as ``/opt/toolkit/stack.json`` states it."""
+"""The component versions of an image, as ``/opt/toolkit/stack.json`` lists them."""
 
 import msgspec
 
 ENV_MOUNT = "/opt/toolkit-env"
-"""Where a file of ``toolkit env`` is mounted in a container."""
+"""The path in a container where the runtime mounts a file of ``toolkit env``."""
 STACK_PATH = "/opt/toolkit/stack.json"
-"""The path of the description that an image contains."""
+"""The path of the stack description inside an image."""
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """Exact versions of everything that matters to MPI jobs; empty text for a missing component.
+    """Exact versions of every component that matters to MPI jobs; empty text for a missing component.
 
-    The build reads them from the finished image, and never copies them from the recipe.
+    The build reads the versions from the finished image, and never copies them from the recipe.
     """
 
     schema: str = "toolkit.stack/1"
@@ -35,6 +35,6 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     torch: str = ""
     jax: str = ""
     base: str
-    """The base image and its origin, with its digest."""
+    """The base image, its registry, and its digest."""
     toolkit: str
-    """Version of the toolkit that built the image."""
+    """Version of toolkit that built the image."""

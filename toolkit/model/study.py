@@ -1,11 +1,11 @@
-"""A scaling study: what runs at which sizes, and the result of each run."""
+"""A scaling study: its commands, its job sizes, and the result of each run."""
 
 from typing import Any, Literal
 
 import msgspec
 
 Scaling = Literal["weak", "strong"]
-"""``weak``: every rank keeps its batch. ``strong``: all ranks divide one batch."""
+"""``weak``: the batch of each rank stays the same. ``strong``: all ranks together divide one batch."""
 
 PointState = Literal["planned", "submitted", "measured", "failed"]
 
@@ -13,11 +13,11 @@ STUDY_FIELDS = (
     "nodes", "ranks_per_node", "output", "error", "array", "sweep", "sweep_parallel", "dependency", "requeue",
     "chain", "warning", "elastic", "min_nodes",
 )  # fmt: skip
-"""Fields of a job that a study sets itself."""
+"""Fields of a job that the study sets; users cannot set them."""
 
 
 class Size(msgspec.Struct, frozen=True, order=True):
-    """The size of a run: ``ranks`` in all, spread evenly over ``nodes``."""
+    """The size of a run: ``ranks`` is the total number of ranks, spread evenly over ``nodes``."""
 
     ranks: int
     nodes: int
@@ -26,11 +26,12 @@ class Size(msgspec.Struct, frozen=True, order=True):
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """The definition of a study; its file is ``study.json``.
 
-    ``said`` are fields of a job and ``words`` the words after ``--``, the same for all runs. ``compare`` is a
-    field of the job, or a variable in capitals, that takes each of ``values`` in turn. ``warm_up`` epochs or
-    figures of each run are left out. ``pattern`` finds figures in the output of a command; without
-    ``pattern`` they are read from a trainer's metrics. ``epochs`` is for each rank, ``batch`` for one rank
-    (weak) or for all (strong). ``created`` is UTC in ISO 8601.
+    ``said`` has the fields of the job that are the same for all runs. ``words`` has the command words after
+    ``--``. ``compare`` is a field of the job, or a variable in capitals, that takes each of ``values`` in
+    turn. ``warm_up`` is the number of first epochs or figures of each run that the study leaves out.
+    ``pattern`` is a regular expression that finds figures in the output of a command; without it, toolkit
+    reads the figures from a trainer's metrics. ``epochs`` is the number of epochs of each run. ``batch`` is
+    the batch of one rank (weak) or of all ranks (strong). ``created`` is UTC in ISO 8601.
     """
 
     schema: str = "toolkit.study/1"
@@ -42,27 +43,29 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     compare: str = ""
     values: tuple[str, ...] = ()
     settings: dict[str, dict[str, str]] = {}
-    """Variables for each of ``values``, if a value sets several variables at once."""
+    """Value of ``compare`` → variables to set, if one value sets several variables."""
     warm_up: int = 1
     epochs: int | None = None
     batch: int | None = None
     profile: bool = False
-    """True if one more run of each size writes Horovod's timeline. The times of this run are not counted."""
+    """True if toolkit runs each size once more with Horovod's timeline. The study does not count the times of
+    this run.
+    """
     pattern: str = ""
     unit: str = "images"
     said: dict[str, Any] = {}
     words: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Names of variables that each run received; their values are not written here."""
+    """Names of secret variables that each run received; the study's file does not contain their values."""
     host: str | None = None
     cluster: str | None = None
     ssh_config: str | None = None
     source: str = ""
-    """The source of the figures, if they were not measured by toolkit."""
+    """The source of the figures, if toolkit did not measure them."""
 
 
 class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """An epoch as the trainer reported it; ``images`` counts all ranks."""
+    """One epoch as the trainer reports it; ``images`` is the number of images of all ranks."""
 
     seconds: float
     images: int
@@ -70,11 +73,11 @@ class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of 1 into which the time of a step divides, by Horovod's timeline on rank 0.
+    """The fractions of a step's time, from Horovod's timeline on rank 0; together they are 1.
 
-    ``negotiate``: ranks wait until all have a gradient ready. ``queue``: the gradient waits for its turn.
-    ``copy``: copying into and out of the fusion buffer. ``reduce``: the allreduce itself. ``compute``: no
-    communication is active.
+    ``negotiate``: ranks wait until all ranks have a gradient. ``queue``: the gradient waits for its turn.
+    ``copy``: Horovod copies into and out of the fusion buffer. ``reduce``: the allreduce itself. ``compute``:
+    no communication is active.
     """
 
     negotiate: float
@@ -85,7 +88,9 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     step_seconds: float
     last_ranks: dict[str, float] = {}
-    """How often each rank was last, as parts of 1; empty if the timeline does not contain it."""
+    """Rank → fraction of the reductions in which the rank was last; empty if the timeline does not contain
+    it.
+    """
 
     @property
     def communication(self) -> float:
@@ -95,10 +100,10 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one run, without its warm-up.
 
-    ``seconds`` are the times of one pass over the data, or of 1,000 units if only a rate is known; ``rates``
-    are units per second of all ranks. ``resolution`` is the precision of the seconds. ``waiting`` is the part
-    of 1 of an epoch in which a rank waits for its samples, if a trainer reports it. ``gpu`` is the median use
-    of the first node's GPUs, a part of 1, if the job recorded it.
+    ``seconds`` are the times of one pass over the data, or of 1,000 units if only a rate is known. ``rates``
+    are units per second of all ranks. ``resolution`` is the precision of ``seconds``. ``waiting`` is the
+    fraction of an epoch in which a rank waits for its samples, if a trainer reports it. ``gpu`` is the median
+    GPU utilization of the first node, from 0 to 1, if the job recorded it.
     """
 
     seconds: tuple[float, ...]
@@ -116,7 +121,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The job that a figure is from."""
+    """The job that measured a figure."""
 
     job: str
     job_id: str
@@ -129,7 +134,10 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a study; ``number`` counts repeats from 1, ``why`` is the reason of a failure."""
+    """One run of a study.
+
+    ``number`` counts repeats from 1. ``why`` is the reason of a failure.
+    """
 
     schema: str = "toolkit.point/1"
     series: str = ""
@@ -151,7 +159,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Return its title: ``horovod, 4 ranks on 2 nodes, run 1``."""
+        """Return the run's title: ``horovod, 4 ranks on 2 nodes, run 1``."""
         ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
         nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''}"
         run = "timeline" if self.profile else f"run {self.number}"

@@ -1,4 +1,4 @@
-"""The few facts of a support ticket, in TOML."""
+"""The few facts that a support ticket contains, in a TOML file."""
 
 import msgspec
 
@@ -10,11 +10,11 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class TicketCluster(_Section, frozen=True, kw_only=True):
-    """The cluster; omit facts that the ticket does not mention.
+    """The cluster. Omit facts that the ticket does not contain.
 
-    ``offers`` is what ``srun --mpi=list`` prints, ``default`` is MpiDefault, ``pmix`` the release that Slurm
-    serves. ``runtime`` and ``mpirun`` are a name and a release: ``apptainer 1.3.4``, ``openmpi 4.1.5``.
-    ``fabric`` is ``infiniband``, ``slingshot``, ``omni-path`` or ``ethernet``.
+    ``offers`` are the types that ``srun --mpi=list`` prints. ``default`` is MpiDefault. ``pmix`` is the PMIx
+    release of Slurm's plugin. ``runtime`` and ``mpirun`` have a name and a release: ``apptainer 1.3.4``,
+    ``openmpi 4.1.5``. ``fabric`` is ``infiniband``, ``slingshot``, ``omni-path`` or ``ethernet``.
     """
 
     slurm: str | None = None
@@ -29,7 +29,7 @@ class TicketCluster(_Section, frozen=True, kw_only=True):
 
 
 class TicketImage(_Section, frozen=True, kw_only=True):
-    """The image: ``mpi`` is a name and a release, ``openmpi 4.1.4``, or ``none``."""
+    """The image. ``mpi`` has a name and a release, ``openmpi 4.1.4``, or is ``none``."""
 
     mpi: str | None = None
     pmix: str | None = None
@@ -46,7 +46,7 @@ class TicketJob(_Section, frozen=True, kw_only=True):
 
 
 class Ticket(_Section, frozen=True, kw_only=True):
-    """The facts of a ticket."""
+    """The facts of a support ticket."""
 
     cluster: TicketCluster = TicketCluster()
     image: TicketImage = TicketImage()

@@ -1,4 +1,4 @@
-"""The checks of an image file, and their results."""
+"""The checks of an image file, and the results."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ import msgspec
 
 Outcome = Literal["ok", "failed", "not-checked"]
 CheckName = Literal["digest", "signature", "lock", "files", "packages", "wheels", "versions"]
-"""In the order in which they are made: the file, its signer, its contents."""
+"""The checks in the order in which toolkit makes them: the file, the signature, the contents."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison; ``told`` is a summary line, ``detail`` every difference."""
+    """One comparison. ``told`` is a summary in one line; ``detail`` has every difference."""
 
     name: CheckName
     outcome: Outcome
@@ -19,10 +19,10 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """All checks of one SIF.
+    """The results of all checks of one SIF.
 
-    ``signers`` are the fingerprints of valid signatures, ``unknown_keys`` the keys that are missing to check
-    a signature, if nothing else contradicts the file.
+    ``signers`` are the fingerprints of valid signatures. ``unknown_keys`` are keys that this machine lacks to
+    check a signature; it is empty if another check failed.
     """
 
     schema: str = "toolkit.verified/1"
