@@ -1,1 +1,1 @@
-"""Dockerfiles and Apptainer definition files: what their text says about the image that they make."""
+"""Read Dockerfiles and Apptainer definition files, and predict the contents of the image from their text."""

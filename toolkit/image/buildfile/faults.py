@@ -1,4 +1,4 @@
-"""Faults of a build file itself, whichever cluster its image is for (pure)."""
+"""Find faults in a build file that do not depend on a cluster (pure functions)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -33,11 +33,11 @@ def faults(
     """Yield the faults of a build file, the worst first.
 
     Args:
-        name: the file.
+        name: the name of the build file.
         mpis: every MPI that the file installs.
-        packages: Python packages, by the names of their facts.
-        base: the row of the base image.
-        versions: the versions that the name of the base image contains.
+        packages: the Python packages that the file installs, by fact name, for example ``pytorch``.
+        base: the row of ``buildfiles.toml`` for the base image, or None if no row matches.
+        versions: the versions in the name of the base image, for example ``{"cuda": "12.2"}``.
     """
     if base is not None and base.musl and (found := _first(packages, ("tensorflow", "pytorch", "jax"))):
         yield _fault(
@@ -108,7 +108,7 @@ def _horovod(
 def _cuda(
     name: str, packages: Mapping[str, PackageInstall], versions: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Yield a fault if TensorFlow was built for another release of CUDA than the base image has."""
+    """Yield a fault if the TensorFlow wheel needs another major release of CUDA than the base image has."""
     tensorflow, cuda = packages.get("tensorflow"), parse(versions.get("cuda", ""))
     if tensorflow is None or not tensorflow.version or cuda is None or tensorflow.name == "tensorflow-cpu":
         return

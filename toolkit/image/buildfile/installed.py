@@ -1,4 +1,4 @@
-"""Packages that the commands of a build file install, with their versions; pure but for package lists."""
+"""List the packages that the commands of a build file install, with their versions."""
 
 import posixpath
 import re
@@ -17,7 +17,7 @@ _LISTS: dict[Installer, frozenset[str]] = {
     "pip": frozenset({"-r", "--requirement"}),
     "conda": frozenset({"-f", "--file"}),
 }
-"""Options that name a list of packages."""
+"""Options of pip and conda whose value is a file that lists packages."""
 _VALUED: dict[Installer, frozenset[str]] = {
     "pip": frozenset({"-c", "-f", "-i", "-t", "--index-url", "--extra-index-url", "--target"}),
     "conda": frozenset({"-c", "-n", "-p", "--channel", "--name", "--prefix"}),
@@ -30,12 +30,13 @@ _PACKAGE = re.compile(
 )
 
 ListReader = Callable[[str], str | None]
-"""Returns the text of a list of packages beside the build file; ``None`` if there is none."""
+"""A function that returns the text of a package list beside the build file, or None if the list is
+missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackageInstall:
-    """A package, who installs it, and where; ``order`` counts the commands of the file."""
+    """A package that a build file installs; ``order`` is the number of the command in the file."""
 
     installer: Installer | Literal["source"]
     name: str
@@ -46,14 +47,14 @@ class PackageInstall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadList:
-    """A list of packages that does not exist beside the build file."""
+    """A package list that a build file names but that is missing beside the build file."""
 
     name: str
     line: int
 
 
 def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[PackageInstall | UnreadList]:
-    """Yield every package and every MPI from source code, in the order of the steps."""
+    """Yield each package that the steps install, and each MPI that they compile from source code."""
     run = (step for step in steps if step.kind == "run")
     for order, (line, words) in enumerate(
         (step.line, words) for step in run for words in commands(step.text)
@@ -65,7 +66,7 @@ def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator
 
 
 _Place = tuple[int, int]
-"""The line of a step, and the number of the command."""
+"""The line of a step, and the number of the command in the build file."""
 
 
 def _of_command(words: list[str], place: _Place, read: ListReader) -> Iterator[PackageInstall | UnreadList]:
@@ -111,7 +112,7 @@ def _package(word: str, installer: Installer, place: _Place) -> Iterator[Package
 
 
 def _plain(version: str, installer: Installer) -> str:
-    """Return the version of the software, without additions of a distribution or conda."""
+    """Return the upstream version: without Debian's epoch and revision, or without conda's build string."""
     if installer == "apt":
         return re.sub(r"^\d+:|[-+~].*$", "", version)
     return version.partition("=")[0].rstrip(".*") if installer == "conda" else version

@@ -1,4 +1,4 @@
-"""``buildfiles.toml``: what the text of a build file says about the image that it makes."""
+"""Read ``buildfiles.toml``: base images and packages that build files name, and the versions they imply."""
 
 import re
 from functools import cache
@@ -9,12 +9,13 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 
 Installer = Literal["apt", "dnf", "conda", "pip"]
-"""Programs that install packages; ``dnf`` also stands for yum and microdnf."""
+"""Programs that install packages; ``dnf`` also means yum and microdnf."""
 
 
 class BaseName(Row, frozen=True, kw_only=True):
-    """A base image; named groups of ``pattern`` are versions. ``opaque`` names facts that the name of the
-    image does not contain.
+    """A row of ``buildfiles.toml`` for a base image.
+
+    Named groups of ``pattern`` are versions. ``opaque`` says which facts the image's name does not contain.
     """
 
     pattern: str
@@ -25,9 +26,11 @@ class BaseName(Row, frozen=True, kw_only=True):
 
 
 class Distribution(Row, frozen=True, kw_only=True):
-    """A release of a distribution and versions of its packages; empty if updates change them, or unknown.
+    """A release of a distribution, and the versions of its packages.
 
-    ``pmix`` is the client that the distribution's Open MPI is linked with.
+    A version is empty if it is unknown, or if updates of the distribution change it.
+
+    ``pmix`` is the version of the PMIx library that the distribution's Open MPI is linked with.
     """
 
     names: tuple[str, ...]
@@ -39,7 +42,7 @@ class Distribution(Row, frozen=True, kw_only=True):
 
 
 class MpiPackage(Row, frozen=True, kw_only=True):
-    """A package that contains an MPI."""
+    """A row of ``buildfiles.toml`` for a package that contains an MPI."""
 
     installer: Installer
     pattern: str
@@ -47,14 +50,14 @@ class MpiPackage(Row, frozen=True, kw_only=True):
 
 
 class MpiArchive(Row, frozen=True, kw_only=True):
-    """The name of an archive of source code, with its version."""
+    """A row of ``buildfiles.toml`` for a source archive of an MPI; ``pattern`` has a group ``version``."""
 
     pattern: str
     mpi: str
 
 
 class BuildFileKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``buildfiles.toml``."""
+    """The contents of ``buildfiles.toml``."""
 
     base: tuple[BaseName, ...]
     distribution: tuple[Distribution, ...]
@@ -65,12 +68,12 @@ class BuildFileKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
 @cache
 def buildfiles() -> BuildFileKnowledge:
-    """Return the whole table."""
+    """Return the contents of ``buildfiles.toml``."""
     return read("buildfiles", BuildFileKnowledge)
 
 
 def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
-    """Return the row of a base image and the versions that its name tells; ``None`` for another image."""
+    """Return the row of a base image and the versions in its name, or None if no row matches the name."""
     name = re.sub(r"^(?:docker\.io/)?(?:library/)?", "", reference.partition("@")[0])
     for row in buildfiles().base:
         if found := re.fullmatch(row.pattern, name):
@@ -79,12 +82,12 @@ def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
 
 
 def distribution_named(release: str) -> Distribution | None:
-    """Return the distribution of a tag or a code name."""
+    """Return the distribution with a release number or a code name, for example ``12`` or ``bookworm``."""
     return next((row for row in buildfiles().distribution if release in row.names), None)
 
 
 def mpi_of_package(installer: str, package: str) -> tuple[str, str] | None:
-    """Return the MPI that a package contains, and its version if the package's name contains it."""
+    """Return the MPI that a package contains, and the version in the package's name or an empty text."""
     for row in buildfiles().package:
         if row.installer == installer and (found := re.fullmatch(row.pattern, package)):
             return row.mpi, found.groupdict().get("version") or ""

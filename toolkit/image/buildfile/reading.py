@@ -1,4 +1,4 @@
-"""What a build file says about its image: facts with their lines, faults, and what is unknown."""
+"""Read a build file and return the facts of its image, the faults of the file, and what stays unknown."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI", "
 
 @dataclass(frozen=True, slots=True)
 class FoundMpi:
-    """An MPI that a build file installs; ``version`` is empty if the file does not tell it."""
+    """An MPI that a build file installs; ``version`` is empty if the file does not state the version."""
 
     name: str
     version: str
@@ -45,7 +45,7 @@ class FoundMpi:
 class BuildFile:
     """The result of reading a build file.
 
-    ``told`` are sentences about the file, ``unknown`` are facts that the file does not state. ``faults`` are
+    ``told`` are sentences about the file. ``unknown`` are facts that the file does not state. ``faults`` are
     faults of the file itself.
     """
 
@@ -57,7 +57,7 @@ class BuildFile:
 
 @dataclass(slots=True)
 class _Parts:
-    """The facts known so far, in the order of the file."""
+    """The facts that toolkit has read from the steps so far."""
 
     name: str
     base: str = ""
@@ -74,17 +74,17 @@ class _Parts:
 
 
 def read_buildfile(path: Path) -> BuildFile:
-    """Read a build file, and lists of packages beside it.
+    """Read a build file and the package lists beside it.
 
     Raises:
-        BadInput: if the file is not a text file.
+        BadInput: if the file cannot be read.
     """
     text = read_given(path, most=_LARGEST).decode("utf-8", "replace")
     return of_text(path.name, text, lambda name: _text_beside(path.parent / Path(name).name))
 
 
 def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFile:
-    """Return the facts in the text of a build file; ``read`` returns the text of a list of packages."""
+    """Return the facts in the text of a build file; ``read`` returns the text of a package list."""
     found = steps(name, text)
     last = _last_stages(found)
     parts = _Parts(name)
@@ -106,8 +106,10 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
 
 
 def _last_stages(found: tuple[BuildStep, ...]) -> set[int]:
-    """Return the stages that the image is made of: the last stage, its base stages, and the stages that it
-    copies from.
+    """Return the numbers of the stages whose files are in the image.
+
+    The image contains its last stage, the stages that this stage is based on, and the stages that it copies
+    from.
     """
     starts = [step for step in found if step.kind == "from"]
     if not starts:
@@ -137,7 +139,7 @@ def _label(text: str) -> str:
 
 
 def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None:
-    """Take the base image of a stage; the last stage counts."""
+    """Add the facts of a stage's base image to ``parts``; the base image of a later stage replaces them."""
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
     if base in {_label(one.text) for one in found if one.kind == "from"} or not base:
@@ -186,7 +188,7 @@ def _take(one: PackageInstall, parts: _Parts) -> None:
 
 
 def _packaged_version(name: str, one: PackageInstall, parts: _Parts) -> str:
-    """Return the version that the distribution packages."""
+    """Return the version of an MPI that the base image's distribution packages; empty if it is unknown."""
     if one.installer != "apt" or parts.distribution is None:
         return ""
     return {"openmpi": parts.distribution.openmpi, "mpich": parts.distribution.mpich}.get(name, "")
@@ -201,7 +203,7 @@ def _environment(found: tuple[BuildStep, ...], last: set[int]) -> dict[str, str]
 
 
 def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
-    """Return the facts of the image; facts that the file does not state are unknown."""
+    """Return the facts of the image; a fact that the file does not state is unknown."""
     glibc = parts.distribution.glibc if parts.distribution else None
     opaque = bool(parts.row and parts.row.opaque)
     pinned = [mpi for mpi in parts.mpis if mpi.version]
@@ -249,7 +251,7 @@ def _text_beside(path: Path) -> str | None:
 
 
 def lines_on(build: BuildFile) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what a page says about the file: a title and its lines."""
+    """Yield the titles and lines about a build file that a report prints."""
     if build.told:
         yield "In the file", build.told
     if build.unknown:

@@ -1,4 +1,4 @@
-"""The steps of a Dockerfile or of an Apptainer definition file; pure.
+"""Split a Dockerfile or an Apptainer definition file into its steps (pure functions).
 
 Sources: https://docs.docker.com/reference/dockerfile/, https://apptainer.org/docs/user/latest/definition_files.html
 """
@@ -20,7 +20,7 @@ _SECTION = re.compile(r"%(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """A step: its first line, its kind, its words, and the stage that it belongs to, counted from 0."""
+    """A step of a build file: its first line, its kind, its text, and the number of its stage from 0."""
 
     line: int
     kind: Kind
@@ -29,12 +29,12 @@ class BuildStep:
 
 
 def is_buildfile(name: str) -> bool:
-    """Return whether a file has the name of a build file."""
+    """Return whether a file name is usual for a Dockerfile or an Apptainer definition file."""
     return _NAMES.fullmatch(name.rpartition("/")[2]) is not None
 
 
 def steps(name: str, text: str) -> tuple[BuildStep, ...]:
-    """Return the steps of a build file with the values of its variables in place."""
+    """Return the steps of a build file, with each variable replaced by its value."""
     found = _definition(text) if name.endswith(".def") else _dockerfile(text)
     return tuple(_substitute_variables(found))
 
@@ -76,7 +76,7 @@ def _definition(text: str) -> Iterator[BuildStep]:
 
 
 def _header(header: dict[str, tuple[int, str]], stage: int) -> Iterator[BuildStep]:
-    """Yield where an image begins: ``From``, or the release that ``debootstrap`` installs."""
+    """Yield the base image of a definition: ``From``, or the release that debootstrap or yum installs."""
     line, agent = header.get("bootstrap", (1, "docker"))
     at, name = header.get("from", (line, ""))
     if agent in {"debootstrap", "yum"}:
@@ -88,7 +88,7 @@ def _header(header: dict[str, tuple[int, str]], stage: int) -> Iterator[BuildSte
 
 
 def _join_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield each instruction with the number of its first line; comments are left out."""
+    """Yield each instruction with the number of its first line, without comments."""
     waiting, begun, until = "", 0, ""
     for number, line in enumerate(lines, 1):
         if until:
@@ -122,15 +122,15 @@ def _substitute_variables(found: Iterator[BuildStep]) -> Iterator[BuildStep]:
 
 
 def _fill_variables(text: str, values: dict[str, str]) -> str:
-    """Return a text with the values of its variables, including variables that the text sets itself."""
+    """Return a text in which values replace variables, including variables that the text itself sets."""
     known = values | assignments("run", text)
-    for _ in range(3):  # a value may name another variable
+    for _ in range(3):  # the value of a variable may contain another variable
         text = _VARIABLE.sub(lambda m: known.get(m[1] or m[3], m[2] if m[2] is not None else m[0]), text)
     return text
 
 
 def assignments(kind: Kind, text: str) -> dict[str, str]:
-    """Return the variables that a step sets."""
+    """Return the variables that a step sets, with their values."""
     if kind == "env" and "=" not in text:
         name, _, value = text.partition(" ")
         return {name: value.strip()} if value.strip() else {}
@@ -140,11 +140,11 @@ def assignments(kind: Kind, text: str) -> dict[str, str]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """Yield the simple commands of a shell text, without variables before them and ``sudo``."""
+    """Yield the simple commands of a shell text, without ``sudo`` and without variables before a command."""
     for part in re.split(r"&&|\|\||[;|\n]", text):
         try:
             words = shlex.split(part, comments=True)
-        except ValueError:  # a quote that the cut took apart
+        except ValueError:  # the split cut through a quoted string
             words = part.split()
         while words and (re.match(r"\w+=", words[0]) or words[0] in {"sudo", "env", "exec", "time", "("}):
             words = words[1:]
