@@ -1,1 +1,1 @@
-"""Build an image from its lock in the Docker engine, or write a folder to build it from."""
+"""Build an image from its lock in the Docker engine, or write a folder from which others can build it."""

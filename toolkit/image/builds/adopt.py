@@ -1,4 +1,4 @@
-"""Describe an image that was not built by toolkit: what it contains and what it lacks, also for a cluster."""
+"""Describe an image that toolkit did not build: what it contains, and what it lacks on a cluster."""
 
 import posixpath
 import re
@@ -25,7 +25,7 @@ _DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[0-9][
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A package that a list in the image names; ``where`` is the list."""
+    """An installed package; ``where`` is the path of the package list that names it."""
 
     name: str
     version: str
@@ -34,7 +34,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
-    """A missing part; ``modes`` are the launch modes that need it, empty for all modes."""
+    """A missing part of an image.
+
+    ``modes`` are the launch modes that need the part; empty means that all modes need it.
+    """
 
     id: str
     severity: Severity
@@ -44,11 +47,12 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Adopted(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of an image.
+    """The contents of an image that toolkit did not build.
 
-    ``want`` are its components as a recipe names them. ``evidence`` has the line that shows each component,
-    ``unknown`` the reason for each unknown component. ``packages`` are the entries of package lists; compiled
-    or copied software is in no list. ``chosen`` is the predicted launch mode on ``place``.
+    ``want`` are the image's components, named as in a recipe. ``evidence`` has the line that proves each
+    component. ``unknown`` has the reason for each unknown component. ``packages`` are the entries of package
+    lists, which do not name compiled or copied software. ``chosen`` is the launch mode that toolkit predicts
+    to work best on ``place``.
     """
 
     schema: str = "toolkit.adopted/1"
@@ -69,7 +73,11 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
-    """Return the description of an image; ``shown`` is its name in messages."""
+    """Return the description of an image.
+
+    ``shown`` is the image's name in messages. If ``host`` is given, the description includes the findings for
+    that machine.
+    """
     found = facts.component_versions()
     lacks = tuple(_lacks(tree, facts))
     chosen: Mode | None = None
@@ -116,7 +124,7 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
 
 
 def recipe_like(found: Adopted, title: str) -> dict[str, object]:
-    """Return the description in the form of a recipe, as a start for the user's own recipe."""
+    """Return the description as a recipe, which users can take as a start for their own recipe."""
     recipe: dict[str, object] = {
         "schema": "toolkit.recipe/2",
         "title": title,
@@ -130,9 +138,7 @@ def recipe_like(found: Adopted, title: str) -> dict[str, object]:
 
 
 def _wish(name: str, version: str) -> str:
-    """Return a version as a recipe would ask for it: without the package's revision; for Python, 3.11
-    alone.
-    """
+    """Return a version as a recipe writes it: without the package's revision, and ``3.11`` for Python."""
     found = _RELEASE.match(version)
     if found is None:
         return "*"
@@ -140,7 +146,7 @@ def _wish(name: str, version: str) -> str:
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
-    """Yield what toolkit itself, or any job of several ranks, needs and the image lacks."""
+    """Yield the parts that the image lacks and that toolkit or any job of several ranks needs."""
     if facts.python is None:
         yield Lack(
             id="no-python",

@@ -1,4 +1,4 @@
-"""Provide the base that a lock names in the engine: pulled by its digest, or built from its packages."""
+"""Provide the base image of a lock in the Docker engine: pull its digest, or build it from its packages."""
 
 import tempfile
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def ensure_locked_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], tell: Tell, *, fresh: bool = False
 ) -> str:
-    """Return the reference of the base that a lock names, building or pulling it if the engine lacks it.
+    """Return the reference of a lock's base image; pull or build the image if the engine lacks it.
 
-    ``fresh`` builds the base again.
+    ``fresh`` builds the base image again even if the engine has it.
 
     Raises:
         Missing: if no registry answers, or the engine cannot build the image with mmdebstrap.
@@ -43,7 +43,7 @@ def ensure_locked_base(
 
 
 def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
-    """Return the mirrors that a published base is configured for; pull it if the engine lacks it.
+    """Return the package mirrors in a published base image; pull the image if the engine lacks it.
 
     Raises:
         Missing: if no registry answers.
@@ -54,10 +54,10 @@ def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
 def write_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell
 ) -> None:
-    """Write the root file system of a lock's packages as a tar.
+    """Write a tar of the root file system that mmdebstrap makes from the lock's packages.
 
     Raises:
-        Missing: if the engine cannot build the image with mmdebstrap.
+        Missing: if the engine cannot build the helper image that contains mmdebstrap.
         CheckFailed: if mmdebstrap fails.
     """
     base = lock.base
@@ -67,9 +67,9 @@ def write_base(
 
 
 def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
-    """Return the files that build ``base.tar`` from a lock's packages: a script and the packages.
+    """Return the files that build ``base.tar`` from a lock's packages: a script and the packages themselves.
 
-    A published base needs no bootstrap. ``archive`` selects the format that ``docker save`` writes.
+    A published base image needs no files. ``archive`` selects the format that ``docker save`` writes.
     """
     if lock.base.published:
         return {}

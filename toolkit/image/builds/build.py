@@ -1,8 +1,8 @@
-"""Build the image of a recipe from its lock in the Docker engine, and tag it after a trial.
+"""Build the image of a recipe from its lock in the Docker engine, and tag the image after a test.
 
-No step has a network: the files of the lock are fetched and verified before. Three results are cached so that
-a change rebuilds as little as possible: compiled components (on this machine), the stack (an image named by
-the hash of its contents), and the image itself.
+Build steps have no network: toolkit downloads and verifies the lock's files before the build. toolkit caches
+three results, so that a change rebuilds as little as possible: compiled components, the stack, and the
+finished image. The stack is an image whose name contains the hash of its contents.
 """
 
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ _STACK = "toolkit-stack"
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """An image in the engine; ``reused`` says that nothing had to be built."""
+    """An image in the Docker engine; ``reused`` is true if toolkit built nothing."""
 
     schema: str = "toolkit.built/1"
     recipe: str
@@ -57,13 +57,13 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
-    """Build and try the image of a recipe from its lock, unless the engine has it from the same sources.
+    """Build and test the image of a recipe from its lock; keep an image that was built from the same sources.
 
     ``fresh`` compiles and builds everything again.
 
     Raises:
-        BadInput: if the recipe says that it cannot be built everywhere.
-        CheckFailed: if a step or the trial fails; no image is tagged then.
+        BadInput: if the recipe says that this machine cannot build it.
+        CheckFailed: if a build step or the test fails; the image then gets no tag.
         Missing: if the engine, or a file of the lock, is not available.
     """
     if named.recipe.unbuildable:
@@ -99,12 +99,12 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
-    """Return the image of a recipe in the engine, built from any sources; ``None`` if there is none."""
+    """Return the image with a recipe's tag, built from any sources; None if the engine has no such image."""
     return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
 
 
 def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
-    """Return the image with everything but the trainers, built if the engine lacks it."""
+    """Return the name of the stack (the image without the trainers); build it if the engine lacks it."""
     lock = making.lock
     files = fetch_files(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
@@ -125,7 +125,7 @@ def _names(made: dict[CompiledComponent, Made]) -> dict[CompiledComponent, str]:
 
 
 def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:
-    """Remove the stacks of earlier locks; an image that still uses a stack keeps its layers."""
+    """Untag the stacks of earlier locks; the engine keeps the layers that another image still uses."""
     for name in named_like(client, f"{_STACK}:{named.name}-"):
         if name != stack and len(name) == len(stack):
             untag_image(client, name)
@@ -149,6 +149,6 @@ def _describe_built(client: "DockerClient", named: Named, *, reused: bool) -> Bu
 
 
 def _jobs(client: "DockerClient", memory: int) -> int:
-    """Return how many compilers can run in parallel within the memory."""
+    """Return how many compilers can run in parallel in ``memory`` bytes."""
     processors, _ = machine(client)
     return max(1, min(processors, memory // MEMORY_OF_A_COMPILER))

@@ -1,4 +1,4 @@
-"""Test a finished image before it is tagged: its own description, its imports, and two ranks of MPI."""
+"""Test a finished image before toolkit tags it: its description, its imports, and two ranks of MPI."""
 
 from typing import TYPE_CHECKING
 
@@ -33,14 +33,14 @@ for name in sys.argv[1:]:
             if "libcuda.so" not in str(error):
                 sys.exit(f"import {module} of {name}: {type(error).__name__}: {error}")
 """
-"""Imports the modules of the packages in its arguments."""
+"""A Python program that imports the modules of the packages in its arguments."""
 
 
 def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
-    """Return the image's own description, after checking that it is true and that the image works.
+    """Run the tests of an image, and return the description of its software (``stack.json``).
 
     Raises:
-        CheckFailed: with the trial that failed and its last lines.
+        CheckFailed: with the test that failed and the last lines of its output.
     """
     tell.step(f"Testing the image {lock.recipe}: its stack.json, its imports, two MPI ranks")
     said = _try(client, image, ("cat", STACK_PATH), "print its own description", tell)
@@ -53,8 +53,9 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
 
 
 def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Return the commands that must work in the image, each with the property that it proves."""
-    # Horovod before TensorFlow: both contain an hwloc, and the process uses the first loaded one.
+    """Return the commands that must succeed in the image, each with a description of its test."""
+    # Import Horovod before TensorFlow: both contain hwloc, and the process uses the hwloc that it loads
+    # first.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
     if "horovod" in versions:
@@ -75,10 +76,10 @@ def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 
 def read_stack(text: str, name: str) -> Stack:
-    """Parse the image's own description.
+    """Parse the text of the image's ``stack.json``.
 
     Raises:
-        CheckFailed: if the text is not such a description.
+        CheckFailed: if the text is not a valid ``stack.json``.
     """
     try:
         return msgspec.json.decode(text, type=Stack)

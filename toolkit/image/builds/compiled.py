@@ -1,4 +1,4 @@
-"""Compile components of images, and cache the results on this machine by all of their inputs."""
+"""Compile components of images, and cache each result on this machine by a hash of its inputs."""
 
 import contextlib
 import fcntl
@@ -36,11 +36,11 @@ _SUM = "sha256"
 _PATIENCE = 0.5
 """Seconds between two checks whether another build has finished the same component."""
 MEMORY_OF_A_COMPILER = 3 << 29
-"""1.5 GiB: the memory of one C++ compiler for Horovod's sources, which include TensorFlow's headers."""
+"""The memory of one C++ compiler, 1.5 GiB, for Horovod's sources with TensorFlow's headers."""
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one component: the file, its hash, and the key of the cache."""
+    """A compiled component: the file, its SHA-256, and its key in the cache."""
 
     path: Path
     sha256: str
@@ -55,13 +55,13 @@ def ensure_compiled(
     options: BuildOptions,
     jobs: int,
 ) -> dict[CompiledComponent, Made]:
-    """Return the results of all steps, compiling what is not cached; independent steps run in parallel.
+    """Compile each component that is not cached, independent components in parallel, and return all results.
 
-    Each step uses ``jobs`` compilers at once; ``options.fresh`` also compiles cached results.
+    Each step runs ``jobs`` compilers in parallel. ``options.fresh`` ignores cached results.
 
     Raises:
         CheckFailed: if a step fails.
-        Missing: if the engine stops answering.
+        Missing: if the Docker engine does not respond.
     """
     made: dict[CompiledComponent, Made] = {}
     waiting = list(making.steps)
@@ -72,8 +72,8 @@ def ensure_compiled(
         kept = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         made |= {component: one for component, one in kept.items() if one}
         missing = [step for step in turn if step.component not in made]
-        # mpi4py is one file, so it needs one compiler; Horovod may use the other compilers, because it soon
-        # compiles alone.
+        # mpi4py is one file and needs one compiler. Horovod gets all compilers, because it soon compiles
+        # alone.
         work = _Work(client, making, files, tell, options, jobs, Abreast(client))
         made |= _run_parallel(
             {s.component: partial(work.compile, s, keys[s.component], made) for s in missing}, work
@@ -84,7 +84,7 @@ def ensure_compiled(
 def _run_parallel(
     tasks: Mapping[CompiledComponent, Callable[[], Made]], work: "_Work"
 ) -> dict[CompiledComponent, Made]:
-    """Run several tasks at once; the first failure or an interrupt stops the others."""
+    """Run several tasks in parallel; the first failure or an interrupt stops the other tasks."""
     if not tasks:
         return {}
     pool = ThreadPoolExecutor(len(tasks))
@@ -103,7 +103,7 @@ def _run_parallel(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Everything that compiling needs except the component."""
+    """The arguments of a compilation that are the same for all components."""
 
     client: "DockerClient"
     making: Making
@@ -114,7 +114,7 @@ class _Work:
     abreast: Abreast
 
     def compile(self, step: Step, key: str, made: Mapping[CompiledComponent, Made]) -> Made:
-        """Compile a component, unless a parallel build has just done so."""
+        """Compile a component, or return the result that a parallel build has just cached."""
         with self._turn(key):
             kept = None if self.options.fresh else _cached_result(step, key)
             return kept or self._compiled(step, key, made)
@@ -152,7 +152,7 @@ def _folder(key: str) -> Path:
 
 
 def _cached_result(step: Step, key: str) -> Made | None:
-    """Return the cached result of a key, if it is complete."""
+    """Return the cached result with this key, or None if it is missing or its hash is wrong."""
     folder = _folder(key)
     try:
         noted = (folder / _SUM).read_text("utf-8").strip()
@@ -164,7 +164,7 @@ def _cached_result(step: Step, key: str) -> Made | None:
 
 
 def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
-    """Cache the result of a step atomically."""
+    """Copy the result of a step from the tar ``stream`` into the cache, atomically."""
     folder = _folder(key)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))

@@ -1,4 +1,4 @@
-"""The files of a build: for compiling one component, for the stack, for the finished image."""
+"""Collect the files of a build context: for one component, for the stack, or for the finished image."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +13,9 @@ from toolkit.run.docker.engine import Files
 
 
 def compile_context(making: Making, step: Step, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:
-    """Return the files to compile one component; ``files`` are by SHA-256, ``made`` by name in
-    ``compiled``.
+    """Return the files that compile one component.
+
+    ``files`` are paths by SHA-256. ``made`` are paths of compiled components by file name.
     """
     lock = making.lock
     needed = {name: path for name, path in made.items() if name in making.ready.values()}
@@ -34,7 +35,7 @@ def compile_context(making: Making, step: Step, files: Mapping[str, Path], made:
 
 
 def stack_context(making: Making, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:
-    """Return the files to build the image without the trainers; everything is compiled."""
+    """Return the files that build the image without the trainers, from compiled components."""
     return {
         "Dockerfile": dockerfile(making, ("base", "stack")).encode(),
         **_stack_files(making, files),
@@ -43,12 +44,12 @@ def stack_context(making: Making, files: Mapping[str, Path], made: Mapping[str, 
 
 
 def image_context(making: Making, stack: str) -> Files:
-    """Return the files to add to the stack for the finished image."""
+    """Return the files that add the trainers and documents to the image ``stack``."""
     return {"Dockerfile": dockerfile(making, ("image",), stack=stack).encode(), **own_files(making)}
 
 
 def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
-    """Return all files that a Dockerfile or a definition of every stage needs, except the base."""
+    """Return the files that all build stages need, except the packages of the base image."""
     lock, steps = making.lock, making.steps
     found: dict[str, bytes | Path] = {
         **_context_files("toolchain", lock.build.debian, files),
@@ -66,7 +67,7 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
 
 
 def own_files(making: Making) -> dict[str, bytes | Path]:
-    """Return toolkit's own files in an image: its trainers, the lock and its documents."""
+    """Return toolkit's own files in an image: the trainers, the lock and its documents."""
     return {
         "papers/lock.json": encode_lock(making.lock),
         "papers/manifest.py": (shipped_folder("containers") / "manifest.py").read_bytes(),
@@ -77,14 +78,14 @@ def own_files(making: Making) -> dict[str, bytes | Path]:
 
 
 def trainers() -> dict[str, bytes]:
-    """Return the files of the trainers."""
+    """Return the files of toolkit's trainers, by their path below ``trainers``."""
     folder = package() / "trainers"
     names = (file.relative_to(folder) for file in sorted(folder.rglob("*")) if file.is_file())
     return {name.as_posix(): (folder / name).read_bytes() for name in names if _belongs(name)}
 
 
 def context_name(file: LockedFile) -> str:
-    """Return the name of a file in a context: package managers read ``%3a`` as an escape."""
+    """Return the name of a file in a build context, without ``%``: package managers decode ``%3a``."""
     return file.file.replace("%", "_")
 
 
@@ -96,13 +97,13 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
         **_context_files("strip", strippers(lock), files),
         **_context_files("tools", lock.build.wheels, files),
         **_context_files("wheels", lock.run.wheels, files),
-        "wheels/.keep": b"",  # The folder must exist even if an image has no wheels.
+        "wheels/.keep": b"",  # COPY fails if the folder does not exist, and some images have no wheels.
         "requirements/image.txt": requirement_lines(lock.run.wheels),
     }
 
 
 def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """Return the scripts of a build's steps, by default of all steps."""
+    """Return the shell and Python scripts of build steps; an empty ``names`` selects all scripts."""
     folder = shipped_folder("containers")
     scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]
     scripts += [] if names else [folder / "stack.py", folder / "bytecode.py", folder / "toolkit_modules.py"]

@@ -1,4 +1,4 @@
-"""The documents that a build adds to an image beside its lock: bill of materials and provenance.
+"""Generate the documents that a build adds to an image beside its lock: the SBOM and the provenance.
 
 ``context.own_files`` adds them to the engine's build context, and the template copies them to /opt/toolkit.
 """
@@ -11,7 +11,7 @@ from toolkit.model.lock import Lock
 
 
 def documents(lock: Lock) -> dict[str, bytes]:
-    """Return name → content of the documents in /opt/toolkit; equal for equal locks."""
+    """Return the documents for /opt/toolkit by file name; equal locks give equal bytes."""
     return {
         posixpath.basename(SBOM_PATH): sbom(lock),
         posixpath.basename(PROVENANCE_PATH): provenance(lock),

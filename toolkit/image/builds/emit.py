@@ -1,4 +1,4 @@
-"""Render the Dockerfile or definition of a lock, and the files that it needs."""
+"""Render the Dockerfile or the Apptainer definition of a lock."""
 
 import hashlib
 from typing import Literal
@@ -13,25 +13,25 @@ from toolkit.render import render
 from toolkit.run.docker.bootstrap import MANNER
 
 CREATION_LABEL = "org.opencontainers.image.created"
-"""The label with the lock's own time, equal in every image of that lock."""
+"""The label with the lock's epoch as a date, which is equal in each image of the lock."""
 
 LOCK = "toolkit.lock"
-"""The label with the lock's hash."""
+"""The label with the SHA-256 of the lock."""
 
 Stage = Literal["base", "stack", "image"]
 ALL_STAGES: tuple[Stage, ...] = ("base", "stack", "image")
 VENV = "/opt/toolkit/venv"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _STEP_SECONDS = 5400
-"""A limit above the time of any step on a slow machine."""
+"""The time limit of a build step in seconds, above the time that any step needs on a slow machine."""
 
 
 class Making(msgspec.Struct, frozen=True, kw_only=True):
     """An image to build: its lock, and the parts that this machine already has.
 
-    ``base`` is written after FROM; if it is empty, ``base.tar`` in the context replaces it. ``ready`` are
-    compiled components and the names of their results. ``unbuildable`` says why the lock is only an outline;
-    it is empty for a lock to build from.
+    ``base`` is the image after FROM; if ``base`` is empty, the build unpacks ``base.tar`` of the context.
+    ``ready`` are compiled components, with the file names of their results. ``unbuildable`` says why nothing
+    can build this lock; it is empty for a complete lock.
     """
 
     lock: Lock
@@ -41,16 +41,16 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The compile steps, including finished steps."""
+        """Return the compile steps of the lock, including finished steps."""
         return steps_of(self.lock)
 
 
 def dockerfile(
     making: Making, stages: tuple[Stage, ...] = ALL_STAGES, *, only: Step | None = None, stack: str = ""
 ) -> str:
-    """Return a Dockerfile: complete, for some stages, or to compile ``only`` one component.
+    """Return a Dockerfile for the given stages, or a Dockerfile that compiles ``only`` one component.
 
-    ``stack`` is the base of the stage ``image`` if the stage ``stack`` is left out.
+    ``stack`` is the image after FROM in the stage ``image`` if ``stages`` has no stage ``stack``.
     """
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     compiled = (only,) if only else waiting if "stack" in stages else ()
@@ -66,7 +66,7 @@ def dockerfile(
 
 
 def definition(making: Making, labels: dict[str, str], *, context: str, jobs: int) -> str:
-    """Return the Singularity definition; ``context`` is put before the paths of its files."""
+    """Return the Apptainer definition; ``context`` is the prefix of the paths of its files."""
     base = making.lock.base.published
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     places = {
@@ -116,14 +116,14 @@ def environment(lock: Lock) -> dict[str, str]:
 
 
 def origin(lock: Lock) -> str:
-    """Return the base of an image in words that do not depend on the machine."""
+    """Return a description of the base image that is equal on every machine."""
     if lock.base.published:
         return f"{lock.base.published} (published)"
     return f"{base_name(lock)} (bootstrapped from {len(lock.base.packages)} locked packages)"
 
 
 def base_name(lock: Lock) -> str:
-    """Return the engine's name for the base of a lock's packages, as built by this version of toolkit."""
+    """Return the tag that the Docker engine has for the base image of a lock's packages."""
     made_of = (MANNER, *sorted(file.sha256 for file in lock.base.packages))
     digest = hashlib.sha256("".join(made_of).encode()).hexdigest()
     return f"toolkit-base:{lock.base.release}-{digest[:12]}"

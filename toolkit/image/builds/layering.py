@@ -1,4 +1,4 @@
-"""Add toolkit's trainers to an image in one layer; the image's own files are not changed."""
+"""Add one layer with toolkit's trainers to an image, without changes to the image's own files."""
 
 import os
 import re
@@ -29,7 +29,7 @@ _KEPT_LINES = 12
 _STILL = "your own program still runs in the image without the trainers"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
-"""The first words of a generated Dockerfile, which identify its folder."""
+"""The first words of a generated Dockerfile; toolkit overwrites only folders whose Dockerfile has them."""
 _DOCKERFILE = """\
 {mark}{version} on {name}, which toolkit did not build.
 FROM {identity}
@@ -43,7 +43,7 @@ USER {user}
 
 
 class Layered(msgspec.Struct, frozen=True, kw_only=True):
-    """The image that was built; ``base`` is the id of the image below."""
+    """The image that toolkit built; ``base`` is the id of the image below the new layer."""
 
     schema: str = "toolkit.layered/1"
     tag: str
@@ -52,8 +52,9 @@ class Layered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
-    """Return the Dockerfile and the files that it copies; ``identity`` is an image's id, or its name by
-    digest.
+    """Return a Dockerfile and the files that it copies.
+
+    ``identity`` is the id of the image below, or its name with a digest. ``user`` is the image's user.
     """
     shown = re.sub(r"[^\x21-\x7e]+", " ", name)
     text = _DOCKERFILE.format(
@@ -67,7 +68,7 @@ def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
 
 
 def require_python(facts: ImageFacts, name: str) -> None:
-    """Check before any work that the trainers can run on an image's Python; an unknown version is accepted.
+    """Check that the image's Python can run the trainers; an unknown version of Python passes.
 
     Raises:
         BadInput: if the Python of the image is too old.
@@ -81,11 +82,12 @@ def require_python(facts: ImageFacts, name: str) -> None:
 
 
 def require_folder(folder: Path, fix: str) -> None:
-    """Check that a context may be written to a folder: it does not exist, is empty, or has an earlier
-    context.
+    """Check that toolkit may write a build context to a folder.
+
+    toolkit writes to a folder that does not exist, is empty, or has an earlier build context.
 
     Raises:
-        BadInput: if the folder holds the user's own files; ``fix`` says how to keep them.
+        BadInput: if the folder has files of the user; ``fix`` is the hint of the error message.
     """
     empty = folder.is_dir() and not any(folder.iterdir())
     if not empty and not os.path.lexists(folder / _TEXT):
@@ -94,7 +96,7 @@ def require_folder(folder: Path, fix: str) -> None:
 
 
 def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
-    """Write a context, so that the user can read it and build it."""
+    """Write a build context to a folder, so that users can read it and build it."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,11 +104,11 @@ def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
 
 
 def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell) -> Layered:
-    """Build the image ``tag`` on the engine's image ``name``; its context stays in ``folder``.
+    """Add the trainers to the engine's image ``name``, tag the result, and leave the context in ``folder``.
 
     Raises:
-        BadInput: if the engine has no such image.
-        CheckFailed: if a step fails, or the trainers cannot be imported; nothing is tagged then.
+        BadInput: if the engine has no image with that name.
+        CheckFailed: if a step fails or Python cannot import the trainers; toolkit then tags nothing.
     """
     below = named_image(client, name)
     user = str((below.attrs.get("Config") or {}).get("User") or "")

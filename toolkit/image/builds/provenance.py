@@ -1,12 +1,12 @@
-"""The provenance of an image: SLSA provenance in an in-toto statement.
+"""Write the provenance of an image: SLSA provenance in an in-toto statement.
 
-- ``documents.documents`` writes it to PROVENANCE_PATH in the image.
-- ``attachments.attach`` adds the statement about the squashfs to the SIF.
-- ``attachments.write_full_provenance`` writes what differs between machines to a file beside the SIF. ``image
-  sign --provenance full`` also adds that to the SIF, under the signature.
+- ``documents.documents`` puts the provenance into the image, at PROVENANCE_PATH.
+- ``attachments.attach`` adds a statement about the squashfs to the SIF.
+- ``attachments.write_full_provenance`` writes facts that differ between machines to a file beside the SIF.
+  ``image sign --provenance full`` adds the same statement to the SIF and signs it.
 
-The statement in the image and in the unsigned SIF follows only from the lock, so that equal locks give equal
-bytes: it has no time of day, no commit, no engine and no machine name.
+The provenance in the image and in the unsigned SIF depends only on the lock, so equal locks give equal bytes.
+It contains no time of day, no commit, no engine version and no machine name.
 """
 
 import datetime as dt
@@ -26,12 +26,12 @@ BUILDER = "urn:toolkit:image-build"
 
 
 def provenance(lock: Lock) -> bytes:
-    """Return the predicate in the image: the lock, and the files that the image was built from."""
+    """Return the SLSA predicate that the image contains: the lock and the files that the build used."""
     return _text(_predicate(lock))
 
 
 def statement(predicate: bytes, subjects: Mapping[str, str]) -> bytes:
-    """Return the statement that ``predicate`` is true for files, name → SHA-256."""
+    """Return the in-toto statement that ``predicate`` is true for the files ``subjects`` (name → SHA-256)."""
     return _text(
         {
             "_type": STATEMENT,
@@ -51,8 +51,9 @@ def full(
     started: float,
     ended: float,
 ) -> bytes:
-    """Return the statement with what differs between machines: programs' versions, commit, times (Unix
-    seconds).
+    """Return the in-toto statement with the facts that differ between machines.
+
+    These facts are the programs' versions, the commit, and the start and end in Unix seconds.
     """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})

@@ -1,4 +1,4 @@
-"""Package URLs (package-url/purl-spec) of locked files: names that every scanner knows packages by."""
+"""Write package URLs (purl-spec) of locked files, by which vulnerability scanners identify packages."""
 
 import re
 from urllib.parse import quote
@@ -6,11 +6,11 @@ from urllib.parse import quote
 from toolkit.model.lock import LockedFile
 
 _KEPT = ".-_~:"
-"""Unreserved characters and the colon, which purl-spec does not escape."""
+"""The characters that purl-spec does not escape."""
 
 
 def debian(file: LockedFile, base: str) -> str:
-    """Return the package URL of a Debian package of the base ``debian:bookworm``, from its file name."""
+    """Return the package URL of a Debian package file; ``base`` is for example ``debian:bookworm``."""
     distribution, _, release = base.partition(":")
     architecture = file.file.removesuffix(".deb").rpartition("_")[2]
     wanted = f"?arch={_quoted(architecture)}&distro={_quoted(release or distribution)}"
@@ -18,7 +18,7 @@ def debian(file: LockedFile, base: str) -> str:
 
 
 def deb(distribution: str, release: str, name: str, version: str) -> str:
-    """Return the package URL of an installed Debian package whose release is known and whose file is not."""
+    """Return the package URL of an installed Debian package whose file is unknown."""
     distro = f"?distro={_quoted(f'{distribution}-{release}')}" if release else ""
     return f"pkg:deb/{_quoted(distribution)}/{_quoted(name)}@{_quoted(version)}{distro}"
 
@@ -29,17 +29,17 @@ def pypi(file: LockedFile) -> str:
 
 
 def wheel(name: str, version: str) -> str:
-    """Return the package URL of a wheel; PyPI names are compared in lower case with hyphens."""
+    """Return the package URL of a wheel, with the name in lower case and hyphens, as PyPI compares names."""
     return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', name).lower())}@{_quoted(version)}"
 
 
 def generic(file: LockedFile) -> str:
-    """Return the package URL of a source archive, which only its checksum identifies."""
+    """Return the package URL of a source archive, with the archive's SHA-256."""
     return f"pkg:generic/{_quoted(file.name)}@{_quoted(file.version)}?checksum=sha256:{file.sha256}"
 
 
 def image_purl(reference: str) -> str:
-    """Return the package URL of a published image with a digest, ``debian@sha256:…``; empty for any other."""
+    """Return the package URL of an image with a digest, ``debian@sha256:…``; empty without a digest."""
     name, _, digest = reference.partition("@")
     if not digest:
         return ""

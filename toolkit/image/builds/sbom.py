@@ -1,12 +1,12 @@
-"""Write the bill of materials of an image as CycloneDX 1.6 JSON; the lock is the only input.
+"""Write the software bill of materials (SBOM) of an image as CycloneDX 1.6 JSON, from the lock alone.
 
-- ``documents.documents`` writes it to SBOM_PATH in the image.
+- ``documents.documents`` puts the SBOM into the image, at SBOM_PATH.
 - ``attachments.attach`` adds the same bytes to the SIF, as an object of type SBOM.
-- ``toolkit image sbom`` prints the bill of materials of an image.
+- ``toolkit image sbom`` prints the SBOM of an image.
 
-Package lists contain Debian packages and wheels. This bill also contains components that were compiled from a
-source archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks that Horovod was built for. The same
-lock gives the same bytes: the serial number comes from its hash, the time is its epoch.
+Package lists name Debian packages and wheels. The SBOM also names components that were compiled from a source
+archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks that Horovod was built for. Equal locks give
+equal bytes: the serial number is made from the lock's hash, and the time is the lock's epoch.
 """
 
 import datetime as dt
@@ -23,7 +23,7 @@ from toolkit.model.lock import Lock, LockedFile, lock_sha256
 from toolkit.model.solution import Chosen, Component
 
 SBOM_PATH = "/opt/toolkit/sbom.cdx.json"
-"""The path of the bill of materials in an image that toolkit built."""
+"""The path of the SBOM in an image that toolkit built."""
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_OID, "toolkit.sbom")
 _SHOWN_BY: dict[Component, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""The package, wheel or archive that contains the component itself; the first existing one counts."""
+"""The packages, wheels or archives that contain a component; toolkit takes the first that the image has."""
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {
     "python": ("base",),
@@ -63,13 +63,13 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
     "cudnn": ("cuda",),
     "nccl": ("cuda",),
 }
-"""The components that a component loads or is built against, if an image has them."""
+"""The components that a component loads or is built with."""
 
 _NOT_KEPT = ("cuda",)
-"""Archives that only provide a compiler for the build; none of their files are in the image."""
+"""Archives that only provide a compiler for the build, so the image has none of their files."""
 
 _UNREAD = "Debian packages of the published base"
-"""What a lock does not list: it knows a published base only by its digest."""
+"""The text of the SBOM's property for a published base image, whose packages the lock does not list."""
 
 _Item = dict[str, object]
 
@@ -79,11 +79,11 @@ TOOL: _Item = {
     "version": __version__,
     "licenses": [{"license": {"id": OWN_LICENCE}}],
 }
-"""The entry for toolkit itself, which writes the bill."""
+"""The SBOM's entry for toolkit, the program that writes the SBOM."""
 
 
 def sbom(lock: Lock) -> bytes:
-    """Return the bill of materials of a lock."""
+    """Return the SBOM of a lock as JSON."""
     found = _files(lock)
     refs: dict[Component, str] = {}
     for chosen in lock.solution.chosen:
@@ -121,13 +121,13 @@ def sbom(lock: Lock) -> bytes:
 
 
 def _files(lock: Lock) -> dict[str, _Item]:
-    """Return reference → component of every file in the finished image."""
+    """Return the SBOM entry of each locked file that the finished image contains, by package URL."""
     found: dict[str, _Item] = {}
     for file in (*lock.base.packages, *lock.run.debian):
         found.setdefault(*_component(file, debian(file, lock.base.name), "application"))
     for file in lock.run.wheels:
         found.setdefault(*_component(file, pypi(file), "library"))
-    # A source archive is not in the image, but its compiled result is, if any stage unpacked the archive.
+    # The image has no source archives, but it has their compiled results.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
         wheel = providers.get(file.name) == "pypi"
@@ -154,13 +154,13 @@ def _component(
 
 
 def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
-    """Return the configure words of a component; none if it is not compiled."""
+    """Return the configure options of a compiled component; empty if the component is not compiled."""
     words = next((step.words for step in lock.steps if step.component == component), ())
     return tuple(f"HOROVOD_WITH_{word.upper()}=1" for word in words) if component == "horovod" else words
 
 
 def _mark(found: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
-    """Mark the file that contains a component, or add the component; return its reference."""
+    """Add a component's facts to the SBOM entry of its file or to a new entry; return the reference."""
     ref = _shown_by(found, chosen.component)
     if not ref:
         ref, item = _unseen(chosen, lock)
@@ -194,7 +194,7 @@ def _shown_by(found: Mapping[str, _Item], component: Component) -> str:
 
 
 def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
-    """Return a component that has no locked file: the base, or what a published base contains."""
+    """Return the SBOM entry of a component without a locked file, for example the base image."""
     if chosen.component == "base":
         distribution, _, release = lock.base.name.partition(":")
         purl = image_purl(lock.base.published)
@@ -229,7 +229,7 @@ def _dependencies(
 
 
 def _gaps(lock: Lock, root: str, refs: Mapping[Component, str]) -> dict[str, object]:
-    """Return a note that the list is incomplete if the lock does not list the packages of the base."""
+    """Return an SBOM note that the list is incomplete if the lock does not list the base's packages."""
     if lock.base.packages:
         return {}
     lacking = [root, *(refs[component] for component in refs if component == "base")]

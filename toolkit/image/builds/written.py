@@ -1,4 +1,4 @@
-"""Write the folder from which another machine can build an image, by ``docker build`` or Apptainer."""
+"""Write a folder from which ``docker build`` or Apptainer builds an image on another machine."""
 
 import os
 import shutil
@@ -21,12 +21,13 @@ DEFINITION = "Singularity.def"
 def write_folder(
     making: Making, files: Mapping[str, Path], folder: Path, *, singularity: bool, jobs: int, tell: Tell
 ) -> Path:
-    """Write a new folder with the text and all files that it needs, atomically; return the path of the text.
+    """Write a folder with all files of a build, atomically; return the path of its Dockerfile or definition.
 
-    An existing empty folder is filled and not replaced, because a shell may have it as its working directory.
+    toolkit fills an existing empty folder instead of replacing it: it may be the working directory of a
+    shell.
 
     Raises:
-        BadInput: as :func:`new_folder` does.
+        BadInput: for the reasons of :func:`new_folder`.
         CheckFailed: if the folder cannot be written.
     """
     real = new_folder(folder)
@@ -50,10 +51,10 @@ def write_folder(
 
 
 def new_folder(folder: Path) -> Path:
-    """Return the path of a folder that does not exist or is empty; nothing is created.
+    """Return the resolved path of a folder that does not exist or is empty; create nothing.
 
     Raises:
-        BadInput: if there is a file of that name, the folder is not empty, or toolkit cannot write to it.
+        BadInput: if the path is a file, the folder is not empty, or toolkit cannot write to the folder.
     """
     real = behind_links(folder)
     if real.exists() and not real.is_dir():
@@ -65,7 +66,7 @@ def new_folder(folder: Path) -> Path:
 
 
 def _settle(part: Path, folder: Path) -> None:
-    """Rename the finished folder, or move its contents into the existing folder."""
+    """Rename the finished folder, or move its files into the existing empty folder."""
     if not folder.is_dir():
         part.replace(folder)
         return
