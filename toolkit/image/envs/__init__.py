@@ -1,1 +1,1 @@
-"""Packages of a user mounted over an unchanged image: resolve, build, pack into one file, check."""
+"""Environments: a user's Python packages in one file, mounted over an unchanged image."""

@@ -1,4 +1,4 @@
-"""Build wheels of source distributions inside the image, with its Python and its compiler."""
+"""Build wheels from source distributions inside the image, with the image's Python and compiler."""
 
 import shutil
 from collections.abc import Sequence
@@ -20,10 +20,12 @@ _WAYS = "put wheels of these releases into a folder, and name the folder: `--fin
 
 
 def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
-    """Refuse packages without wheels if this machine cannot start the image.
+    """Raise an error if packages have no wheels and this machine cannot start the image to build them.
+
+    ``why`` says why this machine cannot start the image.
 
     Raises:
-        Missing: naming them.
+        Missing: with the names and versions of the packages.
     """
     if sources and way is None:
         named = ", ".join(f"{one.name} {one.version}" for one in sources)
@@ -41,11 +43,11 @@ def build(
     options: Sequence[str],
     tell: Tell,
 ) -> tuple[tuple[EnvPackage, Path], ...]:
-    """Return a wheel of each source distribution, built inside the image.
+    """Build a wheel of each source distribution inside the image, and return the packages with their wheels.
 
     Raises:
-        CheckFailed: if a build fails, with its last lines.
-        Missing: if a source distribution cannot be fetched.
+        CheckFailed: if a build fails, with the last lines of its output.
+        Missing: if toolkit cannot download a source distribution.
     """
     built, pairs = [], zip(options[::2], options[1::2], strict=True)
     links = (*(value for name, value in pairs if name == "--find-links"), *pip_places().links)
@@ -65,7 +67,7 @@ def build(
 
 
 def _in_folders(sources: Sequence[LockedFile], links: Sequence[str]) -> dict[str, Path]:
-    """Return the source distributions that are in folders of ``--find-links``, by their hash."""
+    """Return the source distributions that toolkit finds in folders of ``--find-links``, by SHA-256."""
     paths = ((one, Path(link) / one.file) for one in sources for link in links)
     return {one.sha256: path for one, path in paths if path.is_file() and hash_file(path) == one.sha256}
 

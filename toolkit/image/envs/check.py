@@ -1,4 +1,4 @@
-"""Compare an environment with an image, with its own lock, and with another environment."""
+"""Compare an environment with an image, with the environment's lock, or with another environment."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ AGAIN = "build the environment again over this image: `toolkit env add {} --over
 
 
 class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one check; ``told`` is a sentence about it."""
+    """The result of one check; ``told`` is a sentence about the result."""
 
     name: str
     ok: bool
@@ -28,7 +28,7 @@ class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
-    """The checks of an environment."""
+    """The results of all checks of an environment."""
 
     schema: str = "toolkit.env.checked/1"
     path: str
@@ -36,12 +36,12 @@ class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Return whether every check passes."""
+        """Return whether all checks pass."""
         return all(one.ok for one in self.checks)
 
 
 class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package with different versions in two environments; a missing version is empty."""
+    """A package whose version differs between two environments; a missing version is empty."""
 
     name: str
     old: str
@@ -49,14 +49,14 @@ class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: str) -> str:
-    """Return how an image differs from the base of an environment; empty if it does not.
+    """Return a sentence about how an image differs from an environment's base image; empty if it does not.
 
     Args:
-        base: the image in the environment's lock.
+        base: the base image in the environment's lock.
         digest: the digest of the image, as ``sha256:…``.
-        python: the Python of the image; wheels depend on this fact and the next two.
-        glibc: its C library.
-        architecture: its processor.
+        python: the version of the image's Python.
+        glibc: the version of the image's C library.
+        architecture: the processor architecture of the image, for example ``x86_64``.
     """
     if base.digest == digest:
         return ""
@@ -71,7 +71,7 @@ def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: s
 
 
 def check_env(env: Path, image: Path | None, tell: Tell) -> EnvChecked:
-    """Check an environment: its bytes, its files against its lock, and an image, if given.
+    """Check an environment's checksum, its files against its lock, and its base against an image, if given.
 
     Raises: BadInput, Damaged: if the file cannot be read.
     """
@@ -121,7 +121,7 @@ def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
 
 
 def changes(old: EnvLock, new: EnvLock) -> tuple[EnvChange, ...]:
-    """Return the packages whose versions differ, by name."""
+    """Return the packages whose versions differ between two environments, sorted by name."""
     names = sorted({one.name for one in (*old.packages, *new.packages)})
     pairs = ((name, old.version(name), new.version(name)) for name in names)
     return tuple(EnvChange(name=name, old=a, new=b) for name, a, b in pairs if a != b)

@@ -1,4 +1,4 @@
-"""Read the packages of a conda environment file that the Python package index has (pure)."""
+"""Read the packages of a conda environment file that PyPI has too (pure functions)."""
 
 import re
 from typing import NamedTuple
@@ -24,18 +24,18 @@ _NAMES = {
     "ruamel_yaml": "ruamel.yaml",
     "pillow-simd": "pillow",
 }
-"""Names in the Python index; empty if the name belongs to another project there."""
+"""Names of conda packages on PyPI; empty if that name is another project on PyPI."""
 _IMAGE = {"python": "the image has its own Python", "pip": "uv installs the packages"}
 _SYSTEM = re.compile(
     r"(cuda|cudatoolkit|cudnn|nccl|mkl|blas|lib|gcc|gxx|gfortran|_|openmpi|mpich|mpi\Z|cmake|make|compilers"
     r"|c-compiler|cxx-compiler|openssl|readline|sqlite\Z|zlib|xz\Z|bzip2|ncurses|tk\Z|ca-certificates|git\Z"
     r"|ffmpeg|nodejs|ucx|hdf5\Z|netcdf|fftw|gsl\Z|boost|rdma|pytorch-cuda|r-|perl|ninja-base|sysroot|binutils)"
 )
-"""Prefixes of packages without Python code."""
+"""A pattern for the names of conda packages without Python code."""
 
 
 class CondaFile(NamedTuple):
-    """Requirements for the Python index, lines of the section ``pip``, and omitted packages with reasons."""
+    """The requirements for PyPI, the lines of the section ``pip``, and the omitted packages with reasons."""
 
     requirements: tuple[str, ...]
     pip: tuple[str, ...]
@@ -43,10 +43,10 @@ class CondaFile(NamedTuple):
 
 
 def of_conda(text: str, name: str) -> CondaFile:
-    """Return the packages of an ``environment.yml`` that the Python index has.
+    """Return the packages of an ``environment.yml`` that PyPI has.
 
     Raises:
-        BadInput: if the file is not such a list.
+        BadInput: if the file is not a conda environment file.
     """
     try:
         table = yaml.safe_load(text)
@@ -82,7 +82,7 @@ def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -
 
 
 def _specifier(rest: str) -> str:
-    """Return versions in PEP 440 form: conda's ``=1.2`` becomes ``==1.2.*``, and a build is dropped."""
+    """Return a conda version as PEP 440 writes it: ``=1.2`` becomes ``==1.2.*``, without the build string."""
     text = rest.strip().strip("[]")
     if "|" in text or not text or text == "*":
         return ""

@@ -1,4 +1,4 @@
-"""Make an environment file over an image: resolve, build, install, compile, pack, write atomically."""
+"""Make an environment file over an image: resolve, build, install and compile packages, then pack them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,11 +24,11 @@ from toolkit.model.progress import Tell
 from toolkit.run.folders import check_file, make_writable
 
 _EPOCH = 315_532_800
-"""1980-01-01: the time of every file, so that equal packages give equal bytes."""
+"""1980-01-01 in Unix seconds: the time of every file, so that equal packages give equal bytes."""
 
 
 class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A new environment file; ``changed`` are packages that differ from the earlier environment."""
+    """A new environment file; ``changed`` are the packages that differ from the earlier environment."""
 
     schema: str = "toolkit.env.made/1"
     path: str
@@ -51,20 +51,20 @@ def create(
     replaced: frozenset[str] = frozenset(),
     before: EnvLock | None = None,
 ) -> EnvMade:
-    """Write an environment over an image as ``target``, its lock and its checksum beside it.
+    """Write an environment over an image to ``target``, with its lock and its checksum beside it.
 
     Args:
-        wanted: what the user asks for.
-        image: the image, which does not change.
-        target: the file; an existing environment is replaced.
-        tell: where progress goes.
-        replaced: packages of the image that may be hidden.
-        before: an earlier environment, whose versions are chosen again where possible.
+        wanted: the requirements of the user.
+        image: the image file, which toolkit does not change.
+        target: the environment file; an existing environment there is replaced.
+        tell: receives progress messages.
+        replaced: the image's packages that the environment may hide.
+        before: the lock of an earlier environment, whose versions toolkit keeps if possible.
 
     Raises:
-        BadInput: if something else is at ``target``, or the image has no Python.
+        BadInput: if ``target`` is not an environment, or the image has no Python.
         CheckFailed: if requirements contradict the image, a build fails, or the disk is full.
-        Missing: if a tool, the index or a way to build a package is not available.
+        Missing: if a tool, the package index or a way to build a package is missing.
     """
     check_target(target)
     python = python_of(image, tell)
@@ -96,7 +96,7 @@ def _fill_folder(
     tell: Tell,
     image: Path,
 ) -> EnvLock:
-    """Put packages and lock into the folder ``root`` of ``work``; return the lock."""
+    """Install the packages and the lock into the folder ``root`` of ``work``; return the lock."""
     way, why = startable_here(image) if solution.sources else (None, "")
     require_way(solution.sources, way, why)
     built = build(solution.sources, python, way, work, wanted.options, tell) if way else ()
@@ -126,10 +126,10 @@ def _fill_folder(
 
 
 def check_target(target: Path) -> None:
-    """Refuse to replace a file that is not an environment.
+    """Raise an error if a file exists at ``target`` and is not an environment.
 
     Raises:
-        BadInput: naming it.
+        BadInput: with the name of the file.
     """
     check_file(target, "-o", "my.env")
     if target.exists() and target.stat().st_size and not is_env(target):

@@ -1,4 +1,4 @@
-"""Run a command inside an image on this machine: to build a wheel, to compile modules."""
+"""Run a command inside an image on this machine, to build a wheel or to compile modules."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from toolkit.run.local import LocalRunner
 from toolkit.run.singularity import NAMES
 
 WORK = "/toolkit-work"
-"""The path in the container of a folder of this machine."""
+"""The path inside the container where the working folder is mounted."""
 _UV = "/toolkit-uv"
 _SECONDS = 3600.0
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
@@ -24,7 +24,7 @@ _OF_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_NO_INDEX", "UV_OFFLINE", "UV_HTTP_
 
 @dataclass(frozen=True, slots=True)
 class InsideImage:
-    """A way to start a command in an image; ``options`` are the runtime options that this machine needs."""
+    """An image that this machine can start; ``options`` are the container runtime's options for that."""
 
     program: str
     options: tuple[str, ...]
@@ -38,9 +38,9 @@ class InsideImage:
         uv: str = "",
         folders: tuple[str, ...] = (),
     ) -> Completed:
-        """Run a command in the image, with a folder at ``/toolkit-work`` and uv at ``/toolkit-uv``.
+        """Run a command in the image, with ``folder`` mounted at ``/toolkit-work`` and uv at ``/toolkit-uv``.
 
-        ``folders`` are further folders, mounted under their own names.
+        ``folders`` are more folders, which are mounted read-only under the same paths.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{one}:{one}:ro" for one in folders if Path(one).is_dir()]
@@ -51,7 +51,8 @@ class InsideImage:
         told = {**named, **own, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
         bound = (word for bind in binds for word in ("--bind", bind))
         start = (self.program, "exec", "--cleanenv", "--no-home", "--pwd", WORK, *self.options, *bound)
-        # An index's address may contain a login: other users can see arguments, but not variables.
+        # The address of a package index may contain a login. Other users can see a process's arguments, but
+        # not its environment.
         passed = {f"{prefix}ENV_{name}": value for name, value in told.items() for prefix in _PREFIXES}
         command = (*start, str(self.image), "env", f"HOME={WORK}", *words)
         return LocalRunner().run(Command(command, env=passed, timeout=_SECONDS))
@@ -61,7 +62,7 @@ UV_INSIDE = _UV
 
 
 def startable_here(image: Path) -> tuple[InsideImage | None, str]:
-    """Return a way to start commands in an image on this machine, or ``None`` and the reason."""
+    """Return how this machine starts commands in an image, or None and the reason why it cannot."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         return None, "neither Apptainer nor Singularity is on PATH"

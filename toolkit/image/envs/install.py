@@ -1,4 +1,4 @@
-"""Install an environment's packages and programs into a folder, as it is mounted later."""
+"""Install an environment's packages and programs into a folder that becomes the environment."""
 
 import re
 from collections.abc import Sequence
@@ -44,10 +44,10 @@ def lay_out(
     options: tuple[str, ...],
     tell: Tell,
 ) -> tuple[str, ...]:
-    """Install packages below ``root``, and return the names of their programs.
+    """Install packages into ``root``, and return the names of their command-line programs.
 
     Raises:
-        CheckFailed: as :func:`toolkit.run.packages.environment.install` says.
+        CheckFailed: for the reasons of :func:`toolkit.run.packages.environment.install`.
     """
     wheels = [one for one in packages if not one.built]
     tell.step(f"Installing {len(packages)} packages")
@@ -63,7 +63,7 @@ def lay_out(
 
 
 def _scripts(folder: Path) -> tuple[str, ...]:
-    """Make programs start with the first Python on PATH; return their names."""
+    """Make scripts start with the first Python on PATH, and return the names of all programs."""
     if not folder.is_dir():
         return ()
     for script in folder.iterdir():
@@ -71,7 +71,7 @@ def _scripts(folder: Path) -> tuple[str, ...]:
             content = script.read_bytes()
             start = _SHELL.match(content) or _PYTHON.match(content)
             if start:
-                script.unlink()  # the cache of uv may hold the same file
+                script.unlink()  # unlink first: the file may be a hard link into uv's cache
                 script.write_bytes(_LINE + content[start.end() :])
                 script.chmod(0o755)
     return tuple(sorted(one.name for one in folder.iterdir()))

@@ -1,4 +1,4 @@
-"""The Python that a job finds first in an image: its folders, and the distributions installed for it."""
+"""Find the Python that a job uses in an image: its package folders and its installed distributions."""
 
 import posixpath
 import re
@@ -34,7 +34,7 @@ _HOME = re.compile(r"^home\s*=\s*(/\S+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A distribution in an image: its version, and the requirements that the image satisfies."""
+    """A Python distribution in an image: its version, and the requirements that the image satisfies."""
 
     name: str
     version: str
@@ -44,34 +44,35 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class ImagePython:
-    """A Python of an image; ``version`` is full if the image says it, ``has`` is by normalised name."""
+    """The Python of an image; ``has`` are its distributions by normalised name."""
 
     base: EnvBase
     has: dict[str, Installed] = field(default_factory=dict)
 
     @property
     def minor(self) -> str:
-        """Return the minor release: ``3.11``."""
+        """Return the minor release of Python, for example ``3.11``."""
         return ".".join(self.base.python.split(".")[:2])
 
 
 def python_of(image: Path, tell: Tell) -> ImagePython:
-    """Read the Python of an image, which is not started.
+    """Read the Python of an image without starting the image.
 
     Raises:
-        BadInput: if the image has no Python 3 that packages can be put over, or no glibc.
-        ToolkitError: as :func:`toolkit.image.inspect.open_image`.
+        BadInput: if the image has no Python 3 on PATH, or no glibc.
+        ToolkitError: for the reasons of :func:`toolkit.image.inspect.open_image`.
     """
     with open_image(image, tell=tell) as (tree, facts):
         found = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            digest = f"sha256:{hash_file(image)}"  # of the file, because a job starts from the file
+            # a job starts from the file, so take the digest of the file
+            digest = f"sha256:{hash_file(image)}"
             return replace(found, base=msgspec.structs.replace(found.base, digest=digest))
         return found
 
 
 def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
-    """Read the Python of an image from its files and facts; see :func:`python_of`."""
+    """Return the Python of an image from its files and facts, as :func:`python_of` does."""
     version = facts.python or ""
     if not _MINOR.match(version):
         raise BadInput(f"{name}: the image has no Python 3 on PATH", fix="choose an image with Python")
@@ -109,7 +110,7 @@ def _command(tree: FileTree, facts: ImageFacts) -> str:
 
 
 def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Iterator[str]:
-    """Yield the folders of packages in the order in which Python looks into them."""
+    """Yield the folders of packages in the order in which Python searches them."""
     folders = [one for one in facts.environment.get("PYTHONPATH", "").split(":") if one.startswith("/")]
     prefixes, prefix = list[str](), posixpath.dirname(posixpath.dirname(command))
     settings = files.text(tree, posixpath.join(prefix, "pyvenv.cfg"), _MOST)
@@ -140,7 +141,7 @@ def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Itera
 
 
 def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:
-    """Return name, version and the text of what a packager wrote about a distribution."""
+    """Return the name, the version and the metadata text of a distribution, or None if it has no metadata."""
     for file in (f"{path}/METADATA", f"{path}/PKG-INFO", path):
         text = files.text(tree, file, _MOST)
         if text is None:
@@ -156,15 +157,15 @@ def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:
 
 
 def markers(base: EnvBase) -> dict[str, str]:
-    """Return the values with which markers of requirements are compared."""
+    """Return the values of environment markers in requirements, for example ``python_version``."""
     target = environment(base.python, base.architecture)
     return {"extra": "", **{name: str(value) for name, value in target.items()}}
 
 
 def _satisfied_requirements(found: dict[str, tuple[str, str]], base: EnvBase) -> dict[str, Installed]:
-    """Return the distributions with the requirements that hold in the image.
+    """Return each distribution with the subset of its requirements that the image satisfies.
 
-    An image may work although it violates a requirement of a package: ``pip install --no-deps`` ignores
+    An image may work although it violates a requirement, because ``pip install --no-deps`` ignores
     requirements.
     """
     target = markers(base)

@@ -1,5 +1,6 @@
-"""Packages that an environment must not replace: other packages are compiled against them, or they start
-ranks.
+"""List the packages that an environment must not replace.
+
+Other packages are compiled against these packages, or these packages start ranks.
 """
 
 import re
@@ -12,5 +13,5 @@ _HELD = re.compile(
 
 
 def is_kept(name: str) -> bool:
-    """Return whether a package of an image stays unless ``--replace`` names it; ``name`` is normalised."""
+    """Return whether an environment keeps the image's package ``name`` (normalised) without ``--replace``."""
     return _HELD.match(name) is not None

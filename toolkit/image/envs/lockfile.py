@@ -1,4 +1,4 @@
-"""The lock in an environment file and beside it: its packages, and the image that it was made for."""
+"""Read and write the lock of an environment: its packages and its base image."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.files.tree import FileTree
 
 LOCK = "toolkit-env.json"
-"""The lock inside the file, at its root."""
+"""The path of the lock in the root folder of an environment file."""
 _MOST = 8 << 20
 _MAGIC = b"hsqs"
 
@@ -20,8 +20,8 @@ _MAGIC = b"hsqs"
 class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
     """The image that an environment was made for.
 
-    ``command`` is the path of its Python, ``site`` the folders of its packages, ``has`` the packages that the
-    environment was resolved against, by name.
+    ``command`` is the path of the image's Python, ``sites`` the folders of its packages. ``has`` are the
+    image's packages that toolkit resolved the environment against (name → version).
     """
 
     name: str
@@ -35,10 +35,10 @@ class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
-    """A package of an environment: its wheel, and the SHA-256 of that file.
+    """A package of an environment: its wheel, and the SHA-256 of the wheel.
 
-    ``built`` is the SHA-256 of the source distribution, if toolkit built the wheel here. ``via`` are the
-    packages that need this package.
+    If toolkit built the wheel on this machine, ``built`` is true and ``sha256`` belongs to the source
+    distribution. ``via`` are the packages that need this package.
     """
 
     name: str
@@ -50,11 +50,11 @@ class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
-    """The complete input of an environment.
+    """The lock of an environment: everything that determines its contents.
 
-    ``requirements`` are the user's lines, ``options`` options for the package index, ``replaced`` packages of
-    the image that may be hidden. ``outside`` are folders of projects that stay outside; ``left`` are
-    requirements that are not in the environment, with reasons.
+    ``requirements`` are the user's lines, ``options`` are options for the package index. ``replaced`` are
+    packages of the image that the environment may hide. ``outside`` are project folders that are not in the
+    environment. ``left`` are omitted requirements with reasons.
     """
 
     schema: str = "toolkit.env/1"
@@ -67,36 +67,36 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
     left: dict[str, str] = {}
     packages: tuple[EnvPackage, ...] = ()
     compiled: str = ""
-    """The Python that compiled the modules; empty if they are not compiled."""
+    """The minor release of the Python that compiled the modules; empty if the modules are not compiled."""
     scripts: tuple[str, ...] = ()
 
     @property
     def site(self) -> str:
-        """Return the folder of its packages, in the file."""
+        """Return the folder of packages inside the environment."""
         return site_of(self.base.python)
 
     def version(self, name: str) -> str:
-        """Return the version of a package in the environment; empty without this package."""
+        """Return the version of a package in the environment; empty if the environment lacks the package."""
         return next((one.version for one in self.packages if one.name == name), "")
 
 
 def site_of(python: str) -> str:
-    """Return the folder of packages below the mount, as in any prefix of Python."""
+    """Return the folder of packages below the mount point, for example ``/lib/python3.11/site-packages``."""
     return f"/lib/python{'.'.join(python.split('.')[:2])}/site-packages"
 
 
 def lock_file(env: Path) -> Path:
-    """Return the path of the lock's copy beside the file."""
+    """Return the path of the lock's copy beside an environment file."""
     return env.with_name(f"{env.name}.lock.json")
 
 
 def encode_lock(lock: EnvLock) -> bytes:
-    """Return the text of a lock."""
+    """Return a lock as JSON."""
     return msgspec.json.format(msgspec.json.encode(lock), indent=2) + b"\n"
 
 
 def is_env(path: Path) -> bool:
-    """Return whether a file is an environment, and not an image."""
+    """Return whether a file is an environment and not an image."""
     try:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
@@ -110,12 +110,12 @@ def read_env(path: Path, label: str = "") -> EnvLock:
     """Return the lock of an environment file.
 
     Args:
-        path: the file.
-        label: the option that names the file, for messages.
+        path: the environment file.
+        label: the command-line option that names the file, for error messages.
 
     Raises:
         BadInput: if the path is not an environment file.
-        Damaged: if the file is damaged or cut short.
+        Damaged: if the file is damaged or truncated.
     """
     with open_given(path, label=label) as file:
         named = f"{label} {path}".lstrip()
@@ -127,10 +127,10 @@ def read_env(path: Path, label: str = "") -> EnvLock:
 
 
 def lock_in(tree: FileTree, name: str) -> EnvLock:
-    """Return the lock in the files of an environment; ``name`` is for messages.
+    """Return the lock in the files of an environment; ``name`` is the file's name in error messages.
 
     Raises:
-        BadInput: if no lock can be read.
+        BadInput: if the lock is missing or invalid.
     """
     if tree.kind(f"/{LOCK}") != "file":
         raise BadInput(

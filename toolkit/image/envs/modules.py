@@ -1,4 +1,4 @@
-"""Compile the modules of an environment for its image's Python; each wheel is compiled once."""
+"""Compile the modules of an environment for the image's Python, and cache the result for each wheel."""
 
 import csv
 import os
@@ -32,23 +32,22 @@ def compile_modules(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> str:
-    """Compile the modules below ``root``; return the release of Python, empty text if this machine has no
-    such Python.
+    """Compile the modules in ``root``; return the release of Python, or an empty text without that Python.
 
-    Modules with syntax errors, such as tests of compilers, are skipped.
+    ``compileall`` skips modules with syntax errors, such as a compiler's test files.
 
     Args:
         root: the folder of the environment.
         packages: the installed packages.
         python: the Python of the image.
-        way: returns a way to start the image on this machine; needed if the machine has no Python of its
-        release.
-        tell: where progress goes.
+        way: returns how this machine starts the image; called only if the machine lacks the image's release
+            of Python.
+        tell: receives progress messages.
     """
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
     todo = list[tuple[Path, list[str]]]()
     for old in list(site.rglob("__pycache__")):
-        shutil.rmtree(old)  # of another Python, or with times that do not hold
+        shutil.rmtree(old)  # made by another Python, or with modification times that no longer match
     records = dict(_records(site))
     for package in packages:
         modules = [name for name in records.get(package.name, ()) if name.endswith(".py")]
@@ -65,7 +64,7 @@ def compile_modules(
 
 
 def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield each package with the files that its wheel put into the folder, by their paths there."""
+    """Yield each package with the paths of its files in the package folder."""
     for record in site.glob("*.dist-info/RECORD"):
         name = canonicalize_name(record.parent.name.rpartition(".")[0].partition("-")[0])
         with record.open(encoding="utf-8", newline="") as file:
@@ -74,7 +73,7 @@ def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _take_from_cache(kept: Path, site: Path) -> bool:
-    """Put the compiled modules of a wheel into the folder; return whether the cache has them."""
+    """Unpack the cached modules of a wheel into the package folder; return whether the cache has them."""
     try:
         with zipfile.ZipFile(kept) as archive:
             archive.extractall(site)
@@ -100,7 +99,7 @@ def _compiled(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> bool:
-    """Compile files of the folder; return whether a suitable Python was found."""
+    """Compile files of the package folder; return whether toolkit found a suitable Python."""
     tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)
     if here := _interpreter(python.minor):
@@ -127,8 +126,9 @@ def _compiled(
 
 
 def _interpreter(minor: str) -> str:
-    """Return a Python of a minor release on this machine; all Pythons of one minor release compile modules in
-    the same way.
+    """Return a Python of this minor release on this machine, or an empty text.
+
+    All Pythons of one minor release compile a module to the same bytes.
     """
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return sys.executable

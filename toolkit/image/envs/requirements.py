@@ -1,4 +1,4 @@
-"""Read the requirements of an environment from the files in which users keep them."""
+"""Read the requirements of an environment from requirements files, ``pyproject.toml`` or conda files."""
 
 import re
 import shlex
@@ -24,10 +24,10 @@ _PATH = re.compile(r"[./~]|file:")
 
 
 class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
-    """Requirements and constraints in PEP 508 form.
+    """The requirements and constraints of an environment as PEP 508 lines.
 
-    ``options`` are for uv. ``hashes`` are the file's hashes, by name. ``outside`` are folders of projects
-    that stay outside; ``left`` are omitted requirements, with reasons.
+    ``options`` are options for uv. ``hashes`` are the allowed hashes of a package, by name. ``outside`` are
+    project folders that are not in the environment. ``left`` are omitted requirements with reasons.
     """
 
     requirements: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     left: dict[str, str] = {}
 
     def join(self, other: "EnvRequirements") -> "EnvRequirements":
-        """Return the requirements of two files together."""
+        """Return the requirements of two files as one value."""
         return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *other.requirements))),
             constraints=tuple(dict.fromkeys((*self.constraints, *other.constraints))),
@@ -53,7 +53,7 @@ def read_requirements(path: Path) -> EnvRequirements:
     """Return the requirements in a requirements file, ``pyproject.toml``, ``uv.lock`` or a conda file.
 
     Raises:
-        BadInput: if the file cannot be read, or has an unsupported line; the message names the line.
+        BadInput: if toolkit cannot read the file, or does not support a line; the message quotes the line.
     """
     if path.name == "uv.lock":
         from toolkit.run.packages.environment import export_lock
@@ -70,10 +70,10 @@ def read_requirements(path: Path) -> EnvRequirements:
 
 
 def parse_requirement(line: str, where: str) -> Requirement:
-    """Return a requirement.
+    """Parse one requirement; ``where`` is its file and line in error messages.
 
     Raises:
-        BadInput: if the line is not a requirement.
+        BadInput: if the line is not a valid requirement.
     """
     try:
         return Requirement(line)
@@ -89,7 +89,7 @@ def _conda(text: str, path: Path) -> EnvRequirements:
 
 
 def _project(path: Path) -> EnvRequirements:
-    """Return the dependencies of a project, whose code stays outside."""
+    """Return the dependencies of a project; the environment does not contain the project's own code."""
     text = read_given(path, most=_MOST, label="-f")
     try:
         table = tomllib.loads(text.decode())
@@ -112,7 +112,7 @@ def _project(path: Path) -> EnvRequirements:
 
 
 def _code_of(folder: Path) -> str:
-    """Return the folder that Python imports a project's packages from."""
+    """Return the folder from which Python imports a project's packages."""
     return str(folder / "src" if (folder / "src").is_dir() else folder)
 
 
@@ -124,7 +124,7 @@ def _requirements(text: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers; a line that ends with a backslash is joined with the next line."""
+    """Yield lines with their numbers, without comments; join lines that end with a backslash."""
     joined, first = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         bare = _COMMENT.sub("", line).strip()
@@ -181,7 +181,7 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _outside(given: str, where: str, path: Path) -> EnvRequirements:
-    """Return the dependencies of a project that is beside the file, and its folder."""
+    """Return the dependencies of a project in another folder, and the folder of its code."""
     bare = given.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()
     if not folder.is_dir():
@@ -196,7 +196,7 @@ def _outside(given: str, where: str, path: Path) -> EnvRequirements:
 
 
 def _pairs(options: Iterable[str]) -> Iterator[str]:
-    """Yield options with their values, each pair once."""
+    """Yield options with their values, without repeated pairs."""
     words = iter(options)
     for pair in dict.fromkeys(zip(words, words, strict=True)):
         yield from pair

@@ -22,20 +22,20 @@ from toolkit.model.progress import Tell
 from toolkit.run.packages.environment import Asking, Pin, Unresolved, lock_of, pin_requirements
 
 _UV_GLIBC = (17, *range(28, 41))
-"""Second numbers of the glibc releases that uv knows by name."""
+"""The minor numbers of glibc 2 for which uv has a platform name, such as manylinux_2_28."""
 _CHANGE = "change the requirement, or hide the image's package: `--replace {}`"
 
 
 @dataclass(frozen=True, slots=True)
 class EnvSolution:
-    """Wheels to install, and source distributions to build first."""
+    """The wheels to install, and the source distributions to build first."""
 
     packages: tuple[EnvPackage, ...]
     sources: tuple[LockedFile, ...]
 
 
 def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> Asking:
-    """Return an empty question for the Python of an image."""
+    """Return a uv query without requirements, for the Python, glibc and architecture of an image."""
     wanted = int(python.base.glibc.split(".")[1])
     glibc = max((number for number in _UV_GLIBC if number <= wanted), default=_UV_GLIBC[0])
     return Asking((), (), python.minor, f"{python.base.architecture}-manylinux_2_{glibc}", {}, options)
@@ -48,17 +48,17 @@ def solve(
     kept: Mapping[str, str],
     tell: Tell,
 ) -> EnvSolution:
-    """Return the packages that the environment needs besides the image.
+    """Return the packages that the environment needs in addition to the image's packages.
 
     Args:
-        wanted: what the user asks for.
-        python: the Python of the image, and its packages.
-        replaced: packages of the image that may be hidden.
-        kept: versions of an earlier environment, which are chosen again where possible.
-        tell: where progress goes.
+        wanted: the requirements of the user.
+        python: the image's Python and its packages.
+        replaced: the image's packages that the environment may hide.
+        kept: versions in an earlier environment, which toolkit keeps if possible.
+        tell: receives progress messages.
 
     Raises:
-        CheckFailed: if a requirement contradicts the image, or nothing satisfies the requirements.
+        CheckFailed: if a requirement contradicts the image, or no set of packages satisfies all requirements.
     """
     _check_direct(wanted, python, replaced)
     tell.step(f"Resolving {len(wanted.requirements)} requirements over {python.base.name}")
@@ -92,7 +92,7 @@ def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozen
 
 
 class _Search:
-    """The questions to uv: first with all packages of the image fixed, then only the kept packages."""
+    """The queries to uv: first with all of the image's packages fixed, then with only the kept packages."""
 
     def __init__(
         self,
@@ -108,16 +108,16 @@ class _Search:
         self._base = empty_question(python, (*wanted.options, "--find-links", str(folder)))
 
     def all_fixed(self) -> Asking:
-        """Ask with every package of the image fixed."""
+        """Return the query that fixes the version of every package of the image."""
         return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> Asking:
-        """Ask with only the kept packages fixed; newer packages may hide the other packages."""
+        """Return the query that fixes only the kept packages; the environment may hide the others."""
         versions = {name: one.version for name, one in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
     def free(self) -> Asking:
-        """Ask as if the image could be changed, to find the packages that contradict it."""
+        """Return the query that fixes no package, to find the packages that contradict the requirements."""
         return self._question((), (), {name: one.version for name, one in self.stays.items()})
 
     def _question(self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]) -> Asking:
@@ -130,7 +130,7 @@ class _Search:
         )
 
     def _dependents(self) -> tuple[str, ...]:
-        """Return packages of the image that need a package which may be hidden."""
+        """Return the image's packages that depend on a package in ``replaced``."""
         found = []
         for name, one in self.stays.items():
             needs = {
@@ -144,7 +144,7 @@ class _Search:
 
 
 def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
-    """Return the packages that satisfy the requirements, and whether some have no wheel."""
+    """Return the packages that satisfy the requirements, and whether some of them have no wheel."""
     failed = None
     for build in (False, True):
         for asked in (search.all_fixed(), search.held_fixed()):
@@ -158,7 +158,7 @@ def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
 
 
 def _explain(search: _Search) -> None:
-    """Name the packages of the image that the requirements contradict, if that is the reason."""
+    """Raise an error with the names of the image's packages that the requirements contradict, if any."""
     try:
         pins = pin_requirements(search.free(), build=False)
     except Unresolved:
@@ -179,7 +179,7 @@ def _conflicting_pins(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[
 
 
 def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:
-    """Return the file of each package: the best wheel, else its source distribution."""
+    """Return the file of each package: the best wheel, or the source distribution if no wheel fits."""
     base = empty_question(python, wanted.options)
     pins = tuple(f"{pin.name}=={pin.version}" for pin in news)
     text = lock_of(replace(base, requirements=pins), build=build)

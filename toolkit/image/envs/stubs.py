@@ -1,4 +1,4 @@
-"""Wheels without files that tell the resolver which distributions an image has."""
+"""Write wheels without code, which tell uv's resolver which distributions an image has."""
 
 import zipfile
 from pathlib import Path
@@ -7,7 +7,7 @@ from toolkit.image.envs.interpreter import Installed
 
 
 def write_stub(folder: Path, one: Installed) -> Path:
-    """Write a wheel with the metadata of a distribution and no code, and return its path."""
+    """Write a wheel with only the metadata of a distribution, and return the path of the wheel."""
     stem = f"{one.name.replace('-', '_')}-{one.version}"
     file = folder / f"{stem}-py3-none-any.whl"
     lines = ["Metadata-Version: 2.1", f"Name: {one.name}", f"Version: {one.version}"]
