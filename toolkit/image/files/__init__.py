@@ -1,1 +1,1 @@
-"""Read an image as it is stored: SIF, squashfs, layers, archives, folders; nothing is unpacked on disk."""
+"""Read SIF files, squashfs files, layers, archives and folders of images, without unpacking them to disk."""

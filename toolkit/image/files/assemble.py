@@ -1,4 +1,4 @@
-"""Combine the layers of an image; check the digest of each layer that is read completely anyway."""
+"""Combine the layers of an image into one file tree, and verify the digest of each layer."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import Hashed, SourceRange
 
 HASHED_UNASKED = 1 << 30
-"""Largest layer in bytes that is read only for its digest; this takes about a second."""
+"""Maximum total size of the layers in bytes that toolkit reads only to verify digests (about a second)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLayer:
-    """``digest`` is the digest of the file at ``path``, ``inner`` the digest of the tar inside."""
+    """A layer: ``digest`` is the digest of the file at ``path``, ``inner`` the digest of the unpacked tar."""
 
     path: str
     digest: str | None = None
@@ -26,7 +26,7 @@ class ImageLayer:
 
 @dataclass(frozen=True, slots=True)
 class StoredImage:
-    """An image in an archive or folder: its configuration, its layers, and its names."""
+    """An image in an archive or a folder: its configuration, its layers and its digest."""
 
     config: ImageConfig
     layers: tuple[ImageLayer, ...]
@@ -34,14 +34,14 @@ class StoredImage:
 
 
 def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
-    """Return the files of an image.
+    """Return the file tree of an image, and verify the digests of its layers.
 
     Raises:
-        CheckFailed: if a layer is missing, damaged or differs from its digest.
+        CheckFailed: if a layer is missing or damaged, or its digest is wrong.
     """
     tree = LayeredTree(blobs.name, budget)
     parts = [_part(blobs, layer) for layer in chosen.layers]
-    # The content of a compressed archive was checked against its checksum when it was listed.
+    # In a compressed archive, decompression has already verified the checksum of each layer.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
     for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"

@@ -1,4 +1,4 @@
-"""The files that hold an image's layers: in a folder, or in an archive that is not unpacked."""
+"""Read files by name from an OCI folder or from an archive that stays packed."""
 
 import os
 import stat
@@ -17,23 +17,26 @@ from toolkit.image.files.source import ByteSource, FileSource, SourceRange
 from toolkit.image.files.tree import resolve
 
 _MOST = 4 << 20
-"""The most bytes of a manifest; registries accept no larger manifests (opencontainers/distribution-spec)."""
+"""Maximum size of a manifest in bytes, as in registries (opencontainers/distribution-spec)."""
 
 _T = TypeVar("_T")
 
 
 class Blobs(Protocol):
-    """``packed`` says that the archive is compressed as a whole, so its checksum covers all read bytes."""
+    """The stored files of an image.
+
+    ``packed`` is true if the archive is compressed as a whole, so that its checksum covers all files.
+    """
 
     name: str
     packed: bool
 
     def part(self, path: str) -> SourceRange | None:
-        """Return a file; ``None`` if it does not exist."""
+        """Return the file at ``path``, or None if it does not exist."""
 
 
 class FolderBlobs:
-    """Files below a folder; they stay open as long as ``opened`` does."""
+    """The files of an OCI layout in a folder; they stay open until ``opened`` closes."""
 
     packed = False
 
@@ -44,7 +47,7 @@ class FolderBlobs:
     def part(self, path: str) -> SourceRange | None:
         if path not in self._parts:
             try:
-                # Opening a pipe would block until another process writes to it.
+                # Without O_NONBLOCK, opening a named pipe blocks until another process writes to it.
                 number = os.open(self._root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             except (FileNotFoundError, NotADirectoryError):
                 return None
@@ -58,7 +61,7 @@ class FolderBlobs:
 
 
 class ArchiveBlobs:
-    """Files of a tar, which may be compressed as a whole; links in it are followed within it."""
+    """The files of a tar, which may be compressed as a whole; links stay within the tar."""
 
     def __init__(self, source: ByteSource, size: int, name: str, budget: Budget) -> None:
         self.name = name
@@ -74,11 +77,11 @@ class ArchiveBlobs:
 
 
 def content(blobs: Blobs, path: str) -> bytes | None:
-    """Return the content of a small file; ``None`` if it does not exist.
+    """Return the content of a small file, or None if the file does not exist.
 
     Raises:
-        CheckFailed: if the file is too large for its purpose.
-        Damaged: if the file is cut short.
+        CheckFailed: if the file is larger than a list of layers can be.
+        Damaged: if the file is truncated.
     """
     part = blobs.part(path)
     if part is None:
@@ -92,10 +95,10 @@ def content(blobs: Blobs, path: str) -> bytes | None:
 
 
 def decode_json(data: bytes, kind: type[_T], name: str) -> _T:
-    """Decode JSON into a value.
+    """Decode JSON into a value of type ``kind``; ``name`` is the file's name in error messages.
 
     Raises:
-        Damaged: if the text is not JSON of this type.
+        Damaged: if the text is not valid JSON of this type.
     """
     try:
         return msgspec.json.decode(data, type=kind)

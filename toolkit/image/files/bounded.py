@@ -1,4 +1,4 @@
-"""Limit the work of reading an image, and record what could not be read."""
+"""Limit the work of reading an image, and record the files that toolkit cannot read."""
 
 from toolkit.errors import CheckFailed
 from toolkit.folders import is_below
@@ -7,19 +7,22 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 _LOOKS = 1_000_000
 _SIZE = 1 << 30
-"""Thirty times the work for a training image of 1.5 GB; a few seconds."""
+"""Limits of lookups and bytes: thirty times what a training image of 1.5 GB needs, a few seconds of work."""
 _ENTRIES = 800_000
 _INDEX = 96 << 20
-"""Bytes of memory for some 400,000 files. Large training images have 300,000."""
+"""Memory limit of the file index in bytes, for about 400,000 files; large training images have 300,000."""
 _ENTRY = 220
-"""Bytes of memory for a file in an index besides its name."""
+"""The memory in bytes of one index entry without its name."""
 _INFLATED = 2 << 30
 _RATIO = 64
-"""A layer inflates to two to five times its size, and parts of it are inflated again when they are read."""
+"""Maximum factor between stored and unpacked bytes.
+
+A layer unpacks to two to five times its size, and toolkit unpacks parts of it again when it reads files.
+"""
 
 
 class Budget:
-    """Limits on the number of lookups in an image and on the bytes unpacked from it."""
+    """The limits for one image: lookups, read bytes, listed files, index memory and unpacked bytes."""
 
     def __init__(self, name: str, looks: int = _LOOKS, size: int = _SIZE) -> None:
         self._name, self._looks, self._size = name, looks, size
@@ -37,19 +40,19 @@ class Budget:
             raise self._endless("its files are larger than toolkit's limit")
 
     def list(self) -> None:
-        """Count a member of an archive."""
+        """Count one archive member."""
         self._entries -= 1
         if self._entries < 0:
             raise self._endless("it lists more files than toolkit's limit")
 
     def keep(self, texts: int) -> None:
-        """Count a file of an index, and the bytes of its names."""
+        """Count an index entry whose names take ``texts`` bytes."""
         self._index -= _ENTRY + texts
         if self._index < 0:
             raise self._endless("it lists more files than toolkit's limit")
 
     def add_stored(self, size: int) -> None:
-        """Add the permitted unpacked size of this many stored bytes to the limit."""
+        """Raise the limit of unpacked bytes for ``size`` stored bytes."""
         self._inflated += _RATIO * size
 
     def inflate(self, count: int) -> None:
@@ -65,9 +68,10 @@ class Budget:
 
 
 class BoundedTree:
-    """A tree within a budget. ``unread`` has files that exist and cannot be read, path → reason.
+    """A file tree with a budget. ``unread`` maps files that exist but cannot be read to the reason.
 
-    ``hidden`` are folders that the runtime covers with other folders, so a rank sees them empty.
+    ``hidden`` are folders that the runtime mounts other folders over, so that a rank sees none of their
+    files.
     """
 
     def __init__(self, tree: FileTree, budget: Budget, hidden: tuple[str, ...] = ()) -> None:
@@ -110,7 +114,7 @@ class BoundedTree:
 
     @property
     def sliced(self) -> bool:
-        """Whether parts of files can be read without the bytes before them."""
+        """Whether the tree can read a part of a file without reading the bytes before that part."""
         return isinstance(self._tree, Sliced)
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
@@ -125,7 +129,7 @@ class BoundedTree:
         return piece
 
     def mount_over(self, path: str) -> str | None:
-        """Return the folder that contains ``path`` and over which the runtime mounts another."""
+        """Return the hidden folder that contains ``path``, or None if no mount hides the path."""
         return next((folder for folder in self.hidden if is_below(path, folder)), None)
 
     def _kind(self, path: str) -> Kind | None:

@@ -1,4 +1,4 @@
-"""The environment that an image sets: the configuration beside its layers, or Apptainer's scripts."""
+"""Read the settings of an image: its OCI configuration, or the scripts that Apptainer stores in a SIF."""
 
 import re
 import shlex
@@ -14,15 +14,18 @@ from toolkit.image.files.tree import FileTree
 
 RUNSCRIPT = "/.singularity.d/runscript"
 BEGINNING = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""PATH of an image that sets none (apptainer:internal/pkg/util/env)."""
+"""The PATH of an image that sets no PATH (apptainer:internal/pkg/util/env)."""
 _MOST = 1 << 16
 _ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
-"""Go's names (GOARCH), which image configurations use, and the kernel's names that differ."""
+"""Go's architecture names (GOARCH) in OCI configurations, and the different names that Linux uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageConfig:
-    """``architecture`` is the kernel's name (``x86_64``); ``origin`` says where the values were read."""
+    """The configuration of an image.
+
+    ``architecture`` is Linux's name, such as ``x86_64``; ``origin`` names the source of the values.
+    """
 
     env: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +57,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
     """Return an image's configuration (opencontainers/image-spec:config.md) and its layers' ``diff_ids``.
 
     Raises:
-        Damaged: if the configuration cannot be read.
+        Damaged: if the configuration is not valid JSON.
         BadInput: if the image is not for Linux.
     """
     try:
@@ -80,20 +83,21 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
 
 
 def architecture(go: str) -> str:
-    """Return the kernel's name of an architecture from Go's name."""
+    """Return Linux's name of an architecture from Go's name, for example ``x86_64`` for ``amd64``."""
     return _ARCHITECTURES.get(go, go)
 
 
 def _words(value: list[str] | str | None) -> tuple[str, ...]:
-    # The first images had a single text here, which a shell interprets.
+    # Early Docker images store the command as one text, which a shell runs.
     return ("/bin/sh", "-c", value) if isinstance(value, str) else tuple(value or ())
 
 
 def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...] | None, str]:
-    """Return the command that ``run`` starts and its source, or ``None`` and the reason.
+    """Return the command that ``apptainer run`` starts and its source, or None and the reason.
 
-    In an image that Apptainer converted, its script names the words
-    (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go); a user's own script is started itself.
+    For a converted OCI image, Apptainer's runscript contains the entrypoint and the command
+    (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go). Otherwise the runscript itself is the
+    command.
     """
     if config is not None:
         return (*config.entrypoint, *config.command), f"{config.origin}: Entrypoint and Cmd"
@@ -111,9 +115,10 @@ def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[s
 
 
 def settings(config: ImageConfig | None, scripts: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that programs of an image see: its configuration, then Apptainer's ``scripts``.
+    """Return the environment of a program in the image: its configuration, then Apptainer's ``scripts``.
 
-    The scripts were read with Apptainer's initial PATH, which stands for the image's own PATH.
+    toolkit evaluates the scripts with Apptainer's default PATH, and then replaces that default with the
+    image's own PATH.
     """
     if config is None:
         return dict(scripts)

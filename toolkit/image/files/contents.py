@@ -1,4 +1,4 @@
-"""Hash files of an image in place, without unpacking any of them to disk."""
+"""Compute hashes of files in an image without unpacking the files to disk."""
 
 import hashlib
 import posixpath
@@ -11,7 +11,7 @@ _PIECE = 4 << 20
 
 
 def regular(tree: FileTree, top: str) -> Iterator[str]:
-    """Yield the paths of regular files below a folder; links are not followed."""
+    """Yield the paths of all regular files below a folder, without following links."""
     waiting = [top]
     while waiting:
         folder = waiting.pop()
@@ -27,7 +27,7 @@ def regular(tree: FileTree, top: str) -> Iterator[str]:
 
 
 def hash_content(tree: FileTree, path: str) -> str:
-    """Return the hash of a file's stored content, empty if it is not a regular file."""
+    """Return the SHA-256 of a file's content, or an empty text if the path is not a regular file."""
     if tree.kind(path) != "file":
         return ""
     state = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""Save an image of the Docker engine to an unnamed file, which disappears when it is closed."""
+"""Copy an image from the Docker engine into an unnamed temporary file."""
 
 import shutil
 import tempfile
@@ -13,18 +13,18 @@ from toolkit.model.progress import Tell
 from toolkit.units import format_size
 
 _SECONDS = 900
-"""The engine may pack the whole image before it sends the first byte."""
+"""Timeout in seconds: the engine may pack the whole image before it sends the first byte."""
 
 
 @contextmanager
 def open_engine_image(name: str, tell: Tell) -> Iterator[BinaryIO]:
-    """Open an image of the engine in the format of docker save.
+    """Open an image of the Docker engine as an archive in the format of ``docker save``.
 
-    The file is in toolkit's cache, because no other folder is certain to have space for it.
+    The temporary file is in toolkit's cache folder, because other folders may lack the space.
 
     Raises:
-        BadInput: if the engine has no image of that name.
-        Missing: if no engine answers, or the cache has no space.
+        BadInput: if the engine has no image with this name.
+        Missing: if no Docker engine responds, or the cache folder has too little space.
     """
     from toolkit.run.docker.engine import connect
     from toolkit.run.docker.engine_images import named_image, save, size_of

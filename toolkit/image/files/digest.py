@@ -1,4 +1,4 @@
-"""The checksum file beside a SIF, in the format of sha256sum."""
+"""Read, verify and write the checksum file beside a SIF, in the format of ``sha256sum``."""
 
 import hashlib
 import posixpath
@@ -20,26 +20,26 @@ _LINE = re.compile(
     r"\\?(?P<plain>[0-9a-fA-F]{64})(?:\s+\*?(?P<file>\S.*))?"
     r"|SHA256 \((?P<tagged>.+)\) = (?P<sum>[0-9a-fA-F]{64})"
 )
-"""The format of sha256sum, with or without ``--tag``; many tools write only the sum."""
+"""A line of ``sha256sum``, with or without ``--tag``, or only a SHA-256."""
 _DIGESTS = "digests"
 _MOST_DIGESTS = 1000
 _MOST = 1 << 20
-"""Bytes of a checksum file that are read; the checksums of a whole folder take fewer."""
+"""Maximum number of bytes that toolkit reads from a checksum file."""
 
 
 class _Noted(NamedTuple):
-    """A line of a checksum file; ``name`` is empty if the line names no file."""
+    """A line of a checksum file; ``name`` is empty if the line has no file name."""
 
     digest: str
     name: str
 
 
 def check_digest(sif: Path) -> str:
-    """Compare a SIF with the checksum beside it; return the checksum, empty if there is none.
+    """Compare a SIF with the checksum file beside it; return the SHA-256, or an empty text without that file.
 
     Raises:
-        CheckFailed: if the two checksums differ.
-        BadInput: if the checksum file contains no checksum of the SIF.
+        CheckFailed: if the SIF's SHA-256 differs from the checksum file.
+        BadInput: if the checksum file has no line for the SIF.
     """
     if not sif.is_file() or not digest_file(sif).is_file():
         return ""
@@ -54,13 +54,13 @@ def check_digest(sif: Path) -> str:
 
 
 def noted_digest(sif: Path, found: str) -> str:
-    """Return the recorded checksum of a SIF; ``found`` is its real SHA-256.
+    """Return the SHA-256 that the checksum file has for a SIF; ``found`` is the SIF's real SHA-256.
 
-    A SIF and its checksum may have been renamed together. A line with another name and the real sum belongs
-    to this SIF.
+    Users may rename a SIF together with its checksum file. A line with another name and the real SHA-256
+    therefore also applies to the SIF.
 
     Raises:
-        BadInput: if no line is about the SIF.
+        BadInput: if the checksum file has no line for the SIF.
     """
     noted = digest_file(sif)
     lines = tuple(_read(noted))
@@ -88,16 +88,17 @@ def _read(noted: Path) -> Iterator[_Noted]:
 
 
 def digest_file(sif: Path) -> Path:
-    """Return the path of a SIF's checksum file."""
+    """Return the path of a SIF's checksum file, ``NAME.sha256``."""
     return sif.with_name(f"{sif.name}.sha256")
 
 
 def known_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, as an earlier command worked it out if the file is the same since.
+    """Return the SHA-256 of a file; use the cached value of an earlier command if the file is unchanged.
 
-    The same file is one with the same :func:`toolkit.image.files.filelock.identity`, which no program can
-    set. A file that changed within the last two seconds may change again within the same tick of a file
-    system's clock, so its sum is not kept. Checks of signatures use :func:`toolkit.files.hash_file`.
+    A file is unchanged if its :func:`toolkit.image.files.filelock.identity` is the same, which no program can
+    forge. toolkit caches no hash of a file that was changed in the last two seconds: the file may change
+    again within one tick of the file system's clock. Checks of signatures always call
+    :func:`toolkit.files.hash_file`.
     """
     seen, now = identity(path), time.time()
     name = hashlib.sha256(repr(seen).encode()).hexdigest()
@@ -110,9 +111,10 @@ def known_sha256(path: Path) -> str:
 
 
 def publish(part: Path, target: Path, digest: str) -> None:
-    """Rename a SIF to its name and then write its checksum; in between it has no checksum, never a wrong one.
+    """Rename a finished SIF to ``target``, then write its checksum file; ``digest`` is its SHA-256.
 
-    ``part`` is in the folder of :func:`behind_links`, because a rename does not cross disks.
+    Old checksum files are removed first, so that a SIF never has a wrong checksum. ``part`` must be in the
+    folder of :func:`behind_links`, because a rename cannot move a file to another file system.
     """
     checksums = _checksums(target)
     for noted in checksums:
@@ -122,12 +124,12 @@ def publish(part: Path, target: Path, digest: str) -> None:
 
 
 def note(target: Path, digest: str) -> None:
-    """Write the checksum of an existing SIF."""
+    """Write the checksum file of an existing SIF."""
     _write(_checksums(target), digest)
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the checksum files of a SIF, also beside a link to it, and the name that each contains."""
+    """Return the checksum files of a SIF and of a link to it, each with the file name that it contains."""
     real = behind_links(target)
     found = {digest_file(real): real.name}
     linked = digest_file(target)

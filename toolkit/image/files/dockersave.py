@@ -1,4 +1,4 @@
-"""Choose an image in the output of ``docker save`` (moby:image/tarexport)."""
+"""Choose an image in an archive that ``docker save`` wrote (moby:image/tarexport)."""
 
 import hashlib
 import re
@@ -23,14 +23,13 @@ class _Image(msgspec.Struct, frozen=True):
 
 
 def choose(blobs: Blobs, tag: str) -> StoredImage:
-    """Return the image that ``tag`` names, or the only image.
+    """Return the image with the name ``tag``, or the only image of the archive.
 
-    The digest of an image is its configuration's digest, whichever engine saved the image. ``docker images``
-    calls it the id, except with containerd's image store, where the id is the digest of a manifest or an
-    index.
+    The digest of the image is the digest of its configuration, which does not depend on the engine. ``docker
+    images`` shows the same value as the image's id, except with containerd's image store.
 
     Raises:
-        BadInput: if no image matches, or several do; the message names the images.
+        BadInput: if no image or several images match; the message lists the images.
         Damaged: if the archive is damaged.
     """
     data = content(blobs, MANIFEST)
@@ -63,7 +62,7 @@ def _choose_image(name: str, images: list[_Image], tag: str) -> _Image:
     if not images:
         raise BadInput(f"{name}: the archive contains no image")
     if tag:
-        # docker save writes the full or the short name, as the user gave it.
+        # docker save writes the full or the short image name, as in the user's command.
         wanted = {tag, f"{tag}:latest", f"docker.io/{tag}", f"docker.io/library/{tag}"}
         images = [i for i in images if wanted & set(i.RepoTags or ())] or _refuse_tag(name, images, tag)
     if len(images) > 1:

@@ -1,4 +1,4 @@
-"""Lock a file that its writers replace by a rename, so that one writer works at a time."""
+"""Lock a file that processes replace by a rename, so that one process changes it at a time."""
 
 import contextlib
 import fcntl
@@ -10,14 +10,14 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock (flock(2)) of the file that is at ``path`` now; wait for another holder.
+    """Hold an exclusive lock (flock(2)) on the file at ``path``; wait while another process holds the lock.
 
-    If a file was replaced meanwhile, its lock is useless, so the new file is locked instead. Some network
-    file systems have no locks. On such systems nothing is locked, and :func:`identity` detects a change.
+    If another process replaced the file during the wait, toolkit locks the new file instead. Some network
+    file systems have no locks; callers then detect a change with :func:`identity`.
 
     Args:
         path: an existing regular file.
-        on_wait: called before the wait if another process holds the lock.
+        on_wait: called before the wait, if another process holds the lock.
 
     Raises:
         OSError: if the file cannot be opened.
@@ -31,10 +31,9 @@ def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def identity(path: Path) -> tuple[int, ...]:
-    """Return values that change if a file is replaced or written: device, inode, size, times of change (ns).
+    """Return values that change when a file changes: device, inode, size, mtime and ctime in nanoseconds.
 
-    The kernel sets the last of these times at each write, rename and change of mode; no program can set it
-    (inode(7)).
+    The kernel sets ctime at each write, rename and change of mode, and no program can set it (inode(7)).
     """
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
@@ -42,7 +41,8 @@ def identity(path: Path) -> tuple[int, ...]:
 
 def _open_lock(path: Path) -> BinaryIO:
     try:
-        return path.open("r+b")  # NFS grants an exclusive lock only to a file open for writing (flock(2)).
+        # NFS grants an exclusive lock only if the file is open for writing (flock(2)).
+        return path.open("r+b")
     except PermissionError:
         return path.open("rb")
 

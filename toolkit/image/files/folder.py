@@ -1,4 +1,4 @@
-"""A sandbox: an image that is unpacked in a folder."""
+"""Read an image that is unpacked in a folder (a sandbox)."""
 
 import errno
 import os
@@ -12,9 +12,11 @@ _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class FolderTree:
-    """Reads below ``root``; the kernel follows no links here, so no link can lead out.
+    """The files of a sandbox.
 
-    A file that exists and may not be read raises ``OSError``.
+    No method follows a link, so no link can lead out of ``root``.
+
+    A method raises ``OSError`` if a file exists but cannot be read.
     """
 
     def __init__(self, root: Path) -> None:
@@ -23,7 +25,7 @@ class FolderTree:
     def kind(self, path: str) -> Kind | None:
         try:
             mode = self._host_path(path).lstat().st_mode
-        except ValueError:  # a NUL in the name
+        except ValueError:  # the name contains a NUL byte
             return None
         except OSError as error:
             if error.errno in _NOT_THERE:
@@ -38,7 +40,7 @@ class FolderTree:
     def names(self, path: str) -> tuple[str, ...]:
         if self.kind(path) != "folder":
             return ()
-        return tuple(os.listdir(self._host_path(path)))  # noqa: PTH208 - names are wanted, not paths
+        return tuple(os.listdir(self._host_path(path)))  # noqa: PTH208 - callers need names, not paths
 
     def target(self, path: str) -> str:
         return str(self._host_path(path).readlink())
@@ -49,7 +51,7 @@ class FolderTree:
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
         with self._host_path(path).open("rb") as file:
-            # A hostile file can name paths that no file system has.
+            # A malicious ELF file can contain an offset that no file system accepts.
             file.seek(min(offset, _FARTHEST))
             return file.read(size)
 

@@ -1,7 +1,8 @@
-"""Read files that are compressed as a whole, with gzip or zstd, in any order and within limits.
+"""Read gzip and zstd files at any offset, with limits on the unpacked size.
 
-Going back in gzip is cheap, because the state of the decoder is saved every few megabytes. The state of zstd
-cannot be copied, so it starts again (``slow``), and callers cache what they may need later.
+A gzip decoder saves its state every few megabytes, so that a backward read is fast. The state of a zstd
+decoder cannot be copied. A backward read therefore starts from the beginning (``slow``), and callers cache
+what they need later.
 """
 
 import bisect
@@ -23,24 +24,24 @@ _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"LZIP": "lzip", b"\x04\x22\x4d
 _FEED = 1 << 15
 _CHUNK = 1 << 18
 _WINDOW = 32 << 20
-"""Bytes of history that a zstd frame may ask for: 8 MiB up to ``zstd -19``, 32 MiB with ``--ultra -20``."""
+"""Maximum window of a zstd frame in bytes: ``zstd -19`` needs 8 MiB, ``zstd --ultra -20`` needs 32 MiB."""
 
 
 def is_packed(head: bytes) -> bool:
-    """Return whether a file that begins with ``head`` is compressed, by any method."""
+    """Return whether the first bytes of a file are the magic bytes of a compressed format."""
     return _is_zstd(head) or head.startswith((_GZIP, *_OTHERS))
 
 
 def _is_zstd(head: bytes) -> bool:
-    # A frame, or a skippable frame (RFC 8878, 3.1.2), with which some writers begin.
+    # zstd files start with a frame, or with a skippable frame (RFC 8878, 3.1.2).
     return head.startswith(_ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50)
 
 
 def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
-    """Return the unpacked content of a compressed source; ``None`` if it is not compressed.
+    """Return the unpacked content of a compressed source, or None if the source is not compressed.
 
     Raises:
-        BadInput: if the compression is not supported.
+        BadInput: if toolkit does not support the compression.
     """
     head = source.read_at(0, 6)
     if head.startswith(_GZIP):
@@ -56,7 +57,7 @@ def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
 
 
 class _Unpacked:
-    """Content that is unpacked chunk by chunk, in order; ``_at`` is the end of the current chunk."""
+    """Content that toolkit unpacks in chunks; ``_at`` is the offset after the current chunk."""
 
     def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         self._source, self._name, self._budget = source, name, budget
@@ -77,11 +78,11 @@ class _Unpacked:
         return bytes(out)
 
     def _go(self, offset: int) -> None:
-        """Go back if ``offset`` is before the current chunk."""
+        """Prepare a read at ``offset``; move back if the offset is before the current chunk."""
         raise NotImplementedError
 
     def _advance(self) -> bool:
-        """Unpack the next chunk; return whether a chunk was left."""
+        """Unpack the next chunk; return False at the end of the content."""
         raise NotImplementedError
 
     def _broken(self, what: str) -> Damaged:
@@ -89,7 +90,7 @@ class _Unpacked:
 
 
 class GzipSource(_Unpacked):
-    """The content of a gzip file, of one or several members."""
+    """The content of a gzip file with one or several members."""
 
     def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         super().__init__(source, name, budget)
@@ -103,7 +104,7 @@ class GzipSource(_Unpacked):
         return self._source.slow
 
     def _go(self, offset: int) -> None:
-        """Restore the last mark before ``offset``, unless the current position is nearer."""
+        """Restore the last decoder state saved before ``offset``, unless the current position is nearer."""
         mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.at) - 1]
         if offset < self._at - len(self._chunk) or mark.at > self._at:
             self._unpacker = mark.unpacker.copy()
@@ -135,13 +136,13 @@ class GzipSource(_Unpacked):
         return data
 
     def _next_member(self) -> bool:
-        """Begin the next member; anything after the last member, such as zeros, is ignored (gzip(1))."""
+        """Start the next gzip member; return False if only padding follows, which gzip(1) ignores."""
         rest = self._unpacker.unused_data or self._take()
         if len(rest) < len(_GZIP):
             rest += self._take()
         if not rest.startswith(_GZIP):
             return False
-        # An empty member also costs time.
+        # Count empty members too, because each of them takes time.
         self._budget.inflate(1 << 10)
         self._unpacker, self._waiting = zlib.decompressobj(31), rest
         return True
@@ -153,7 +154,7 @@ class GzipSource(_Unpacked):
 
 
 class _Feed(io.RawIOBase):
-    """A source with the interface that zstandard needs."""
+    """A source as the file object that ``zstandard`` reads from."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source, self._at = source, 0
@@ -165,9 +166,9 @@ class _Feed(io.RawIOBase):
 
 
 class ZstdSource(_Unpacked):
-    """The content of a zstd file, of one or several frames.
+    """The content of a zstd file with one or several frames.
 
-    A frame that is cut short ends without an error; the reader of the content must detect it.
+    ``zstandard`` reports no error for a truncated frame, so callers must check the length of the content.
     """
 
     slow = True
@@ -177,7 +178,7 @@ class ZstdSource(_Unpacked):
         self._reader: ZstdDecompressionReader | None = None
 
     def rest(self) -> None:
-        """Release the decoder with its window; the next read starts again."""
+        """Free the decoder and its window; the next read starts from the beginning."""
         self._chunk, self._at, self._reader = b"", 0, None
 
     def _go(self, offset: int) -> None:

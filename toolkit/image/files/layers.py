@@ -1,8 +1,8 @@
-"""The files of an image of layers, each a tar: an upper layer hides the files of lower layers.
+"""Combine the tar layers of an image into one file tree, in which upper layers hide files of lower layers.
 
-Layers are combined as umoci does it for Apptainer (opencontainers/umoci:oci/layer/tar_extract.go,
-opencontainers/image-spec:layer.md): all names are below the root, links in a path are followed within the
-image, and ``.wh.NAME`` removes what lower layers have.
+toolkit applies layers as umoci does for Apptainer (opencontainers/umoci:oci/layer/tar_extract.go,
+opencontainers/image-spec:layer.md). Paths and links cannot leave the image's root. A whiteout file
+``.wh.NAME`` removes NAME of the lower layers.
 """
 
 import errno
@@ -28,14 +28,14 @@ _OPAQUE: Final = ".wh..wh..opq"
 _MAX_NAME = 255
 _MAX_PATH = 4095
 _MAX_LINKS = 40
-"""Limits of Linux (path_resolution(7), limits.h)."""
+"""The limits of Linux (path_resolution(7), limits.h)."""
 _HELD = 8 << 20
 _KEPT = 24 << 20
 _PIECE = 1 << 20
 _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
 _SOURCES = (".py", ".pyc", ".h", ".hpp")
-"""Most of the small files of a training image, and few of them are needed."""
+"""Source files, which are most of the small files in a training image; the inspector needs few of them."""
 
 
 class _Folder:
@@ -48,8 +48,10 @@ class _Folder:
 
 @dataclass(slots=True)
 class _Leaf:
-    """Any file except a folder. ``layer`` added it, ``source`` has its bytes; ``why`` is the reason if they
-    cannot be read.
+    """A file that is not a folder.
+
+    ``layer`` is the layer that added the file, ``source`` the layer with its bytes. ``why`` is the reason if
+    toolkit cannot read the file.
     """
 
     kind: Kind
@@ -63,7 +65,10 @@ class _Leaf:
 
 
 class LayeredTree:
-    """The files of layers, added by ``add`` from the lowest to the highest; ``name`` is for messages."""
+    """The combined files of all layers; ``add`` takes layers from the lowest to the highest.
+
+    ``name`` is the image's name in error messages.
+    """
 
     def __init__(self, name: str, budget: Budget) -> None:
         self._name, self._budget = name, budget
@@ -76,10 +81,10 @@ class LayeredTree:
         self._held = 0
 
     def add(self, source: ByteSource, name: str) -> None:
-        """Add a layer: a tar that is not compressed, or a view of its unpacked content.
+        """Add a layer from its uncompressed tar.
 
         Raises:
-            CheckFailed: if the layer is damaged, or no engine would unpack it.
+            CheckFailed: if the layer is damaged, or a container engine would refuse it.
         """
         self._sources.append(source)
         self._last = None
@@ -111,7 +116,7 @@ class LayeredTree:
         return self._read(found, wanted)
 
     def pieces(self, path: str) -> Iterator[bytes]:
-        """Yield a file piece by piece, so that no file is in memory as a whole."""
+        """Yield the content of a file in pieces, so that the whole file is never in memory."""
         found = self._find(path)
         if not isinstance(found, _Leaf) or found.kept is not None or found.why or found.kind != "file":
             yield self.content(path)
@@ -122,7 +127,7 @@ class LayeredTree:
             yield self._checked(source.read_at(found.offset + at, wanted), wanted)
 
     def part(self, path: str) -> SourceRange | None:
-        """Return a file as a separate source; ``None`` if the file cannot be read separately."""
+        """Return a file as a range of its layer, or None if the path is not a readable file."""
         found = self._find(path)
         if not isinstance(found, _Leaf) or found.kind != "file" or found.why:
             return None
@@ -148,8 +153,9 @@ class LayeredTree:
         return data
 
     def _lent(self, number: int) -> ByteSource:
-        """Return a layer to read from. One layer is unpacked at a time, because each decoder holds a
-        window.
+        """Return the source of a layer.
+
+        Only one zstd layer is open at a time, because each decoder needs memory for its window.
         """
         source = self._sources[number]
         if self._open is not source:
@@ -172,7 +178,7 @@ class LayeredTree:
     def _store_entry(self, entry: TarMember, layer: int) -> None:
         above, name = posixpath.split(self._clean(entry.name))
         if not name:
-            return  # the root itself
+            return  # the root folder itself
         folder = self._folder(above, layer)
         if name.startswith(_WHITEOUT):
             self._hide(folder, name, layer)
@@ -208,7 +214,7 @@ class LayeredTree:
         )
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
-        """Return a file, compressed again, if it may be needed and reading it again would take long."""
+        """Return a compressed copy of a file that the inspector may need, if a second read would be slow."""
         if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
             return None
         if entry.size > _KEPT_TEXT and source.read_at(entry.offset, 4) != b"\x7fELF":
@@ -218,11 +224,11 @@ class LayeredTree:
         return kept
 
     def _hide(self, folder: _Folder, name: str, layer: int) -> None:
-        """Remove what lower layers have: one name, or the whole content of a folder."""
+        """Apply a whiteout: remove one name of the lower layers, or all content of the folder."""
         self._last = None
         if name == _OPAQUE:
             self._prune(folder, layer)
-        elif not name.startswith(_WHITEOUT * 2):  # Other names with this prefix are notes of aufs.
+        elif not name.startswith(_WHITEOUT * 2):  # aufs uses other names with this prefix for its own data.
             hidden = name.removeprefix(_WHITEOUT)
             below = folder.children.get(hidden)
             if below is not None and below.layer < layer:
@@ -239,7 +245,7 @@ class LayeredTree:
             waiting += [below for below in here.children.values() if isinstance(below, _Folder)]
 
     def _folder(self, path: str, layer: int) -> _Folder:
-        """Return the folder of an entry, created if necessary; links are followed below the root."""
+        """Return the folder of an archive member; create it if necessary, and follow links below the root."""
         if self._last and self._last[0] == path:
             return self._last[1]
         above, rest, links = [self._root], deque(_parts(path)), 0
@@ -249,7 +255,7 @@ class LayeredTree:
                 del above[max(len(above) - 1, 1) :]
                 continue
             below = above[-1].children.get(part)
-            # A file of a lower layer is replaced by a folder that must exist now.
+            # A folder in this layer replaces a file of a lower layer.
             if below is None or (isinstance(below, _Leaf) and below.kind != "link" and below.layer < layer):
                 self._budget.keep(_weight(part))
                 above[-1].children[part] = below = _Folder(layer)
@@ -269,10 +275,10 @@ class LayeredTree:
         return above[-1]
 
     def _clean(self, name: str) -> str:
-        """Return a member's name as a path below the root.
+        """Return the name of an archive member as a path below the root.
 
         Raises:
-            CheckFailed: if the path leads out of the root, or is longer than Linux allows.
+            CheckFailed: if the path leaves the root, or is longer than Linux allows.
         """
         if len(name) > _MAX_PATH:
             raise self._refusal(f"it has a path of {len(name)} characters")
@@ -310,6 +316,6 @@ def _weight(text: str) -> int:
 
 
 def _short_name(name: str) -> str:
-    """Return a name of an archive for a message, on one short line."""
+    """Return the name of an archive member for a message: one line of at most 80 characters."""
     short = name if len(name) <= 80 else f"{name[:80]}…"
     return short if short.isprintable() else ascii(short)

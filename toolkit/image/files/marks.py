@@ -1,16 +1,15 @@
-"""Positions in gzip streams to resume from, so that going back does not start again."""
+"""Save decoder states of gzip streams, so that a backward read need not start from the beginning."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 _MOST = 512
-"""The limit for all streams of an image together. Each mark takes some 40 kB, mostly the history (RFC
-1951)."""
+"""Maximum number of saved states for all streams of an image; each state takes about 40 kB (RFC 1951)."""
 _APART = 2 << 20
 
 
 class Unpacker(Protocol):
-    """The type of ``zlib.decompressobj``, which has no public name."""
+    """The type of ``zlib.decompressobj``, for which zlib has no public name."""
 
     @property
     def eof(self) -> bool: ...
@@ -24,7 +23,7 @@ class Unpacker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A position to resume from: its unpacked and its stored offset, and a copy of the decoder."""
+    """A saved decoder state: the offset in the unpacked content, the offset in the file, and the decoder."""
 
     at: int
     fed: int
@@ -32,8 +31,10 @@ class Mark:
 
 
 class Marks:
-    """The marks of all streams of an image. ``apart`` is the distance between two marks, in unpacked
-    bytes."""
+    """The saved decoder states of all streams of an image.
+
+    ``apart`` is the distance between two saved states in unpacked bytes.
+    """
 
     def __init__(self) -> None:
         self._lists: list[list[Mark]] = []
@@ -41,12 +42,12 @@ class Marks:
         self.apart = _APART
 
     def begin(self, first: Mark) -> list[Mark]:
-        """Return the marks of a new stream; its first mark is always kept."""
+        """Return the list of saved states for a new stream; the list always keeps its first state."""
         self._lists.append([first])
         return self._lists[-1]
 
     def note(self, marks: list[Mark], mark: Mark) -> None:
-        """Add a mark; if there are too many, drop every second mark of each stream."""
+        """Add a state; if there are too many states, drop every second state of each stream."""
         marks.append(mark)
         self._count += 1
         if self._count > _MOST:

@@ -1,4 +1,4 @@
-"""An image with another file system mounted in one of its folders, as a rank sees both."""
+"""Combine an image with a file system that the runtime mounts over one of its folders."""
 
 import posixpath
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 
 class MountedTree:
-    """The files of ``base``, with the files of ``over`` at ``place``, and a few more texts, by path."""
+    """The files of ``base``, with the tree ``over`` mounted at ``place``, and extra files (``texts``)."""
 
     def __init__(self, base: FileTree, over: FileTree, place: str, texts: Mapping[str, str]) -> None:
         self._base, self._over, self._place = base, over, place

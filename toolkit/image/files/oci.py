@@ -21,7 +21,7 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "38
 _MOST_DEEP = 8
 _MOST = 1000
 _MOST_LAYERS = 500
-"""The most layers of an image. Container engines allow 127."""
+"""Maximum number of layers that toolkit reads; container engines allow 127."""
 
 
 class _Platform(msgspec.Struct, frozen=True):
@@ -36,13 +36,13 @@ class _Platform(msgspec.Struct, frozen=True):
 class _Descriptor(msgspec.Struct, frozen=True):
     digest: str
     size: int
-    mediaType: str = ""  # noqa: N815 - the specification's name
+    mediaType: str = ""  # noqa: N815 - the field's name in the OCI specification
     platform: _Platform | None = None
     annotations: dict[str, str] | None = None
 
 
 class _Manifest(msgspec.Struct, frozen=True):
-    """An index has ``manifests``, a manifest ``layers`` and a ``config``."""
+    """An index or a manifest: an index has ``manifests``, and a manifest has ``layers`` and ``config``."""
 
     manifests: list[_Descriptor] | None = None
     layers: list[_Descriptor] | None = None
@@ -58,13 +58,14 @@ class _Candidate:
 
 
 def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
-    """Return the image that ``tag`` names, for the platform ``wanted`` (``linux/arm64``) or this machine.
+    """Return the image with the name ``tag`` for the platform ``wanted``, for example ``linux/arm64``.
 
-    A single image is chosen whatever its platform is, unless the user asks for another.
+    An empty ``wanted`` means this machine's platform. An image that is the only one in the layout is chosen
+    for any platform, unless ``wanted`` names another platform.
 
     Raises:
-        BadInput: if no image matches, or several do; the message names the images.
-        CheckFailed: if the layout is damaged, or differs from its digests.
+        BadInput: if no image or several images match; the message lists the images.
+        CheckFailed: if the layout is damaged, or a digest is wrong.
     """
     data = content(blobs, INDEX)
     if data is None:
@@ -90,7 +91,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
 def _candidates(
     blobs: Blobs, listed: list[_Descriptor], names: tuple[str, ...], deep: int, seen: set[str]
 ) -> list[_Candidate]:
-    """Return the images of an index and of the indexes inside it."""
+    """Return the images of an index and of the indexes inside that index."""
     if deep > _MOST_DEEP or len(listed) + len(seen) > _MOST:
         raise CheckFailed(f"{blobs.name}: toolkit stopped reading: its indexes form a loop")
     found: list[_Candidate] = []
@@ -100,7 +101,8 @@ def _candidates(
         if (descriptor.digest, own) in {(c.found.digest, c.names) for c in found}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
-            # Skip attestations of an engine about an image (docs.docker.com/build/metadata/attestations).
+            # Docker adds attestations as entries of an index (docs.docker.com/build/metadata/attestations);
+            # skip them.
             continue
         if descriptor.digest in seen and deep:
             continue
@@ -116,7 +118,7 @@ def _candidates(
 
 
 def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
-    """Return the images of one name; several names without a choice are an error."""
+    """Return the images with the name ``tag``; without a tag, all images must have the same name."""
     if tag:
         named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]
         named = named or [c for c in candidates if c.found.digest == tag]
@@ -153,7 +155,7 @@ def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _
 
 
 def this_platform() -> str:
-    """Return the name of this machine's platform in an index."""
+    """Return this machine's platform as an OCI index names it, for example ``linux/amd64``."""
     machine = platform.machine()
     return f"linux/{_MACHINES.get(machine, machine)}"
 

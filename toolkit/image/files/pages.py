@@ -1,15 +1,16 @@
-"""A file of an image, of which only the needed pages are read."""
+"""Cache the pages of an image's file that toolkit has read, and read only the pages that it needs."""
 
 from collections.abc import Callable
 
 _PAGE = 1 << 17
-"""The size of a squashfs block that mksquashfs writes. A part of a block cannot be unpacked."""
+"""The size of a page in bytes: one block of mksquashfs, because squashfs unpacks only whole blocks."""
 _MOST = 32 << 20
 
 
 class Pages:
-    """``read`` returns the bytes at an offset, fewer at the end of the file; pages that were read are
-    kept.
+    """The cached pages of a file.
+
+    ``read(offset, size)`` returns bytes of the file, or fewer bytes at its end.
     """
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:
@@ -18,7 +19,7 @@ class Pages:
         self.held = 0
 
     def take(self, at: int, size: int) -> bytes:
-        """Return a part of the file; fewer bytes at its end, within the limit of the image."""
+        """Return up to ``size`` bytes of the file from the offset ``at``, at most 32 MiB."""
         if at < 0 or size <= 0:
             return b""
         size = min(size, _MOST)
@@ -39,7 +40,7 @@ class Pages:
 
 
 class _Whole(Pages):
-    """A file in memory, so that no page of it is copied."""
+    """A file whose whole content is already in memory."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(lambda at, size: content[at : at + size])
@@ -50,5 +51,5 @@ class _Whole(Pages):
 
 
 def pages_of(content: bytes) -> Pages:
-    """Return pages of content in memory."""
+    """Return the pages of a file whose content is in memory."""
     return _Whole(content)

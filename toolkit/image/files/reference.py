@@ -1,4 +1,4 @@
-"""The user's name of an image: a path, or a name after a transport, as Apptainer and skopeo write it."""
+"""Parse the name of an image: a path, or a name with a transport as in Apptainer and skopeo."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from toolkit.model.facts import ImageFacts
 Transport = Literal["docker-archive", "oci-archive", "oci", "docker-daemon"]
 _TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 TRANSPORTS = tuple(f"{transport}:" for transport in _TRANSPORTS)
-"""Prefixes of names that are not paths."""
+"""The prefixes of image names that are not paths, for example ``docker-daemon:``."""
 _REGISTRIES = ("docker", "oras")
 _SERVERS = ("http", "https")
 _LIBRARIES = ("library", "shub")
@@ -20,12 +20,16 @@ _NAME = re.compile(
     r"(?=.{1,400}$)(?:[A-Za-z0-9.-]+(?::\d{1,5})?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
     r"(?::\w[\w.-]{0,127}|@sha256:[0-9a-f]{64})"
 )
-"""An image name with its tag or digest (distribution/reference:reference.go)."""
+"""The syntax of an image name with a tag or a digest (distribution/reference:reference.go)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """``transport`` is ``None`` if the file or folder shows its kind; ``tag`` names one image of several."""
+    """A parsed image name.
+
+    ``transport`` is None if the file itself shows its format. ``tag`` names one image of an archive with
+    several.
+    """
 
     shown: str
     transport: Transport | None
@@ -34,10 +38,10 @@ class Reference:
 
 
 def refer(image: str | Path) -> Reference:
-    """Parse the name of an image.
+    """Parse the name of an image; check that a path exists.
 
     Raises:
-        BadInput: if no such file exists, and the text cannot be an image of an engine.
+        BadInput: if the path does not exist and the text is not a valid image name.
     """
     text = str(image)
     if isinstance(image, Path) or _exists(text):
@@ -56,14 +60,14 @@ def refer(image: str | Path) -> Reference:
 
 
 def sif_command(facts: ImageFacts) -> str:
-    """Return the command that converts an image to a SIF."""
+    """Return the shell command that converts an image to a SIF."""
     if facts.path.startswith("docker-daemon:"):
         return shlex.join(("toolkit", "image", "sif", facts.path))
     return shlex.join(("apptainer", "build", *_for_apptainer(facts)))
 
 
 def _for_apptainer(facts: ImageFacts) -> tuple[str, str]:
-    """Return the arguments of ``apptainer build``: the file to write, and its source."""
+    """Return two arguments of ``apptainer build``: the SIF to write and the source image."""
     here = facts.path
     if not here.startswith(TRANSPORTS) and facts.format != "sandbox":
         here = f"{'oci' if facts.format == 'oci-layout' else facts.format}:{here}"
@@ -77,7 +81,7 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
         raise BadInput(f"{text}: nothing follows {transport}:")
     if known == "docker-daemon":
         return Reference(text, known, Path(), rest)
-    # A path may contain colons, and so may a tag.
+    # Both a path and a tag may contain colons.
     cuts = [i for i, letter in enumerate(rest) if letter == ":"]
     for cut in (len(rest), *reversed(cuts)):
         if _exists(rest[:cut]):
@@ -86,7 +90,7 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
 
 
 def _fetching(transport: str, text: str) -> str:
-    """Return the command that fetches an image; empty if the text is not such an address."""
+    """Return the command that downloads an image from an address; empty if the prefix is unknown."""
     if transport in _REGISTRIES:
         return f"`toolkit image pull {shlex.quote(text)} -o FILE`"
     if transport in _SERVERS:
@@ -97,5 +101,5 @@ def _fetching(transport: str, text: str) -> str:
 def _exists(text: str) -> bool:
     try:
         return bool(text) and Path(text).exists()
-    except (OSError, ValueError):  # too long for a name, or with a NUL
+    except (OSError, ValueError):  # the name is too long or contains a NUL byte
         return False

@@ -1,4 +1,4 @@
-"""Bytes that are read in any order: of a file, of a part of one, or of a file checked against its digest."""
+"""Read bytes at any offset from a file, from a part of a file, or from a file with a known digest."""
 
 import hashlib
 import os
@@ -10,17 +10,17 @@ _STEP = 1 << 20
 
 
 class ByteSource(Protocol):
-    """A source of bytes. ``slow`` says that going back means to start again."""
+    """A source of bytes; ``slow`` is true if a backward read starts from the beginning."""
 
     @property
     def slow(self) -> bool: ...
 
     def read_at(self, offset: int, count: int) -> bytes:
-        """Return ``count`` bytes from ``offset`` on, fewer only at the end."""
+        """Return ``count`` bytes from ``offset``, or fewer at the end of the source."""
 
 
 class FileSource:
-    """An open file."""
+    """The bytes of an open file."""
 
     slow = False
 
@@ -32,7 +32,7 @@ class FileSource:
 
 
 class SourceRange:
-    """A range of another source, such as a file in an uncompressed archive."""
+    """A range of another source, for example one member of an uncompressed tar."""
 
     def __init__(self, source: ByteSource, start: int, size: int) -> None:
         self._source, self._start, self.size = source, start, size
@@ -47,7 +47,7 @@ class SourceRange:
 
 
 class Hashed:
-    """Checks another source against its digest; bytes that were read in order are not read twice."""
+    """A source whose digest is verified; bytes that were read in order are not read again for the digest."""
 
     def __init__(self, source: ByteSource, digest: str, name: str) -> None:
         algorithm, _, self._wanted = digest.partition(":")
@@ -66,16 +66,16 @@ class Hashed:
         return data
 
     def finish(self) -> str:
-        """Read the rest, and return the digest of everything in hexadecimal."""
+        """Read the remaining bytes, and return the digest of the whole source in hexadecimal."""
         while self.read_at(self._read, _STEP):
             pass
         return self._hash.hexdigest()
 
     def check(self) -> None:
-        """Read the rest.
+        """Read the remaining bytes, and compare the digest.
 
         Raises:
-            CheckFailed: if the content differs from the digest.
+            CheckFailed: if the digest of the content is wrong.
         """
         if (found := self.finish()) != self._wanted:
             raise CheckFailed(

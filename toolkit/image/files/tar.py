@@ -1,7 +1,7 @@
-"""List the members of a tar, without trusting any number in it.
+"""List the members of a tar from an untrusted source.
 
-Python's tarfile holds every member and every extended header in memory, whatever their size. The format is
-described in tar(5): ustar, PAX records, GNU long names.
+Python's tarfile keeps every member and every extended header in memory, whatever their size. tar(5) describes
+the format: ustar, PAX records and GNU long names.
 """
 
 import re
@@ -15,7 +15,8 @@ from toolkit.image.files.tree import Kind
 
 _BLOCK = 512
 _EXTENDED = 1 << 20
-"""Bytes of an extended header; Go's archive/tar, by which engines read layers, has the same limit."""
+"""Maximum size of an extended header in bytes; Go's archive/tar, which container engines use, has the same
+limit."""
 _LARGEST = 1 << 50
 _KINDS: dict[bytes, Kind] = {
     **dict.fromkeys((b"0", b"\0", b"7", b"S"), "file"),
@@ -25,13 +26,16 @@ _KINDS: dict[bytes, Kind] = {
 _NO_DATA = (b"1", b"2", b"3", b"4", b"5", b"6")
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
 _NOTES = (b"V", b"M", b"N", b"A", b"X")
-"""A label of the volume, and data that other systems store beside a file."""
+"""Types of members that are not files: a volume label, or data that other systems store beside a file."""
 _RECORD = re.compile(rb"(\d{1,7}) ([^=]{1,256})=")
 _ENDS = bytes(_BLOCK)
 
 
 class TarMember(NamedTuple):
-    """A member. ``target`` is the target of a link, or the member that a ``hard`` link refers to."""
+    """A member of a tar.
+
+    ``target`` is the target of a symbolic link, or the member that a ``hard`` link points to.
+    """
 
     name: str
     kind: Kind
@@ -40,11 +44,11 @@ class TarMember(NamedTuple):
     target: str
     hard: bool
     sparse: bool
-    """Whether the file is sparse: its bytes are stored without gaps."""
+    """Whether the file is sparse, so that the tar does not store its gaps."""
 
 
 def is_tar(head: bytes) -> bool:
-    """Return whether a file that begins with ``head``, a block or more, is a tar."""
+    """Return whether ``head``, at least the first 512 bytes of a file, is the header of a tar."""
     if len(head) < _BLOCK:
         return False
     try:
@@ -54,10 +58,10 @@ def is_tar(head: bytes) -> bool:
 
 
 def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember]:
-    """Yield the members in the order of the archive.
+    """Yield the members of a tar in their order in the archive.
 
     Raises:
-        Damaged, CheckFailed: if the tar is damaged or cut short, or lists more than any image has.
+        Damaged, CheckFailed: if the tar is damaged or truncated, or has more members than an image can have.
     """
     at, said = 0, dict[str, str]()
     while (block := _header(source, at, name)) is not None:
@@ -79,23 +83,24 @@ def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember
 
 
 def _header(source: ByteSource, at: int, name: str) -> bytes | None:
-    """Return the header at ``at``; ``None`` at the end."""
+    """Return the header block at the offset ``at``, or None at the end of the tar."""
     block = source.read_at(at, _BLOCK)
     if block == _ENDS:
         return None
     if len(block) == _BLOCK:
         return block
-    # Engines accept a tar without the two blocks of zeros at its end; zstd does not detect that it was cut.
+    # Container engines accept a tar without two zero blocks at its end. zstd does not report a truncated
+    # frame.
     if block or source.slow or (at and not source.read_at(at - 1, 1)):
         raise _broken(name, "it is incomplete")
     return None
 
 
 def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
-    """Return the values of an extended header, which apply to the next header."""
+    """Return the values of an extended header, which apply to the next member."""
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
-    # With its padding, so that a source that hashes in order sees every byte.
+    # Read the padding too, so that a source that computes a digest in order sees all bytes.
     raw = source.read_at(at, padded_size(size))[:size]
     match kind:
         case b"x":
@@ -105,20 +110,20 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
         case b"K":
             return {"linkpath": _text(raw)}
         case _:
-            return {}  # A global header does not set the name of a file.
+            return {}  # a global header does not set the name of a file
 
 
 def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) -> TarMember:
     path = said.get("GNU.sparse.name") or said.get("path") or _name(block)
     target = (said.get("linkpath") or _text(block[157:257])) if kind in b"12" else ""
     sparse = kind == b"S" or (bool(said) and any(key.startswith("GNU.sparse.") for key in said))
-    # Old tars mark a folder by the last letter of its name.
+    # Old tar formats mark a folder with a slash at the end of its name.
     shown = "folder" if kind in (b"0", b"\0") and path.endswith("/") else _KINDS.get(kind, "other")
     return TarMember(path, shown, at, size, target, kind == b"1", sparse)
 
 
 def _checked(block: bytes, name: str) -> tuple[bytes, int]:
-    """Return the kind and the size in a header."""
+    """Return the type and the size in a header, after a check of its checksum."""
     try:
         if _number(block[148:156]) != _sum(block):
             raise _broken(name, "a header whose checksum is wrong")
@@ -143,7 +148,7 @@ def _sum(block: bytes) -> int:
 
 
 def _number(field: bytes) -> int:
-    """Parse an octal number, or a large number in GNU's form."""
+    """Parse an octal number, or GNU's binary form of a large number."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     digits = field.partition(b"\0")[0].strip(b" ")
@@ -154,7 +159,7 @@ def _number(field: bytes) -> int:
 
 def _name(block: bytes) -> str:
     name = _text(block[:100])
-    # GNU's own format has other fields at the position of the prefix.
+    # The GNU format has other fields at the position of ustar's prefix.
     prefix = _text(block[345:500]) if block[345] and block[257:263] == b"ustar\0" else ""
     return f"{prefix}/{name}" if prefix else name
 
@@ -164,7 +169,7 @@ def _text(raw: bytes) -> str:
 
 
 def _records(raw: bytes, name: str) -> dict[str, str]:
-    """Parse PAX records; records that the inspector does not use are left out."""
+    """Return the PAX records that the inspector uses: path, linkpath, size and sparse files."""
     found: dict[str, str] = {}
     at = 0
     while at < len(raw) and raw[at] != 0:
@@ -180,7 +185,7 @@ def _records(raw: bytes, name: str) -> dict[str, str]:
 
 
 def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int:
-    """Return the offset of an old sparse file's data: the map of its gaps may continue after the header."""
+    """Return the data offset of an old GNU sparse file, after the blocks with its map of gaps."""
     more = block[482]
     while more:
         budget.list()
@@ -191,7 +196,7 @@ def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int
 
 
 def padded_size(size: int) -> int:
-    """Return how many bytes a member of this size takes in a tar."""
+    """Return the size of a member in a tar in bytes: a multiple of 512."""
     return -(-size // _BLOCK) * _BLOCK
 
 

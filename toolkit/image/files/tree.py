@@ -1,4 +1,4 @@
-"""Files of an image, read-only, in any storage format; links never lead out of it."""
+"""Read-only access to the files of an image in any storage format, without links that leave the image."""
 
 import fnmatch
 import posixpath
@@ -9,40 +9,43 @@ from typing import Literal, Protocol, runtime_checkable
 Kind = Literal["file", "folder", "link", "other"]
 
 MAX_READ = 32 << 20
-"""Bytes of a file that are read at once; a hostile image must not fill the memory."""
+"""Maximum number of bytes that one read returns, so that a malicious image cannot fill the memory."""
 _MAX_LINKS = 40
 _MAX_PATH = 4095
-"""Limits of Linux (path_resolution(7))."""
+"""The limits of Linux (path_resolution(7))."""
 _MAX_PARTS = 100
-"""Parts of a pattern; the patterns of this package have at most ten."""
+"""Maximum number of path parts in a pattern; toolkit's patterns have at most ten."""
 
 
 class FileTree(Protocol):
-    """The interface of an image for the inspector. Paths are absolute and normal; no method follows links."""
+    """The files of an image.
+
+    Paths are absolute and normalised; no method follows links.
+    """
 
     def kind(self, path: str) -> Kind | None:
-        """Return the kind of file at ``path``, or ``None`` if there is none."""
+        """Return the type of the file at ``path``, or None if it does not exist."""
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return the names in a folder; empty if it is not a folder."""
+        """Return the names in a folder; empty if the path is not a folder."""
 
     def target(self, path: str) -> str:
-        """Return the target of a link, unchanged."""
+        """Return the target of a link, as stored."""
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
-        """Return at most ``limit`` bytes of a file."""
+        """Return the first ``limit`` bytes of a file."""
 
 
 @runtime_checkable
 class Sliced(Protocol):
-    """A tree that can read from the middle of a file without reading the bytes before it."""
+    """A file tree that can read a part of a file without reading the bytes before that part."""
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes of a file from ``offset`` on; fewer at its end."""
+        """Return ``size`` bytes of a file from ``offset``, or fewer at its end."""
 
 
 def resolve(tree: FileTree, path: str) -> str | None:
-    """Follow links as the kernel does with the image as root; ``None`` if nothing exists there."""
+    """Return the path without links, resolved as the kernel would with the image as root; None if missing."""
     done, rest, links = "/", _parts(path), 0
     while rest:
         part = rest.popleft()
@@ -71,13 +74,13 @@ def _parts(path: str) -> deque[str]:
 
 
 def is_file(tree: FileTree, path: str) -> bool:
-    """Return whether ``path`` leads to a regular file."""
+    """Return whether ``path`` is a regular file or a link to one."""
     real = resolve(tree, path)
     return real is not None and tree.kind(real) == "file"
 
 
 def read(tree: FileTree, path: str, limit: int = MAX_READ) -> bytes | None:
-    """Return the content of the file that ``path`` leads to, or ``None`` if there is none."""
+    """Return the first ``limit`` bytes of a file after following links, or None if it is not a file."""
     real = resolve(tree, path)
     if real is None or tree.kind(real) != "file":
         return None
@@ -85,21 +88,21 @@ def read(tree: FileTree, path: str, limit: int = MAX_READ) -> bytes | None:
 
 
 def text(tree: FileTree, path: str, limit: int = MAX_READ) -> str | None:
-    """Return a file as text; bytes that are not UTF-8 become replacement marks."""
+    """Return a file as text, with replacement characters for invalid UTF-8, or None if it is not a file."""
     content = read(tree, path, limit)
     return None if content is None else content.decode("utf-8", "replace")
 
 
 def names(tree: FileTree, path: str) -> tuple[str, ...]:
-    """Return the sorted printable names in the folder that ``path`` leads to."""
+    """Return the sorted printable names in a folder, after following links."""
     real = resolve(tree, path)
     return tuple(sorted(name for name in tree.names(real) if name.isprintable())) if real else ()
 
 
 def glob(tree: FileTree, pattern: str) -> Iterator[str]:
-    """Yield the paths that match a pattern such as ``/usr/lib/*/libmpi.so.*``, in order.
+    """Yield the paths that match a pattern such as ``/usr/lib/*/libmpi.so.*``, sorted.
 
-    A folder that several links lead to is entered once, by the first of them.
+    If several links lead to the same folder, toolkit searches the folder once.
     """
     parts = [p for p in pattern.split("/") if p]
     if len(parts) <= _MAX_PARTS:

@@ -1,4 +1,4 @@
-"""Temporary files with the process id of their owner, so that files of a dead process can be removed."""
+"""Create temporary files whose names contain host and process id, so that toolkit can remove stale files."""
 
 import contextlib
 import os
@@ -16,8 +16,9 @@ _FOLDER = "toolkit-sif."
 
 
 def temporary_root() -> Path:
-    """Return the folder for large temporary files: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``,
-    ``TMPDIR``.
+    """Return the folder for large temporary files.
+
+    The first of these variables sets the folder: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``, ``TMPDIR``.
     """
     for variable in ("APPTAINER_TMPDIR", "SINGULARITY_TMPDIR"):
         if chosen := os.environ.get(variable):
@@ -27,7 +28,7 @@ def temporary_root() -> Path:
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """Create a folder under :func:`temporary_root`, and always remove it."""
+    """Create a temporary folder in :func:`temporary_root`, and remove it after use."""
     root = temporary_root()
     if not root.is_dir():
         raise CheckFailed(
@@ -44,7 +45,7 @@ def folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(target: Path) -> Iterator[Path]:
-    """Return a hidden name in the folder of ``target``; a file left under it is removed."""
+    """Yield a hidden temporary path beside ``target``, and remove a file that is left there."""
     remove_stale(target.parent, rf"{re.escape(f'.{target.name}.')}{_owner_pattern()}\.part")
     part = target.with_name(f".{target.name}.{_owner()}.part")
     try:
@@ -54,10 +55,10 @@ def beside(target: Path) -> Iterator[Path]:
 
 
 def remove_stale(root: Path, pattern: str) -> None:
-    """Remove matches of ``pattern`` in ``root`` whose process, the group ``pid``, no longer exists."""
+    """Remove files in ``root`` that match ``pattern`` and whose process (group ``pid``) has exited."""
     for path in root.iterdir():
         found = re.fullmatch(pattern, path.name)
-        # On a shared folder only the machine that ran the process can check whether it still runs.
+        # A shared folder may have files of other hosts, whose processes this machine cannot check.
         if not found or found["host"] != host() or is_running(int(found["pid"])):
             continue
         if path.is_dir():
@@ -67,10 +68,10 @@ def remove_stale(root: Path, pattern: str) -> None:
 
 
 def require_space(where: Path, needed: int, what: str, fix: str) -> None:
-    """Raise unless ``where`` has ``needed`` bytes free.
+    """Raise an error if the disk of ``where`` has fewer than ``needed`` bytes free.
 
     Raises:
-        CheckFailed: with both figures.
+        CheckFailed: with the free and the needed size.
     """
     free = shutil.disk_usage(where).free
     if free < needed:

@@ -1,1 +1,1 @@
-"""SIF files and the squashfs images in them."""
+"""Read and write SIF files and the squashfs images inside SIF files."""

@@ -1,7 +1,7 @@
-"""Decompress one block into at most a given number of bytes, whatever size the block claims.
+"""Decompress one block into a limited number of bytes, independent of the size that the block claims.
 
-``zstandard.decompress(max_output_size=…)`` trusts the size in a frame. In this module every codec writes into
-a bounded buffer, and stops at its end.
+``zstandard.decompress(max_output_size=…)`` trusts the size in a zstd frame. Each codec of this module writes
+into a limited buffer and stops at its end.
 """
 
 import io
@@ -10,22 +10,22 @@ import zlib
 from collections.abc import Callable
 
 WINDOW = 8 << 20
-"""Bytes of history that a zstd block may ask for (RFC 8878, 3.1.1.1.2 recommends to support 8 MiB)."""
+"""Maximum window of a zstd block in bytes, as RFC 8878 (3.1.1.1.2) recommends."""
 _DICTIONARY = 16 << 20
-"""Bytes that the xz decoder may use: enough for xz's preset; mksquashfs uses at most a block."""
+"""Memory limit of the xz decoder in bytes; mksquashfs needs at most the size of one block."""
 
 
 def expand(codec: str, data: bytes, most: int) -> bytes:
-    """Return the content of one compressed block.
+    """Return the unpacked content of one compressed block.
 
     Args:
         codec: ``gzip`` (a zlib stream), ``xz``, ``lz4`` (one raw block) or ``zstd`` (one frame).
-        data: the stored block.
-        most: the largest accepted result, in bytes.
+        data: the compressed block.
+        most: the maximum size of the unpacked content in bytes.
 
     Raises:
-        ValueError: if the block is damaged, cut short, or expands to more than ``most`` bytes.
-        KeyError: for any other codec.
+        ValueError: if the block is damaged, truncated, or unpacks to more than ``most`` bytes.
+        KeyError: if the codec is none of these.
     """
     out = CODECS[codec](data, most)
     if len(out) > most:
@@ -55,7 +55,7 @@ def _zstd(data: bytes, most: int) -> bytes:
     import zstandard
 
     try:
-        named = zstandard.frame_content_size(data)  # -1 means that the frame does not contain its size.
+        named = zstandard.frame_content_size(data)  # -1 if the frame does not contain its size
         if named > most:
             raise ValueError(f"it names a size of {named} bytes, more than {most}")
         unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
@@ -73,7 +73,7 @@ def _whole(out: bytes, most: int, *, ended: bool) -> bytes:
 
 
 def _lz4(data: bytes, most: int) -> bytes:
-    """Expand one raw LZ4 block (lz4/lz4:doc/lz4_Block_format.md); lengths are checked before each copy."""
+    """Unpack one raw LZ4 block (lz4/lz4:doc/lz4_Block_format.md); check each length before a copy."""
     out, position = bytearray(), 0
     while position < len(data):
         token = data[position]
@@ -93,14 +93,15 @@ def _lz4(data: bytes, most: int) -> bytes:
         if length <= distance:
             out += out[start : start + length]
         else:
-            # A match may overlap its own output: then its bytes repeat.
+            # If a match overlaps its own output, its bytes repeat.
             out += (out[start:] * (length // distance + 1))[:length]
     return bytes(out)
 
 
 def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
-    """Return a length and the position after it; a value of 15 continues in the next bytes, which are
-    added.
+    """Return a length and the position after it.
+
+    If the first value is 15, the following bytes are added until a byte is less than 255.
     """
     total = start
     if start == 15:

@@ -1,4 +1,4 @@
-"""The part of a SIF that a container starts from: a view of its table (apptainer/sif:pkg/sif/sif.go)."""
+"""Find the partition of a SIF from which a container starts (apptainer/sif:pkg/sif/sif.go)."""
 
 import struct
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _ARCHITECTURES = {
 
 @dataclass(frozen=True, slots=True)
 class Sif:
-    """A SIF that can be started; ``root`` is the partition that a container starts from."""
+    """A SIF that Apptainer can start; ``root`` is the partition with the container's root file system."""
 
     architecture: str | None
     root: SifDescriptor
@@ -38,16 +38,16 @@ class Sif:
 
 
 def is_sif(head: bytes) -> bool:
-    """Return whether a file that begins with ``head`` is a SIF."""
+    """Return whether the first bytes of a file are the header of a SIF."""
     return head[32:42] == MAGIC
 
 
 def read_sif(file: BinaryIO, path: Path) -> Sif:
-    """Read and check the table of contents.
+    """Read and check the descriptor table of a SIF.
 
     Raises:
-        Damaged: as :func:`~toolkit.image.files.sif.sifobjects.read_table` does.
-        BadInput: if the SIF has no squashfs to start from.
+        Damaged: for the reasons of :func:`~toolkit.image.files.sif.sifobjects.read_table`.
+        BadInput: if the SIF has no squashfs partition with a root file system.
     """
     table = read_table(file, path)
     root = next((entry for entry in table.used if _is_root(entry)), None)

@@ -1,4 +1,4 @@
-"""The objects in the table of a SIF, and how to add one (apptainer/sif: pkg/sif)."""
+"""Read the descriptor table of a SIF, and add objects to a SIF (apptainer/sif: pkg/sif)."""
 
 import struct
 from collections.abc import Iterator
@@ -9,28 +9,31 @@ from typing import BinaryIO
 from toolkit.errors import BadInput, CheckFailed, Damaged
 
 DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0x4005, 0x4006, 0x4009
-"""Types of objects."""
+"""The types of SIF objects."""
 
 CYCLONEDX_JSON = struct.pack("<i", 1)
-"""The format of a bill of materials in its descriptor."""
+"""The format number of an SBOM in its descriptor."""
 
 MAGIC = b"SIF_MAGIC\0"
 
 SQUASHFS, PRIMARY = 1, 2
-"""The first values in a partition's descriptor: its file system, and that a container starts from it."""
+"""Values in a partition's descriptor: the file system squashfs, and the type "primary system partition"."""
 
 _HEADER = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _GROUP = 0xF0000000
 _MOST = 1024
-"""The most descriptors in a plausible file: sif(1) makes 48."""
+"""Maximum number of descriptors; Apptainer writes 48."""
 _CHUNK = 1 << 20
 _AGAIN = "copy or build the SIF again"
 
 
 @dataclass(frozen=True, slots=True)
 class SifHeader:
-    """The first 128 bytes. ``fixed`` are the bytes that a signature covers; times are Unix seconds."""
+    """The first 128 bytes of a SIF.
+
+    ``fixed`` are the bytes that a signature covers. ``created`` and ``modified`` are Unix seconds.
+    """
 
     launch: bytes
     magic: bytes
@@ -60,7 +63,7 @@ class SifHeader:
 
 @dataclass(frozen=True, slots=True)
 class SifDescriptor:
-    """One descriptor, with every stored field."""
+    """A descriptor of the table, with all stored fields."""
 
     kind: int
     used: bool
@@ -79,22 +82,22 @@ class SifDescriptor:
 
     @property
     def group(self) -> int:
-        """The group of the object, 0 for none."""
+        """The group number of the object; 0 if the object is in no group."""
         return self.group_field & ~_GROUP
 
     @property
     def linked_group(self) -> int:
-        """The group that a signature covers; 0 if the object is not a signature of a group."""
+        """The group number that a signature covers; 0 if the object is not a signature of a group."""
         return self.link_field & ~_GROUP if self.link_field & _GROUP == _GROUP else 0
 
     @property
     def shown(self) -> str:
-        """The name of the object in messages."""
+        """The name of the object in error messages."""
         text = self.name.rstrip(b"\0").decode("utf-8", "replace")
         return f"object {self.number}" + (f" ({text})" if text.isprintable() and text else "")
 
     def fixed(self, first: int) -> bytes:
-        """Return the fields that a signature covers; ``first`` is the lowest number in the group."""
+        """Return the fields that a signature covers; ``first`` is the lowest object number in the group."""
         numbers = struct.pack("<i?IIq", self.kind, self.used, self.number - first, self.link_field, self.size)
         return numbers + struct.pack("<3q", self.created, self.uid, self.gid) + self.name + self.extra
 
@@ -108,7 +111,7 @@ class SifDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Header and all descriptors of a SIF, including unused descriptors."""
+    """The header and all descriptors of a SIF, including unused descriptors."""
 
     header: SifHeader
     entries: tuple[SifDescriptor, ...]
@@ -118,15 +121,15 @@ class Table:
         return tuple(entry for entry in self.entries if entry.used)
 
     def in_group(self, group: int) -> tuple[SifDescriptor, ...]:
-        """Return the objects of a group by number."""
+        """Return the objects of a group, sorted by object number."""
         return tuple(sorted((e for e in self.used if e.group == group), key=lambda e: e.number))
 
 
 def read_table(file: BinaryIO, path: Path) -> Table:
-    """Read header and descriptors, and check that every object is within the file.
+    """Read the header and the descriptors, and check that each object is inside the file.
 
     Raises:
-        Damaged: if the file is cut short, or its numbers are impossible.
+        Damaged: if the file is truncated or contains invalid numbers.
         BadInput: if the file is not a SIF.
     """
     size = file.seek(0, 2)
@@ -150,7 +153,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
 
 
 def _check(entries: tuple[SifDescriptor, ...], path: Path, size: int) -> None:
-    """Refuse objects with equal numbers, or outside the file."""
+    """Raise an error if two objects have the same number, or an object is outside the file."""
     numbers = [entry.number for entry in entries]
     if len(set(numbers)) != len(numbers):
         raise _damage(path, "two objects have the same number")
@@ -172,7 +175,7 @@ def _cut(path: Path, what: str, end: int, size: int) -> Damaged:
 
 
 def pieces(file: BinaryIO, entry: SifDescriptor) -> Iterator[bytes]:
-    """Yield the content of an object."""
+    """Yield the content of an object in pieces."""
     file.seek(entry.offset)
     left = entry.size
     while left > 0 and (chunk := file.read(min(left, _CHUNK))):
@@ -181,14 +184,17 @@ def pieces(file: BinaryIO, entry: SifDescriptor) -> Iterator[bytes]:
 
 
 def content(file: BinaryIO, entry: SifDescriptor, limit: int) -> bytes:
-    """Return the content of a small object, at most ``limit`` bytes."""
+    """Return the first ``limit`` bytes of an object's content."""
     file.seek(entry.offset)
     return file.read(min(entry.size, limit))
 
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object to add. ``group`` 0 means no group; ``about`` is the group that a signature covers."""
+    """An object to add to a SIF.
+
+    ``group`` 0 means no group. ``about`` is the group that a signature covers.
+    """
 
     kind: int
     content: bytes
@@ -199,13 +205,13 @@ class Object:
 
 
 def add(file: BinaryIO, path: Path, *objects: Object) -> None:
-    """Add objects to a SIF that is open for reading and writing; existing objects do not move.
+    """Add objects to a SIF that is open for reading and writing, without moving existing objects.
 
-    The new objects get the time of the header, so that equal input gives equal bytes. The caller works on a
-    copy: between the first write and the last the file is not a complete SIF.
+    The new objects get the creation time in the header, so that equal input gives equal bytes. Call this
+    function on a copy: during the write the file is not a valid SIF.
 
     Raises:
-        CheckFailed: if the table has no room.
+        CheckFailed: if the descriptor table is full.
     """
     table = read_table(file, path)
     header, entries = table.header, list(table.entries)

@@ -1,8 +1,8 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
-PySquashfsImage cannot unpack lz4, reads the whole tree before the first answer, and trusts every number, so
-that a damaged image can fill the memory. This module reads only the needed parts, and checks every number.
-The format is Linux's Documentation/filesystems/squashfs.rst.
+The library PySquashfsImage has no lz4, reads the whole tree first, and trusts every number, so a damaged
+image can fill the memory. This module reads only the needed parts and checks every number. The format is in
+Linux's Documentation/filesystems/squashfs.rst.
 """
 
 import struct
@@ -27,9 +27,10 @@ _MAX_NAMES = 200_000
 _MAX_NAME = 256
 _MAX_DEPTH = 256
 _COST = {"lz4": 8}
-"""Python decodes LZ4 eight times slower a byte than the libraries decode the others."""
+"""The cost of LZ4 relative to the other codecs: Python code takes eight times longer per byte than a
+library."""
 _MAX_BLOCKS = 1 << 14
-"""Blocks of a file; with mksquashfs's default block size they are 2 GiB."""
+"""Maximum number of blocks of a file; 2 GiB with mksquashfs's default block size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,12 @@ class _Inode:
     offset: int = 0
     fragment: int = _NO_FRAGMENT
     blocks: bytes = b""
-    """The words of the block list as they are stored, because thousands of integers would fill the memory."""
+    """The block list as stored bytes, because thousands of Python integers take more memory."""
     target: str = ""
 
 
 class SquashTree:
-    """The files of a squashfs that begins at ``offset`` of ``file``; ``name`` is for messages."""
+    """The files of the squashfs that starts at ``offset`` in ``file``; ``name`` is for error messages."""
 
     def __init__(self, file: BinaryIO, offset: int, name: str, budget: Budget | None = None) -> None:
         self._file, self._offset, self._name = file, offset, name
@@ -80,7 +81,7 @@ class SquashTree:
         return self.piece(path, 0, limit)
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        """Return a part of a file; the blocks before it are skipped."""
+        """Return ``size`` bytes of a file from ``offset``, without unpacking the blocks before it."""
         found = self._find(path)
         if found is None or found.kind != "file":
             return b""
@@ -115,8 +116,8 @@ class SquashTree:
         return here
 
     def _read_listing(self, folder: _Inode) -> dict[str, int]:
-        """Return name → inode reference of a folder."""
-        left = folder.size - 3  # The size counts "." and ".." as three bytes, which are not stored.
+        """Return the names in a folder, each with its inode reference."""
+        left = folder.size - 3  # the size counts three bytes for "." and "..", which squashfs does not store
         entries: dict[str, int] = {}
         if left <= 0:
             return entries
@@ -168,7 +169,7 @@ class SquashTree:
         count = size // self._block_size
         if fragment == _NO_FRAGMENT and size % self._block_size:
             count += 1
-        # The list is limited to the permitted size, so that a hostile size cannot fill the memory.
+        # Limit the list of blocks, so that a malicious file size cannot fill the memory.
         listed = min(count, _MAX_BLOCKS)
         blocks = take(4 * listed)
         return _Inode("file", size, start, offset, fragment if listed == count else _NO_FRAGMENT, blocks)
@@ -182,7 +183,7 @@ class SquashTree:
         return self._block(start, word)
 
     def _data(self, position: int, word: int, expected: int) -> bytes:
-        """Return a block of a file, checking its size against the inode (fs/squashfs/file_direct.c)."""
+        """Return a block of a file, and check its size against the inode (fs/squashfs/file_direct.c)."""
         block = self._block(position, word)
         if len(block) != expected:
             raise self._broken(f"a block of {len(block)} bytes; expected {expected}")
@@ -194,13 +195,13 @@ class SquashTree:
 
     def _read_block(self, position: int, word: int) -> bytes:
         stored = word & (_STORED - 1)
-        # Linux also refuses such a block (fs/squashfs/block.c): incompressible data is stored unchanged.
+        # Linux also refuses a block whose stored size exceeds the block size (fs/squashfs/block.c).
         if stored > self._block_size:
             raise self._broken(f"a block of {stored} stored bytes")
         return self._content(position, stored, self._block_size, plain=bool(word & _STORED))
 
     def _cursor(self, table: int, block: int, offset: int) -> Callable[[int], bytes]:
-        """Return a function that reads the next bytes of a run of metadata blocks."""
+        """Return a function that reads the next bytes across consecutive metadata blocks."""
         data, following = self._metadata(table + block)
         data = data[offset:]
 
@@ -215,7 +216,7 @@ class SquashTree:
         return take
 
     def _read_metadata(self, position: int) -> tuple[bytes, int]:
-        """Return the content of a metadata block and the position of the next one."""
+        """Return the content of a metadata block, and the position of the next block."""
         (word,) = struct.unpack("<H", self._bytes(position, 2))
         stored = word & 0x7FFF
         if not 0 < stored <= _METADATA:
@@ -226,7 +227,7 @@ class SquashTree:
         return content, position + 2 + stored
 
     def _content(self, position: int, stored: int, most: int, *, plain: bool) -> bytes:
-        """Return a block; the budget counts its size and the work of unpacking it."""
+        """Return the unpacked content of a block, and count its work in the budget."""
         raw = self._bytes(position, stored)
         self._budget.read(stored if plain else _COST.get(self._codec, 1) * stored)
         if plain:

@@ -1,4 +1,4 @@
-"""The compressions that a squashfs can name (Linux: fs/squashfs/squashfs_fs.h)."""
+"""Name the compression of a squashfs by its number in the superblock (Linux: fs/squashfs/squashfs_fs.h)."""
 
 from toolkit.errors import BadInput
 from toolkit.image.files.sif.expand import CODECS
@@ -7,15 +7,15 @@ _NAMES = {1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
 
 
 def method(number: int) -> str:
-    """Return the name of a compression from its number in a superblock."""
+    """Return the name of the compression with this number in a superblock, for example ``zstd`` for 6."""
     return _NAMES.get(number, f"method {number}")
 
 
 def codec_of(number: int, name: str) -> str:
-    """Return the codec of :mod:`toolkit.image.files.sif.expand` for the compression in a superblock.
+    """Return the codec name in :mod:`toolkit.image.files.sif.expand` for a superblock's compression number.
 
     Raises:
-        BadInput: if the compression is not supported.
+        BadInput: if toolkit does not support the compression.
     """
     codec = method(number)
     if codec not in CODECS:

@@ -1,8 +1,8 @@
-"""Write a squashfs with zstd from a folder: no program, no root, and equal folders give equal bytes.
+"""Write a zstd squashfs from a folder in Python, without root; equal folders give equal bytes.
 
-The format is Linux's Documentation/filesystems/squashfs.rst. All files belong to root and have the same time;
-their modes let programs read or execute them. Compiled Python modules come first and adjacent, because a
-program start reads them.
+The format is in Linux's Documentation/filesystems/squashfs.rst. All files belong to root, have the same time,
+and are readable. Compiled Python modules come first and are adjacent, because the start of a program reads
+them.
 """
 
 import os
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from zstandard import ZstdCompressor
 
 BLOCK = 1 << 18
-"""Bytes of a block: fewer reads than with half of it, and half the processor time of blocks four times as
-large (docs/startup.md)."""
+"""The block size in bytes.
+
+Half of it needs more reads, and four times as much needs twice the CPU time (docs/startup.md).
+"""
 _METADATA = 8192
 _LEVEL = 3
-"""The level is low, because toolkit packs a file again for each change of a package."""
+"""A low compression level, because toolkit packs the whole file again for each changed package."""
 _PLAIN, _PLAIN_TABLE = 1 << 24, 0x8000
 _NONE32, _NONE64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 _ZSTD, _NO_XATTRS = 6, 0x0200
 _HEAD = struct.Struct("<5I6H8Q")
 _PAGE = 4096
 _SPAN = 256
-"""Entries of a folder behind one header, as Linux reads at most."""
+"""Maximum number of entries after one folder header that Linux reads."""
 _FIRST = (".pyc", ".so")
 _SMALL, _LARGE = 1 << 16, 1 << 32
 
@@ -56,8 +58,9 @@ class _Node:
 
 
 class _Table:
-    """Blocks of metadata; a position in them is the start of a stored block and an offset in the unpacked
-    block.
+    """A table of metadata blocks.
+
+    A position is the offset of a stored block, with an offset in the unpacked block.
     """
 
     def __init__(self) -> None:
@@ -86,16 +89,16 @@ class _Table:
 
 
 def write_squashfs(root: Path, out: BinaryIO, when: int) -> int:
-    """Write the files below ``root`` to ``out``, whose position is 0; return how many bytes it has then.
+    """Write the files below ``root`` as a squashfs to ``out`` at position 0; return its size in bytes.
 
     Args:
-        root: the folder; links stay links.
-        out: a new file.
-        when: the time of every file, in seconds since 1970.
+        root: the folder to pack, without following links.
+        out: a new file, open for writing.
+        when: the modification time of every file in Unix seconds.
 
     Raises:
-        BadInput: if a file is neither a file, a folder nor a link.
-        OSError: if a file cannot be read, or the disk is full.
+        BadInput: if the folder contains a device, a pipe or a socket.
+        OSError: if toolkit cannot read a file, or the disk is full.
     """
     top = _node(os.fsencode(root), b"")
     nodes = list(_number_inodes(top))
@@ -136,7 +139,7 @@ def _node(path: bytes, name: bytes) -> _Node:
 
 
 def _number_inodes(node: _Node) -> Iterator[_Node]:
-    """Yield a node and all nodes below it, each with its inode number; children come before their folder."""
+    """Yield all nodes below a node, then the node itself, and number their inodes in this order."""
     count = 0
     waiting = [(node, False)]
     while waiting:
@@ -151,7 +154,7 @@ def _number_inodes(node: _Node) -> Iterator[_Node]:
 
 
 def _write_data(files: list[_Node], out: BinaryIO) -> list[bytes]:
-    """Write blocks of large files, and small files together; return the entries of the fragment table."""
+    """Write the data blocks: large files alone, small files together; return the fragment table."""
     fragments: list[bytes] = []
     waiting: deque[tuple[Future[bytes], bytes, _Node | None]] = deque()
 
@@ -179,14 +182,12 @@ def _write_data(files: list[_Node], out: BinaryIO) -> list[bytes]:
 
 
 def _order(node: _Node) -> tuple[int, str]:
-    suffix = os.path.splitext(node.path)[1]  # noqa: PTH122 - thousands of names
+    suffix = os.path.splitext(node.path)[1]  # noqa: PTH122 - Path objects are slow for thousands of names
     return (_FIRST.index(suffix) if suffix in _FIRST else len(_FIRST), node.path)
 
 
 def _blocks(files: list[_Node]) -> Iterator[tuple[bytes, _Node | None]]:
-    """Yield each block with its file; ``None`` for a block of small files, which get their positions in the
-    block.
-    """
+    """Yield each data block with its file, or with None for a block of several small files."""
     gathered, count = bytearray(), 0
     for node in files:
         with Path(node.path).open("rb") as file:
@@ -237,7 +238,7 @@ def _write_inode(node: _Node, parent: int, inodes: _Table, folders: _Table, when
 
 
 def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
-    """Return the kind of an inode, and the fields after its common head."""
+    """Return the type number of an inode, and its fields after the common header."""
     if node.below is not None:
         start, offset = folders.place()
         size = sum(map(len, entries := list(_entries(node.below)))) + 3
@@ -257,7 +258,7 @@ def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
 
 
 def _entries(below: list[_Node]) -> Iterator[bytes]:
-    """Yield the entries of a folder, with a header before entries whose inodes are in one block."""
+    """Yield the entries of a folder; a header precedes the entries whose inodes are in one metadata block."""
     at = 0
     while at < len(below):
         first, span = below[at], list[_Node]()
@@ -274,7 +275,7 @@ def _entries(below: list[_Node]) -> Iterator[bytes]:
 
 
 def _write_index(entries: list[bytes], most: int, out: BinaryIO) -> int:
-    """Write a table in blocks of ``most`` entries, and the list of its blocks; return where the list is."""
+    """Write a table in blocks of ``most`` entries, then the index of blocks; return the index's offset."""
     starts = []
     for at in range(0, len(entries), most):
         table = _Table()
