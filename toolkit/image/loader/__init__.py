@@ -1,2 +1,1 @@
-"""Find the libraries that a program in an image would load, and the variables that affect this, without
-running it."""
+"""Find the libraries that a program in an image would load, without running the program."""

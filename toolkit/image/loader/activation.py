@@ -1,4 +1,4 @@
-"""The effect of activating a conda or Python environment on PATH, found without running it."""
+"""Find how the activation of a conda or Python environment changes PATH, without running it."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """The environment's prefix, the variable that names it, and the scripts that activation reads."""
+    """An activated environment: its prefix, the variable with its name, and the scripts that it sources."""
 
     prefix: str
     variable: str
@@ -23,13 +23,13 @@ class Activation:
 
 
 def conda_hook_root(tree: FileTree, words: list[str]) -> str | None:
-    """Return the root of the conda whose shell functions a command reads."""
+    """Return the root of the conda installation whose shell functions a command sources, or None."""
     found = _HOOK.match(words[1]) if len(words) == 2 and words[0] in _SOURCING else None
     return found[1] if found and UNTOLD not in words[1] and files.is_file(tree, words[1]) else None
 
 
 def read_activation(tree: FileTree, words: list[str], root: str) -> Activation | None:
-    """Return what a command activates; ``root`` is the conda whose functions were read, or empty."""
+    """Return the environment that a command activates, or None; ``root`` is the sourced conda or empty."""
     if any(UNTOLD in word for word in words):
         return None
     first, *rest = words
@@ -43,8 +43,9 @@ def read_activation(tree: FileTree, words: list[str], root: str) -> Activation |
         return None
     name = rest[1] if len(rest) == 2 else "base"
     prefix = root if name == "base" else name if name.startswith("/") else f"{root}/envs/{name}"
-    settings = files.text(tree, f"{prefix}/conda-meta/state", _MOST) or ""  # conda env config vars set
+    # the file of `conda env config vars set`
+    settings = files.text(tree, f"{prefix}/conda-meta/state", _MOST) or ""
     if not files.names(tree, f"{prefix}/conda-meta") or "PATH" in settings:
         return None
-    # conda/conda:conda/activate.py reads them in the order of their names.
+    # conda sources these scripts in alphabetical order (conda/conda:conda/activate.py).
     return Activation(prefix, "CONDA_PREFIX", tuple(files.glob(tree, f"{prefix}/etc/conda/activate.d/*.sh")))

@@ -1,8 +1,7 @@
-"""Read the ELF headers of a program or library: its kind, the libraries that it needs, the folders that it
-searches.
+"""Read the ELF headers of a program or library: its architecture, its needed libraries, its search folders.
 
-Only the segment table and the dynamic section are read, by this module: libraries for ELF files read as many
-entries as a file claims to have. The format is described in elf(5) and the System V ABI.
+This module reads only the segment table and the dynamic section. Other ELF libraries read as many entries as
+a file claims to have, which may be billions. elf(5) and the System V ABI describe the format.
 """
 
 import struct
@@ -28,21 +27,24 @@ _TAGS = 1024
 _LONGEST = 4096
 _ALL = 32 << 20
 _MOST_TEXT = 1 << 18
-"""The most bytes of names that one file may list; a library of a training image lists some thousand."""
+"""Maximum total size in bytes of the names in one file; a library of a training image lists some thousand."""
 _FILES = 200
 _VERSIONS = 500
 _SYMBOLS = 200_000
-"""More symbols than any plausible file has: a hostile file claims billions."""
+"""Maximum number of symbols; a malicious file may claim billions."""
 _ISA_NEEDED = 0xC0008002
-"""GNU_PROPERTY_X86_ISA_1_NEEDED of the x86-64 ABI; its bits are the levels from 1 on."""
+"""The property type GNU_PROPERTY_X86_ISA_1_NEEDED of the x86-64 ABI; bit n is set for level n + 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """``rpath`` and ``runpath`` have ``$ORIGIN`` unchanged; if both exist, only RUNPATH counts.
+    """The headers of an ELF file.
 
-    ``versions`` are the symbol versions that it needs from other libraries (``GLIBC_2.34``), ``level`` is the
-    level of x86-64 that it requires.
+    ``rpath`` and ``runpath`` contain ``$ORIGIN`` unchanged. ``rpath`` is empty if the file has a RUNPATH,
+    because ld.so then ignores the RPATH.
+
+    ``versions`` are the symbol versions that the file needs from other libraries, for example ``GLIBC_2.34``.
+    ``level`` is the x86-64 level that the file requires, from 1 to 4.
     """
 
     architecture: str | None
@@ -55,10 +57,10 @@ class Elf:
 
 
 class Tables:
-    """The tables of an ELF file that its loader reads.
+    """The tables of an ELF file that ld.so reads.
 
     Raises:
-        ValueError, struct.error: if the file is not an ELF file or is damaged.
+        ValueError, struct.error: if the file is damaged or is not an ELF file.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -79,7 +81,7 @@ class Tables:
         return struct.unpack(form, self._pages.take(at, struct.calcsize(form)))
 
     def _segment(self, at: int) -> tuple[int, int, int, int, bool]:
-        """Return type, offset, address and size in the file of a segment, and whether it can be executed."""
+        """Return a segment's type, file offset, address and file size, and whether it is executable."""
         if self.wide:
             kind, flags, offset, address, _, size = self._take("IIQQQQ", at)
         else:
@@ -103,14 +105,14 @@ class Tables:
         return next((value for tag, value in self.tags if tag == wanted), None)
 
     def place(self, address: int) -> int | None:
-        """Return the offset in the file of a memory address."""
+        """Return the file offset of a memory address, or None if no loaded segment contains the address."""
         for kind, offset, start, size, _ in self._segments:
             if kind == _LOAD and start <= address < start + size:
                 return address - start + offset
         return None
 
     def text(self, at: int) -> str:
-        """Return a text of the dynamic string table."""
+        """Return the text at this offset of the dynamic string table."""
         start = self.place(self._strings) if self._strings is not None else None
         if start is None:
             raise ValueError("no string table")
@@ -121,7 +123,7 @@ class Tables:
         return found.decode("utf-8", "replace")
 
     def data(self) -> bytes:
-        """Return the bytes that are loaded and not executed; all bytes if one segment is for both."""
+        """Return the bytes of loaded segments that are not executable, or of all loaded segments."""
         loaded = [(offset, size, run) for kind, offset, _, size, run in self._segments if kind == _LOAD]
         start = self.place(self._strings) if self._strings is not None else None
         plain = [(offset, size) for offset, size, run in loaded if not run]
@@ -137,7 +139,7 @@ class Tables:
         return tuple(self.text(value) for tag, value in self.tags if tag == wanted)
 
     def versions(self) -> Iterator[str]:
-        """Yield the symbol versions that the file needs (.gnu.version_r)."""
+        """Yield the symbol versions that the file needs (``.gnu.version_r``)."""
         start = self._first(_VERNEED)
         at = self.place(start) if start is not None else None
         files = 0
@@ -158,16 +160,16 @@ class Tables:
         return self._pages
 
     def first(self, tag: int) -> int | None:
-        """Return the first value of a tag of the dynamic section."""
+        """Return the first value of a tag in the dynamic section, or None."""
         return self._first(tag)
 
     def offset(self, tag: int) -> int | None:
-        """Return the offset in the file of the table that a tag names."""
+        """Return the file offset of the table that a tag of the dynamic section points to, or None."""
         address = self._first(tag)
         return None if address is None else self.place(address)
 
     def level(self) -> int | None:
-        """Return the x86-64 level that the file's property note requires (.note.gnu.property)."""
+        """Return the x86-64 level in the file's property note (``.note.gnu.property``), or None."""
         for kind, offset, _, size, _ in self._segments:
             if kind != _PROPERTY:
                 continue
@@ -181,7 +183,7 @@ class Tables:
         return None
 
     def symbol(self, name: str) -> bytes | None:
-        """Return the bytes at a defined symbol, up to a NUL; ``None`` for an undefined symbol."""
+        """Return the bytes at a defined symbol up to a NUL byte, or None if the symbol is undefined."""
         strings, symbols = self._strings, self._first(_SYMTAB)
         names = self.place(strings) if strings is not None else None
         at = self.place(symbols) if symbols is not None else None
@@ -191,7 +193,8 @@ class Tables:
         wanted = self._pages.take(names, length).find(b"\0" + name.encode() + b"\0")
         if wanted < 0:
             return None
-        # Each symbol has a name of at least two bytes; tools that edit files move the names to the end.
+        # Each symbol has a name of at least two bytes, which limits the number of symbols. Tools that edit
+        # ELF files move the names to the end.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:
@@ -209,7 +212,7 @@ class Tables:
 
 
 def tables(pages: Pages) -> Tables | None:
-    """Return the tables of an ELF file; ``None`` for any other or damaged file."""
+    """Return the tables of an ELF file, or None if the file is damaged or is not an ELF file."""
     try:
         return Tables(pages)
     except (ValueError, struct.error, OverflowError):
@@ -217,7 +220,7 @@ def tables(pages: Pages) -> Tables | None:
 
 
 def symbol(pages: Pages, name: str) -> str | None:
-    """Return the text at a symbol of a library."""
+    """Return the text at a symbol of a library, or None if the symbol is undefined."""
     found = tables(pages)
     try:
         text = found.symbol(name) if found else None
@@ -227,13 +230,13 @@ def symbol(pages: Pages, name: str) -> str | None:
 
 
 def data(pages: Pages) -> bytes:
-    """Return the part of a library that can hold texts; the beginning of any other file."""
+    """Return the bytes of an ELF file that may contain texts, or the first bytes of another file."""
     found = tables(pages)
     return found.data() if found else pages.take(0, _ALL)
 
 
 def read_elf(pages: Pages | bytes) -> Elf | None:
-    """Read an ELF file; ``None`` for any other or damaged file."""
+    """Return the headers of an ELF file, or None if the file is damaged or is not an ELF file."""
     try:
         file = Tables(pages_of(pages) if isinstance(pages, bytes) else pages)
         runpath = _folders(file.texts(_RUNPATH))

@@ -1,4 +1,4 @@
-"""The index of libraries that ldconfig writes and ld.so reads (glibc:sysdeps/generic/dl-cache.h)."""
+"""Read ``/etc/ld.so.cache``, ldconfig's index of libraries (glibc:sysdeps/generic/dl-cache.h)."""
 
 import struct
 
@@ -9,14 +9,14 @@ _ENTRY = struct.Struct("<iIIIQ")
 _MOST = 50_000
 _LONGEST = 4096
 _ABI = {"x86_64": 0x0300, "i386": 0x0000, "aarch64": 0x0A00, "ppc64le": 0x0500, "s390x": 0x0400}
-"""The ABI in the flags of an entry; one index holds libraries for i386 and x86-64."""
+"""The ABI flags of an index entry by architecture; one index may list libraries for i386 and x86-64."""
 
 
 def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str] | None:
-    """Return soname → path; ``None`` if no index can be read.
+    """Return the path of each library in the index by soname, or None if the index is invalid.
 
-    Among several libraries of the same name, this code chooses the generic library. ld.so may prefer builds
-    of the same release for newer processors (glibc-hwcaps).
+    If several libraries have the same soname, the result has the generic build. ld.so may prefer a build of
+    the same release for newer processors (glibc-hwcaps).
     """
     start = content.find(_MAGIC)
     if start < 0 or start + _HEAD_SIZE > len(content):

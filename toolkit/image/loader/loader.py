@@ -1,4 +1,4 @@
-"""Find the library that a program in an image would load, as ld.so does it (ld.so(8))."""
+"""Find the libraries that a program in an image would load, with the rules of ld.so(8)."""
 
 import posixpath
 import re
@@ -20,40 +20,42 @@ from toolkit.image.loader.ldcache import read_cache
 _DEFAULT = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MOST_FILES = 2000
-"""The most programs and libraries whose headers are read; a training image has a hundred relevant ones."""
+"""Maximum number of programs and libraries whose headers toolkit reads; a training image has about a hundred
+relevant files."""
 _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
-"""The loader itself, which is loaded before all else and never searched for (Nix, Guix, EESSI)."""
+"""The names of ld.so itself, which every process already has, so toolkit does not search for it (Nix, Guix,
+EESSI)."""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
-"""Sizes of caches; some training images look up 20,000 paths."""
+"""The sizes of the caches; some training images need 20,000 lookups."""
 _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
-"""The most bytes of names that all programs and libraries together may list."""
+"""Maximum total size in bytes of the names that all programs and libraries list."""
 _KEPT = 24 << 20
-"""Bytes of cached files, and of their texts: a library is unpacked once for all questions."""
+"""Size in bytes of the cached file pages, and of the cached texts, so that toolkit unpacks a library once."""
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
-"""The meaning of ``$LIB`` on Debian and elsewhere."""
+"""The values of ``$LIB`` by architecture, on Debian and on other distributions."""
 _NAME = 64
-"""Bytes of memory for a name besides its letters."""
+"""The memory in bytes of a Python string without its letters."""
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
 
 
 @dataclass
 class Loader:
-    """Searches one image, and caches what it has read."""
+    """Find libraries in one image, and cache the headers of the files."""
 
     tree: FileTree
     environment: dict[str, str]
     most: int = files.MAX_READ
-    """Bytes of a file that are read if its middle cannot be read alone."""
+    """Maximum bytes of a file to read, if the tree cannot read a part of the file."""
     spent: int = 0
-    """Bytes of files that are read to find their needs."""
+    """The number of bytes that toolkit has read to find needed libraries."""
     listed: int = 0
-    """Bytes of the names in their lists."""
+    """The total size in bytes of the names that the files list."""
     _elves: dict[str, Elf | None] = field(default_factory=dict)
     _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
     _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
@@ -63,12 +65,12 @@ class Loader:
 
     @cached_property
     def library_path(self) -> tuple[str, ...]:
-        """The folders of LD_LIBRARY_PATH."""
+        """The folders in LD_LIBRARY_PATH."""
         return tuple(p for p in self.environment.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/"))
 
     @cached_property
     def architecture(self) -> tuple[str, str] | None:
-        """The image's architecture, and the program that shows it."""
+        """The architecture of the image, and the program whose header shows it; None if unknown."""
         for program in _PROGRAMS:
             if (elf := self.elf(program)) and elf.architecture:
                 return elf.architecture, program
@@ -76,13 +78,13 @@ class Loader:
 
     @cached_property
     def index(self) -> dict[str, str] | None:
-        """The libraries that ldconfig listed; ``None`` if there is no such list."""
+        """The libraries in ldconfig's index, path by soname; None if the image has no index."""
         content = files.read(self.tree, _CACHE, _MOST_CACHE)
         return read_cache(content, self.architecture[0] if self.architecture else None) if content else None
 
     @cached_property
     def standard(self) -> tuple[str, ...]:
-        """The folders that ld.so was built to search."""
+        """The default folders that are compiled into ld.so."""
         if musl := next(files.glob(self.tree, "/lib/ld-musl-*.so.1"), None):
             return _of_musl(self.tree, musl)
         triplets = [p for p in files.glob(self.tree, "/usr/lib/*-linux-gnu*") if _is_folder(self.tree, p)]
@@ -90,12 +92,12 @@ class Loader:
 
     @cached_property
     def default_folders(self) -> tuple[str, ...]:
-        """The folders that every program searches last: from ld.so.conf, and the system's."""
+        """The folders that ld.so searches last for each program: from ld.so.conf, and its default folders."""
         return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
 
     @cached_property
     def offered_names(self) -> tuple[str, ...]:
-        """The names that :meth:`find` finds for a program without its own search folders, sorted."""
+        """The sonames that :meth:`find` finds for a program without RPATH and RUNPATH, sorted."""
         last = self.standard if self.index is not None else self.default_folders
         lying = {
             name
@@ -106,12 +108,12 @@ class Loader:
         return tuple(sorted({*(self.index or ()), *lying}))
 
     def find(self, soname: str, *users: str) -> str | None:
-        """Return the path at which a program finds ``soname``.
+        """Return the path of the library that ld.so loads for ``soname``, or None if ld.so finds none.
 
-        ``users`` are the file that needs it, the file that loaded that file, and so on to the program. The
-        RPATH of each is searched, unless the first has a RUNPATH, which applies to that file only.
-        LD_LIBRARY_PATH comes between the two. Last come the index of ldconfig and the system's folders. If an
-        image has no index, the folders themselves are searched.
+        ``users`` are the file that needs the library, then the file that loaded that file, up to the program.
+        ld.so searches the RPATH of each of these files, then LD_LIBRARY_PATH, then ldconfig's index, then the
+        default folders. If the first file has a RUNPATH, ld.so ignores all RPATHs and searches that RUNPATH
+        after LD_LIBRARY_PATH. If the image has no index, the folders in ld.so.conf replace it.
         """
         if "/" in soname:
             return soname if self._file(soname) else None
@@ -128,14 +130,14 @@ class Loader:
         return self._in_folders(self.standard, soname, wanted)
 
     def fixes(self, soname: str, *users: str) -> bool:
-        """Return whether a DT_RPATH leads to ``soname``: no LD_LIBRARY_PATH then leads elsewhere."""
+        """Return whether an RPATH finds ``soname``, so that LD_LIBRARY_PATH has no effect."""
         if self._elf_folders(users[0], "runpath"):
             return False
         inherited = tuple(p for user in users for p in self._elf_folders(user, "rpath"))
         return self._in_folders(inherited, soname, self.elf(users[0])) is not None
 
     def _in_folders(self, folders: tuple[str, ...], soname: str, user: Elf | None) -> str | None:
-        """Return the first file of this name; ld.so skips files of another architecture."""
+        """Return the first file with this name; like ld.so, skip files of other architectures."""
         for folder in dict.fromkeys(folders):
             path = posixpath.join(folder, soname)
             if not self._file(path):
@@ -146,7 +148,7 @@ class Loader:
         return None
 
     def real_path(self, path: str) -> str | None:
-        """Return the real path of ``path``; ``None`` if it does not exist."""
+        """Return ``path`` with all links resolved, or None if the file does not exist."""
         if path not in self._real:
             if len(self._real) >= _MOST_PATHS:
                 self._real.clear()
@@ -158,7 +160,7 @@ class Loader:
         return real is not None and self.tree.kind(real) == "file"
 
     def elf(self, path: str) -> Elf | None:
-        """Return the ELF headers of the file that ``path`` leads to."""
+        """Return the ELF headers of the file at ``path``, or None if the file is not an ELF file."""
         real = self.real_path(path) or path
         if real not in self._elves:
             if len(self._elves) >= _MOST_FILES:
@@ -176,7 +178,7 @@ class Loader:
         return self._elves[real]
 
     def pages(self, path: str) -> Pages:
-        """Return the file that ``path`` leads to, reading only the pages that are needed."""
+        """Return the pages of the file at ``path``; pages are read when they are needed."""
         real = self.real_path(path)
         if real is None or self.tree.kind(real) != "file":
             return pages_of(b"")
@@ -195,11 +197,11 @@ class Loader:
         return self._pages[real]
 
     def looked_at(self) -> dict[str, Elf]:
-        """Return all programs and libraries read so far, by their real paths."""
+        """Return the headers of all programs and libraries that toolkit has read, by real path."""
         return {path: elf for path, elf in self._elves.items() if elf is not None}
 
     def texts(self, path: str) -> bytes:
-        """Return the data of the library that ``path`` leads to: its texts, not its code."""
+        """Return the non-executable bytes of the library at ``path``, which contain its texts."""
         real = self.real_path(path) or path
         if real not in self._texts:
             self._texts[real] = data(self.pages(real))
@@ -209,9 +211,9 @@ class Loader:
         return self._texts[real]
 
     def closure(self, path: str, *users: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
-        """Return soname → path of all libraries that a file needs, and whether the answer is complete.
+        """Return the path of each library that a file needs (by soname), and whether the list is complete.
 
-        ``users`` are the program that loads it and the files in between. ``None`` marks a missing library.
+        ``users`` are the files that load this file, up to the program. A missing library has the path None.
         """
         key = (path, *users, str(most))
         if key not in self._closures:
@@ -237,7 +239,7 @@ class Loader:
         return found, not waiting
 
     def _elf_folders(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
-        """Return the search folders of a file, with ``$ORIGIN`` replaced."""
+        """Return the RPATH or RUNPATH folders of a file, with ``$ORIGIN`` and ``$LIB`` replaced."""
         key = (path, kind)
         if key not in self._folders:
             if len(self._folders) >= _MOST_FOLDERS:
@@ -259,7 +261,7 @@ class Loader:
         return tuple(p for p in known if len(p) <= _MOST_PATH)
 
     def program(self, name: str) -> str | None:
-        """Return the path at which the image's PATH finds a program."""
+        """Return the path of the first program with this name on the image's PATH, or None."""
         for folder in self.environment.get("PATH", _PATH).split(":"):
             path = posixpath.join(folder, name)
             if folder.startswith("/") and files.is_file(self.tree, path):
@@ -277,14 +279,14 @@ def _put_variable(text: str, name: str, value: str) -> str:
 
 
 def _of_musl(tree: FileTree, loader: str) -> tuple[str, ...]:
-    """Return the folders that musl searches: from its file, or its defaults (musl:ldso/dynlink.c)."""
+    """Return the folders that musl searches: from its path file, or its defaults (musl:ldso/dynlink.c)."""
     name = posixpath.basename(loader).removesuffix(".so.1")
     written = re.split(r"[:\n]", files.text(tree, f"/etc/{name}.path", _MOST_TEXT) or "")
     return tuple(p for p in written if p.startswith("/")) or ("/lib", "/usr/local/lib", "/usr/lib")
 
 
 def _configured(tree: FileTree, path: str, visited: set[str]) -> list[str]:
-    """Read ld.so.conf as ldconfig(8) does: an included pattern may be relative to the file's own folder."""
+    """Return the folders in ld.so.conf and its included files, as ldconfig(8) reads them."""
     real = files.resolve(tree, path)
     if real is None or real in visited or len(visited) >= _MOST_INCLUDED:
         return []

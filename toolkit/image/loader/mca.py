@@ -1,9 +1,9 @@
-"""The components of Open MPI, PMIx and PRRTE in a binary, built in or in a plugin.
+"""Find the components of Open MPI, PMIx and PRRTE in a binary, either built in or in a plugin.
 
-Each component has a structure in the data of its library, with its names as text
-(open-mpi/ompi:opal/mca/mca.h ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h): project, its
-version, framework, its version, component, its version. Components are therefore also found in stripped
-libraries.
+Each component has a structure with its names as text in its library's data (open-mpi/ompi:opal/mca/mca.h
+``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). The structure contains the names and
+versions of the project, the framework and the component. toolkit therefore finds components in stripped
+libraries too.
 """
 
 import re
@@ -22,12 +22,12 @@ _START = re.compile(
 _WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
 _MOST = 2000
 _LARGEST = 100
-"""The largest number in a plausible version: no project has used a larger one."""
+"""Exclusive maximum of a version number; a larger number means that the bytes are not a component."""
 
 
 @dataclass(frozen=True, slots=True)
 class McaComponent:
-    """``release`` is the version of its project in the structure, without suffixes such as ``rc``."""
+    """A component; ``release`` is its project's version without suffixes such as ``rc1``."""
 
     project: str
     release: str
@@ -36,7 +36,7 @@ class McaComponent:
 
 
 def components(content: bytes) -> tuple[McaComponent, ...]:
-    """Return the components that a binary describes, without duplicates, in the order of its data."""
+    """Return the components whose structures a binary contains, without duplicates, in file order."""
     found: dict[McaComponent, None] = {}
     for number, start in enumerate(_START.finditer(content)):
         if number >= _MOST:
@@ -48,13 +48,13 @@ def components(content: bytes) -> tuple[McaComponent, ...]:
 
 
 def release(found: tuple[McaComponent, ...], *projects: str) -> str | None:
-    """Return the version of a project that most of its components name."""
+    """Return the most frequent version of these projects among the components, or None."""
     named = Counter(c.release for c in found if c.project in projects)
     return named.most_common(1)[0][0] if named else None
 
 
 def by_framework(found: tuple[McaComponent, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
-    """Return framework → sorted names; ``base`` is a placeholder and not a component."""
+    """Return the sorted component names of each framework, without the placeholder ``base``."""
     return {
         framework: names
         for framework in frameworks
@@ -73,6 +73,6 @@ def _read(content: bytes, at: int) -> McaComponent | None:
 
 
 def _word(content: bytes, at: int, size: int) -> str:
-    """Return the text of a zero-padded field; empty for any other content."""
+    """Return the text of a zero-padded field, or an empty text if the field is not a name."""
     field = content[at : at + size].rstrip(b"\0")
     return field.decode() if _WORD.match(field) else ""

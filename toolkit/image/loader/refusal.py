@@ -1,4 +1,4 @@
-"""The message with which ld.so refuses to start a program of an image, from its symbols and versions."""
+"""Predict the error with which ld.so refuses to start a program of an image."""
 
 import posixpath
 import re
@@ -8,16 +8,16 @@ from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.symbols import Symbols, read_symbols
 
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
-"""The loader, which defines symbols for all programs."""
+"""The names of ld.so, which defines symbols for all programs."""
 _BASE = re.compile(r"(libc\.so\.6|libc-2[.\d]*\.so|ld-.*)\Z")
-"""The C library and the loader, which are built for each other."""
+"""The names of the C library and ld.so, which are always built together."""
 _MOST_PROGRAMS = 8
 _MOST = 150
-"""The most libraries of one program that are compared; an MPI program loads forty."""
+"""Maximum number of libraries of a program whose symbols toolkit compares; an MPI program loads forty."""
 
 
 class Symbolic:
-    """Reads the symbols of an image's libraries, each once."""
+    """The symbols of an image's libraries, read once for each library."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -30,11 +30,12 @@ class Symbolic:
         return self._known[real]
 
     def refusal(self, path: str, *, symbols: bool = True, scope: Iterable[str] = ()) -> str | None:
-        """Return the message that ld.so prints when it loads a file; ``None`` if it loads the file or the
-        answer is unknown.
+        """Return the error that ld.so prints when it loads a file, or None.
 
-        ``scope`` are files that are already loaded. With ``symbols`` false only versions are compared, as for
-        a Python extension, which finds symbols in its interpreter.
+        None means that ld.so loads the file, or that toolkit cannot predict the result.
+
+        ``scope`` are files that the process has already loaded. If ``symbols`` is false, toolkit compares
+        only versions: a Python extension, for example, finds symbols in its interpreter.
         """
         closure, whole = self._loader.closure(path)
         if not whole or None in closure.values() or len(closure) > _MOST:
@@ -53,7 +54,7 @@ class Symbolic:
                 library = libraries.get(soname)
                 there = self.of(library) if library else None
                 if there is None or not there.defines:
-                    continue  # ld.so accepts a library without any versions.
+                    continue  # ld.so accepts a library that defines no versions
                 if missing := next((v for v in versions if v not in there.defines), None):
                     return f"{library}: version `{missing}' not found (required by {file})"
         return None
@@ -73,7 +74,7 @@ class Symbolic:
 
 
 def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return program → message for the programs that ld.so refuses to start; each program loads an MPI."""
+    """Return the ld.so error of each program that cannot start; ``programs`` maps paths to MPI libraries."""
     symbolic, found = Symbolic(loader), {}
     for path, library in list(programs.items())[:_MOST_PROGRAMS]:
         extension = ".so" in posixpath.basename(path)

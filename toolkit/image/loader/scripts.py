@@ -1,5 +1,6 @@
-"""The variables that an image's scripts set when Apptainer starts a program; the scripts are parsed, not
-run.
+"""Find the variables that an image's scripts set when Apptainer starts a program.
+
+toolkit parses the scripts and does not run them.
 """
 
 import posixpath
@@ -18,18 +19,19 @@ from toolkit.program.shellwords import LONGEST, UNTOLD, blocks, commands, expand
 _MOST_TEXT = 1 << 16
 _MOST_SCRIPTS = 20
 _RUNTIME = frozenset(("01-base.sh", "94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh"))
-"""Written by Apptainer itself, equal in every image, for options of the call
+"""Scripts that Apptainer writes into every image for its command-line options
 (apptainer:internal/pkg/build/sources/base_environment.go).
 """
 DRIVER = "/.singularity.d/libs"
-"""Where ``--nv`` and ``--rocm`` put the host's driver."""
+"""The folder where ``--nv`` and ``--rocm`` mount the host's GPU driver libraries."""
 _EXPORTING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _RUNNING = frozenset((".", "source", "eval", "module", "ml", "spack", "conda", "mamba", "micromamba"))
-"""Commands that set variables depending on the machine on which they run."""
+"""Commands whose variables depend on the machine that runs them."""
 _SOURCING = frozenset((".", "source"))
 _ASKING = frozenset(("-e", "-f", "-r", "-s"))
 _FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)
-"""Shell functions and their calls are not evaluated (conda.sh, Intel's setvars.sh)."""
+"""The start of a shell function; toolkit does not evaluate scripts with functions (conda.sh, Intel's
+setvars.sh)."""
 _MOST_SOURCED = 10
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 _DEFAULT = re.compile(r'"?\$\{\w+:?-')
@@ -38,9 +40,12 @@ _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """``values`` are the known variables; ``untold`` has the reasons for unknown variables or parts.
+    """The variables after a script.
 
-    Of a list of folders ``values`` has the known folders, so that they are searched.
+    ``values`` are the known variables. ``untold`` has the reason for each variable that is unknown or partly
+    unknown.
+
+    If only some folders of a list such as PATH are known, ``values`` has these folders.
     """
 
     values: dict[str, str]
@@ -48,7 +53,7 @@ class Environment:
 
 
 def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Environment:
-    """Return the variables that an image's scripts set, in their order, starting from ``given``."""
+    """Return the variables after all of an image's scripts, run in order with the variables ``given``."""
     shell = ImageShell(tree, {"PATH": BEGINNING, **(given or {})})
     found = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
     own = (path for path in found if posixpath.basename(path) not in _RUNTIME)
@@ -58,21 +63,21 @@ def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Envir
 
 
 def driver_searched(tree: FileTree) -> bool:
-    """Return whether a script of the image adds the folder of the host's driver to LD_LIBRARY_PATH."""
+    """Return whether a script of the image adds the GPU driver folder of the host to LD_LIBRARY_PATH."""
     found = islice(files.glob(tree, "/.singularity.d/env/*.sh"), _MOST_SCRIPTS)
     return any(DRIVER in (files.text(tree, script, _MOST_TEXT) or "") for script in found)
 
 
 class ImageShell:
-    """The variables of a POSIX shell that reads scripts of an image."""
+    """The variables of a POSIX shell, as the scripts that it reads would set them."""
 
     def __init__(self, tree: FileTree, given: dict[str, str]) -> None:
         self.tree = tree
         self.values = {name: value.replace(UNTOLD, "") for name, value in given.items()}
-        # Apptainer's last script exports LD_LIBRARY_PATH in any case.
+        # Apptainer's last script always exports LD_LIBRARY_PATH.
         self.exported = {*given, *_PATHS}
         self.begun = False
-        """Whether the image has set its own PATH, instead of Apptainer's initial PATH."""
+        """Whether the image has set its own PATH in place of Apptainer's default PATH."""
         self.why: dict[str, str] = {}
         self.script = ""
         self.all = False
@@ -80,7 +85,7 @@ class ImageShell:
         self.conda = ""
 
     def read(self, script: str, text: str) -> bool:
-        """Apply the effect of a script, and return whether later scripts are also read."""
+        """Update the variables for a script; return False if the script ends the shell with ``exit``."""
         self.script = script
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
@@ -107,7 +112,7 @@ class ImageShell:
         return True
 
     def _activated(self, command: list[str]) -> bool:
-        """Apply the activation of an environment; false for any other command."""
+        """Update the variables if the command activates an environment; return whether it does."""
         if command[0] not in _RUNNING:
             return False
         words = [expand(word, self.values.get) for word in command]
@@ -132,7 +137,7 @@ class ImageShell:
         self._set(name, f"{folder}:{self.values.get(name, '')}", folder, certain=True)
 
     def _sourced_script(self, words: list[str]) -> tuple[str, str] | None:
-        """Return the script of the image that a command reads, if toolkit can read it."""
+        """Return the path and text of the script that a command sources; None if toolkit cannot read it."""
         path = expand(words[1], self.values.get) if len(words) == 2 else ""
         if not path.startswith("/") or UNTOLD in path or self.sourced >= _MOST_SOURCED:
             return None
@@ -160,7 +165,7 @@ class ImageShell:
         return Environment({"PATH": BEGINNING, **values}, untold)
 
     def _command(self, words: list[str], *, certain: bool) -> bool:
-        """Apply the effect of a command, and return whether the command certainly succeeds."""
+        """Update the variables for a command; return whether the command certainly succeeds."""
         place = next((n for n, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
         if place == len(words):
             self._assign(words, certain=certain, export=self.all)
@@ -177,7 +182,7 @@ class ImageShell:
         return name in _EXPORTING or (name == "[" and self._tests_existing(rest))
 
     def _tests_existing(self, words: list[str]) -> bool:
-        """Return whether ``[`` tests for a file that exists in the image."""
+        """Return whether the words test with ``[`` for a file that exists in the image."""
         path = expand(words[1], self.values.get) if len(words) == 3 and words[0] in _ASKING else ""
         return path.startswith("/") and UNTOLD not in path and files.is_file(self.tree, path)
 
@@ -208,8 +213,9 @@ class ImageShell:
         self.begun = self.begun or name == "PATH"
 
     def _value(self, assigned: str, word: str, name: str) -> str | None:
-        """Return a variable; an unset list is empty, and any other unset variable may come from the
-        caller.
+        """Return the value of a variable, or None if the caller of the image may set it.
+
+        An unset variable is empty if its name ends with PATH or if the word assigns the variable itself.
         """
         if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
             return None
@@ -225,7 +231,7 @@ class ImageShell:
                 self._set(name, self.values[name], "", certain=False)
 
     def _nowhere(self, name: str, rest: list[str]) -> bool:
-        """Return whether a command reads a script that is not in the image."""
+        """Return whether the command sources a script that the image does not contain."""
         path = expand(rest[0], self.values.get) if name in {".", "source"} and rest else ""
         return path.startswith("/") and UNTOLD not in path and not files.is_file(self.tree, path)
 

@@ -1,8 +1,8 @@
-"""Places in an image where software may be that the system's package manager did not install.
+"""Find folders with software in an image that the system's package manager did not install.
 
-Prefixes below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), /usr/local, separate folders in the root
-folder, and the folders in PATH, LD_LIBRARY_PATH and similar variables. Each is searched, the nearest folders
-first, within limits; folders with neither programs nor libraries are not entered.
+toolkit searches prefixes below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), /usr/local and unusual
+folders of the root folder. It also searches the folders in PATH, LD_LIBRARY_PATH and similar variables. The
+search is breadth-first and limited, and skips folders that usually contain neither programs nor libraries.
 """
 
 import errno
@@ -26,7 +26,7 @@ _SYSTEM = frozenset(
 )
 _ROOTS = ("/opt", "/usr/local", "/usr/mpi", "/usr/lib64", "/usr/lib")
 _HOMES = ("/root", "/home", "/srv", "/mnt")
-"""Folders of software that users build; toolkit searches them last."""
+"""Folders with software that users build; toolkit searches these folders last."""
 _SHUT = os.strerror(errno.EACCES)
 _NAMED = ("PATH", "LD_LIBRARY_PATH")
 _PREFIXES = ("VIRTUAL_ENV", "CONDA_PREFIX", "MPI_HOME", "MPI_DIR", "MPI_ROOT", "I_MPI_ROOT", "OMPI_DIR")
@@ -36,14 +36,14 @@ _IN_LIBRARIES = re.compile(
     r"(lib(64)?\Z|bin\Z|release|debug|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE
 )
 _IN_MPI = re.compile(rf"gcc\Z|{_IN_LIBRARIES.pattern}", re.IGNORECASE)
-"""openSUSE: /usr/lib64/mpi/gcc/openmpi4/lib64."""
+"""openSUSE has /usr/lib64/mpi/gcc/openmpi4/lib64."""
 _IN_SYSTEM = re.compile(r"(lib(64)?\Z|bin\Z|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE)
 _BARREN = re.compile(
     r"(include|share|doc|man|etc|src|pkgs|var|tests?|__pycache__|node_modules|locale|ssl|conda-meta|cuda.*"
     r"|site-packages|dist-packages|pkgconfig|cmake|stubs|nvvm|games|modulefiles|lmod|registries"
     r"|\.(?!(spack-env|venv)\Z).*)\Z"
 )
-"""Folders that usually contain neither programs nor libraries, although some contain a program."""
+"""Folders that toolkit does not enter, because they usually contain neither programs nor libraries."""
 _WITHIN = {
     ".conda": ("envs",),
     ".julia": ("artifacts",),
@@ -53,12 +53,12 @@ _WITHIN = {
     ".pixi": ("envs",),
     "share": ("julia/artifacts", "mamba/envs"),
 }
-"""Parts of such folders that contain software: environments of conda's family, of pip for one user, depots of
-Julia.
+"""Parts of skipped folders that do contain software: environments of conda and its variants, packages of
+``pip install --user``, and Julia depots.
 """
 _PADDING = "__spack_path_"
-"""The prefix of Spack's padded folders, which make a path so long that any other path can replace it
-(spack:lib/spack/spack/util/path.py). There are many such folders, and each contains one folder.
+"""The name of Spack's padding folders, of which each contains one folder
+(spack:lib/spack/spack/util/path.py). Spack pads a path so that any other path fits into its place.
 """
 _PEEKED = re.compile(r"(share|src|var|tests?|cuda.*|games)\Z")
 _FILE = re.compile(
@@ -66,9 +66,10 @@ _FILE = re.compile(
     r"|log|c|cc|cpp|f90|mod|dat|xml|whl|ya?ml|toml|rst|png|svg|sif|deb|rpm)\Z"
 )
 _DEEPEST = 12
-"""NVIDIA: /opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib; Spack too."""
+"""The maximum depth; NVIDIA's HPC SDK and Spack need it:
+/opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib."""
 _LOOSE = 4
-"""Depth to which files outside a folder ``bin`` count as programs."""
+"""The maximum depth at which a file outside a folder ``bin`` may be a program."""
 _MOST_FOLDERS = 3000
 _MOST_NAMES = 30_000
 _MOST_LISTED = 400
@@ -76,9 +77,11 @@ _MOST_LISTED = 400
 
 @dataclass(frozen=True, slots=True)
 class SearchFolders:
-    """Folders of libraries, of programs and of Python packages; ``loose`` are files beside such folders.
+    """The folders with libraries, programs and Python packages.
 
-    ``whole`` is false if a limit stopped the search.
+    ``loose`` are possible programs outside folders ``bin``.
+
+    ``whole`` is false if a limit ended the search early.
     """
 
     libraries: tuple[str, ...]
@@ -128,7 +131,7 @@ class _Walk:
     def _go_on(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
         listed = files.names(self.tree, path)
         self.names += len(listed)
-        # Intel MPI has lib/debug and lib/release; its env/vars.sh uses lib/release.
+        # Intel MPI has lib/debug and lib/release. Search "debug" last, because env/vars.sh uses lib/release.
         for name in sorted(listed, key=lambda name: name.startswith("debug")):
             below = posixpath.join(path, name)
             if name.startswith("python3") and wanted is not None:
@@ -148,7 +151,7 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Add a file with the name of a searched folder, and the files directly in some folders."""
+        """Record a file with the name of a skipped folder, and files directly inside some such folders."""
         if name.startswith("."):
             return
         if files.is_file(self.tree, path):
@@ -179,7 +182,7 @@ class _Walk:
 
 
 def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
-    """Search an image. Of Python's folders, folders on PATH come first, and the system's own folder last."""
+    """Return the software folders of an image; Python folders on PATH come first, and /usr comes last."""
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)
     named = tuple(dict.fromkeys(_named_prefixes(environment)))
@@ -205,7 +208,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
 
 @contextmanager
 def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
-    """Ignore folders that a reader may not enter, because the user's ranks may not either."""
+    """Forget read errors in folders that the user may not enter; the user's ranks cannot enter them."""
     unread = tree.unread if isinstance(tree, BoundedTree) else {}
     before = set(unread)
     yield
@@ -214,7 +217,7 @@ def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
 
 
 def _named_prefixes(environment: dict[str, str]) -> Iterator[str]:
-    """Yield the prefixes in variables, except the system's own."""
+    """Yield the installation prefixes in environment variables, except the system's prefixes."""
     named = [environment.get(name, "") for name in _PREFIXES]
     named += [f"{depot}/artifacts" for depot in environment.get(_DEPOTS, "").split(":") if depot]
     named += [posixpath.dirname(p) for name in _NAMED for p in environment.get(name, "").split(":")]

@@ -1,4 +1,4 @@
-"""Symbols and symbol versions of ELF files, as ld.so checks them before a program starts (elf(5))."""
+"""Read the symbols and symbol versions that ld.so checks before it starts a program (elf(5))."""
 
 import struct
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ _RELATIVE = 24
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """Symbols that a library defines, and symbols that ld.so must find before it starts the program.
+    """The symbols that a file defines, and the symbols that ld.so must find before the program starts.
 
-    ``imports`` are symbols that are bound at the start, without functions that are bound at their first call.
-    ``needs`` maps the soname of a library to the versions that it must define; ``defines`` is empty for a
-    library without versions.
+    ``imports`` are the symbols that ld.so binds at the start, without functions that it binds at their first
+    call. ``needs`` maps a library's soname to the versions that the library must define. ``defines`` is empty
+    for a library without versions.
     """
 
     exports: frozenset[bytes]
@@ -35,7 +35,7 @@ class Symbols:
 
 
 def read_symbols(pages: Pages) -> Symbols | None:
-    """Read the symbols of a 64-bit ELF file; ``None`` for any other or damaged file."""
+    """Return the symbols of a 64-bit ELF file, or None if the file is damaged or is not such a file."""
     found = tables(pages)
     if found is None or not found.wide:
         return None
@@ -68,7 +68,7 @@ def _entries(file: Tables) -> list[tuple[int, int, int, int, int, int]]:
 
 
 def _count(file: Tables) -> int:
-    """Return the number of symbols, which only the hash tables show."""
+    """Return the number of symbols, which ELF stores only in the hash tables."""
     if (at := file.offset(_HASH)) is not None:
         return int(struct.unpack("<II", file.pages.take(at, 8))[1])
     at = file.offset(_GNU_HASH)
@@ -88,7 +88,7 @@ def _count(file: Tables) -> int:
 
 
 def _bound(file: Tables) -> set[int]:
-    """Return the numbers of the symbols that are looked up before the program starts."""
+    """Return the numbers of the symbols that ld.so binds before the program starts."""
     now = (
         file.first(_BIND_NOW) is not None
         or bool((file.first(_FLAGS) or 0) & 8)
@@ -108,7 +108,7 @@ def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
 
 
 def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
-    """Return the required versions; a weak need does not count."""
+    """Return the versions that the file requires of each library, without weak requirements."""
     found: dict[str, tuple[str, ...]] = {}
     at = file.offset(_VERNEED)
     for _ in range(_MOST_FILES):

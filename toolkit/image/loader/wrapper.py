@@ -1,6 +1,4 @@
-"""The program that a shell script of an image starts, and the variables that the script sets; nothing is
-run.
-"""
+"""Find the program that a shell script of an image starts, without running the script."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -16,15 +14,15 @@ _TOOLS = frozenset(
         *("tail", "tee", "touch", "tr", "uname", "wc", "which", "whoami"),
     )
 )
-"""Programs that prepare the start of another program."""
+"""Programs that scripts run before they start the actual program."""
 
 
 def read_wrapper(
     tree: FileTree, given: Mapping[str, str], path: str, text: str, arguments: list[str]
 ) -> tuple[Environment, list[str] | None]:
-    """Return the variables that a script sets, and the words of the program that it starts last.
+    """Return the variables that a script sets, and the command that the script starts last.
 
-    The words are ``None`` if they depend on a condition or on a variable that only running the script shows.
+    The command is None if it depends on a condition, or on a variable that is known only at run time.
     """
     shell = ImageShell(tree, dict(given))
     shell.read(path, text)
@@ -36,12 +34,12 @@ def read_wrapper(
 
 
 def certain_programs(text: str) -> tuple[str, ...]:
-    """Return the programs that a script always starts, without any condition, as the script writes them."""
+    """Return the programs that a script starts under no condition, as written in the script."""
     return tuple(words[0] for sure, words, _ in _started_commands(text) if sure)
 
 
 def _last(text: str) -> list[str] | None:
-    """Return the words, as written, of the only program that a script certainly starts."""
+    """Return the words of the only program that a script starts under no condition, or None."""
     found: list[str] | None = None
     for sure, started, ends in _started_commands(text):
         if not sure or (found is not None and found[0] != started[0]):
@@ -53,7 +51,7 @@ def _last(text: str) -> list[str] | None:
 
 
 def _started_commands(text: str) -> Iterator[tuple[bool, list[str], bool]]:
-    """Yield whether a command runs under no condition, its words, and whether it replaces the script."""
+    """Yield for each command whether it always runs, its words, and whether it follows ``exec``."""
     depth = 0
     for before, words in commands(text):
         deeper, command = blocks(words)
@@ -67,7 +65,7 @@ def _started_commands(text: str) -> Iterator[tuple[bool, list[str], bool]]:
 
 
 def _runs(words: list[str]) -> bool:
-    """Return whether the words are ``command PROGRAM …``, which starts it, and not ``command -v PROGRAM``."""
+    """Return whether the words are ``command PROGRAM …``, which starts PROGRAM, and not ``command -v``."""
     return words[:1] == ["command"] and len(words) > 1 and words[1][0] != "-"
 
 
