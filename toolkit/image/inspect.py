@@ -1,4 +1,4 @@
-"""Inspect an image without starting it: no root, no container runtime, nothing is unpacked on disk."""
+"""Inspect an image without starting it, without root and without unpacking it to disk."""
 
 import shlex
 from collections.abc import Iterator
@@ -38,9 +38,9 @@ from toolkit.model.stack import ENV_MOUNT
 SQUASHFS = b"hsqs"
 _HEAD = 512
 _WHOLE_FILES = frozenset(("sif", "squashfs"))
-"""Formats whose digest is the SHA-256 of the file."""
+"""Image formats whose digest is the SHA-256 of the whole file."""
 _SETS = "/.singularity.d/env/98-toolkit-env.sh"
-"""Read after the scripts of the image; a launch sets the same variables behind them."""
+"""The script with the variables of an environment; Apptainer reads it after the image's own scripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,15 @@ def inspect(
 def open_image(
     image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE_IMAGE
 ) -> Iterator[tuple[FileTree, ImageFacts]]:
-    """Open the files of an image, and return the facts read from them.
+    """Open the files of an image and return the facts that toolkit reads from them.
 
-    It is a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or archive.
+    The image is a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or an OCI archive.
 
-    A text may also name an image of the Docker engine, or have a transport before it
-    (:mod:`toolkit.image.files.reference`). ``platform`` chooses in an image for several (``linux/arm64``),
-    and is checked for any other image. A file is first checked against ``FILE.sha256`` beside it. ``view``
-    names the program of a rank and what a mount hides: the facts are then about that program.
+    ``image`` may also name an image of the Docker engine, or start with a transport such as ``oci:``
+    (:mod:`toolkit.image.files.reference`). ``platform``, for example ``linux/arm64``, selects one image of a
+    multi-platform index, and toolkit checks it for any other image. toolkit first checks a file against
+    ``FILE.sha256`` beside it. ``view`` names the program of a rank and the mounts over the image, so that the
+    facts describe that program.
 
     Raises:
         BadInput: if the file is not an image, or contains several images and none is chosen.
@@ -95,7 +96,8 @@ def open_image(
 
 def _facts(found: _Opened, tree: FileTree, path: str, budget: Budget, view: RankView) -> ImageFacts:
     def read() -> ImageFacts:
-        from toolkit.image.software.describe import describe  # slow, and not needed for remembered facts
+        # this import is slow, and cached facts do not need it
+        from toolkit.image.software.describe import describe
 
         return describe(
             tree,
@@ -114,7 +116,7 @@ def _facts(found: _Opened, tree: FileTree, path: str, budget: Budget, view: Rank
 
 
 def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:
-    """Return an image with an environment mounted over it, and the variables that a launch sets for that."""
+    """Return the image with an environment mounted over it, and with the variables that a launch sets."""
     over = SquashTree(stack.enter_context(open_given(env, label="--env-image")), 0, str(env), budget)
     lock = lock_in(over, f"--env-image {env}")
     own = environment(BoundedTree(tree, budget)).values.get("PYTHONPATH", "")
@@ -178,7 +180,7 @@ def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Ope
 
 def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Opened:
     blobs = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, budget)
-    # docker save also writes OCI archives today.
+    # Since Docker 25, `docker save` writes OCI archives that also contain manifest.json.
     if ref.transport == "docker-archive" or (ref.transport is None and blobs.part(dockersave.MANIFEST)):
         return _open_layers(blobs, dockersave.choose(blobs, ref.tag), "docker-archive", budget)
     if ref.transport is None and not blobs.part(oci.INDEX):
@@ -196,7 +198,7 @@ def _open_layers(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -
 
 
 def _digest(path: Path) -> str | None:
-    """Return the digest of the file, after checking it against the checksum beside it."""
+    """Return the digest of the file, after toolkit checks the file against the checksum beside it."""
     noted = check_digest(path)
     if not noted and path.stat().st_size > HASHED_UNASKED:
         return None

@@ -1,4 +1,4 @@
-"""The facts of image files that an earlier command read, kept in the cache folder."""
+"""Cache the facts of image files, so that a later command need not read the same image again."""
 
 import hashlib
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from toolkit.model.rank import RankView
 
 _FOLDER = "facts"
 _MOST = 200
-"""The most remembered images, of about 50 kB each."""
+"""The maximum number of cached images; the facts of one image take about 50 kB."""
 _READERS = ("image", "knowledge", "model", "program")
-"""Parts of toolkit that decide what is read from an image."""
+"""The parts of toolkit whose code affects the facts of an image."""
 
 
 def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[], ImageFacts]) -> ImageFacts:
-    """Return the facts of the file with a SHA-256, as an earlier command read them, or from ``read``.
+    """Return the cached facts of the file with this SHA-256; if there are none, call ``read`` and cache them.
 
-    The facts depend only on the bytes, the view and the code, so a copy of an image has the same facts.
+    The facts depend only on the bytes, the view and toolkit's code, so a copy of an image has the same facts.
     """
     seen = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
     name = hashlib.sha256(seen).hexdigest()
@@ -36,7 +36,7 @@ def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[
 
 @cache
 def _code() -> tuple[tuple[str, int, int], ...]:
-    """Return size and time of the modules and tables that decide what is read."""
+    """Return the path, size and modification time of each module and table that affects the facts."""
     folders = [*(package() / part for part in _READERS), shipped_folder("recipes") / "knowledge"]
     found = []
     for folder in folders:

@@ -1,4 +1,4 @@
-"""Check the header of an image before any other machine is contacted."""
+"""Check the header of an image before toolkit contacts another machine."""
 
 from pathlib import Path
 
@@ -12,21 +12,21 @@ from toolkit.image.inspect import SQUASHFS, inspect
 from toolkit.runtime import formats, runtime_of_name
 
 STARTABLE_FORMATS = runtime_of_name("").FORMATS
-"""Image formats that Apptainer starts."""
+"""The image formats that Apptainer can start."""
 
 _HEAD = 512
 
 
 def check_startable(path: Path, option: str) -> None:
-    """Check that a file is a SIF or a squashfs by its header; nothing large is read.
+    """Check from its header that a file is a SIF or a squashfs.
 
     Args:
-        path: the image.
-        option: the option that names the image, for messages.
+        path: the image file.
+        option: the command-line option that names the image, for error messages.
 
     Raises:
         BadInput: if the path is not a file, not an image, or an image of another format.
-        Damaged: if the table or the superblock of the image is impossible.
+        Damaged: if the SIF's descriptor table or the squashfs superblock is invalid.
     """
     with open_given(path, label=option) as file:
         head = file.read(_HEAD)
