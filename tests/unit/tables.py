@@ -1,5 +1,6 @@
 """Check every row of a table in one test, and report each row that fails by its name."""
 
+import contextlib
 import functools
 import inspect
 import random
@@ -62,7 +63,8 @@ def every_row(
     """Make one test of a function that takes a row: it takes the arguments of ``pytest.mark.parametrize``.
 
     The test calls the function with every row and fails once, with a table of all rows that failed.
-    Each row has its own ``tmp_path`` and ``monkeypatch``; the rows share all other fixtures.
+    Each row has its own function-scoped fixtures, as with ``pytest.mark.parametrize``; ``capsys`` and other
+    fixtures of pytest itself, ``tmp_path`` and ``monkeypatch`` excepted, are shared.
     """
     names = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
     single = isinstance(columns, str) and len(names) == 1
@@ -82,13 +84,16 @@ def check_all(check: Check, values: Iterable[Any], ids: Ids = None) -> int:
     """Call a check of one argument with every value, as the test of ``every_row`` does; return the count."""
     __tracebackhide__ = True
     (column,) = inspect.signature(check).parameters
-    return walk(Table(check, tuple(_rows([column], [(value,) for value in values], ids))), {})
+    return walk(Table(check, tuple(_rows([column], [(value,) for value in values], ids))), None)
 
 
-def walk(table: Table, fixtures: dict[str, object]) -> int:
+def walk(table: Table, request: pytest.FixtureRequest | None) -> int:
     """Call the check with every row and return the number of rows.
 
-    Raise one AssertionError that names every row that failed; its cause is the first failure.
+    ``request`` gives the fixtures; a check without fixtures needs none.
+
+    Raises:
+        AssertionError: if rows failed; the message names each of them, and the cause is the first failure.
     """
     __tracebackhide__ = True
     if not table.rows:
@@ -96,7 +101,7 @@ def walk(table: Table, fixtures: dict[str, object]) -> int:
     rows = [row for row in table.rows if WALKS.only in row.name]
     if WALKS.seed is not None:
         random.Random(WALKS.seed).shuffle(rows)
-    faults = [(row, _fault(table, row, number, fixtures)) for number, row in enumerate(rows)]
+    faults = [(row, _fault(table, row, number, request)) for number, row in enumerate(rows)]
     failed = [(row, error) for row, error in faults if error]
     if failed:
         raise AssertionError(_report(table, len(rows), failed)) from failed[0][1]
@@ -128,35 +133,73 @@ def _name(cell: object, ids: Callable[[Any], object] | None) -> str:
 
 
 def _test(table: Table) -> Check:
-    """Return the test that pytest collects: it asks for the fixtures that are no columns of the table."""
-    columns = table.rows[0].values.keys()
-    wanted = [p for p in inspect.signature(table.check).parameters.values() if p.name not in columns]
+    """Return the test that pytest collects; it asks pytest for fixtures only if the check has some."""
+    wanted = inspect.signature(table.check).parameters.keys() - table.rows[0].values.keys()
 
     @functools.wraps(table.check)
-    def test(**fixtures: object) -> None:
+    def test(request: pytest.FixtureRequest | None = None) -> None:
         __tracebackhide__ = True
-        walk(table, fixtures)
+        walk(table, request)
 
-    vars(test).update(__signature__=inspect.Signature(wanted), table=table)
+    parameter = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    vars(test).update(__signature__=inspect.Signature([parameter] if wanted else []), table=table)
     return test
 
 
-def _fault(table: Table, row: Row, number: int, fixtures: dict[str, object]) -> BaseException | None:
+def _fault(
+    table: Table, row: Row, number: int, request: pytest.FixtureRequest | None
+) -> BaseException | None:
     """Call the check with one row, and return what it raised."""
-    own = dict(fixtures)
-    if isinstance(folder := fixtures.get("tmp_path"), Path):
-        own["tmp_path"] = folder / str(number)
-        (folder / str(number)).mkdir()
-    if isinstance(captured := fixtures.get("capsys"), pytest.CaptureFixture):
-        captured.readouterr()
-    with pytest.MonkeyPatch.context() as patch:
-        if "monkeypatch" in fixtures:
-            own["monkeypatch"] = patch
+    wanted = inspect.signature(table.check).parameters.keys() - row.values.keys()
+    with contextlib.ExitStack() as ends:
         try:
-            table.check(**own, **row.values)
+            fixtures = RowFixtures(request, number, row.values, ends) if request else {}
+            table.check(**{name: fixtures[name] for name in wanted}, **row.values)
         except FAULTS as error:
             return error
     return None
+
+
+class RowFixtures(dict[str, Any]):
+    """Name → fixture of one row; a function-scoped fixture is made for this row on first use.
+
+    ``ends`` finishes the fixtures after the row, the last one first.
+    """
+
+    def __init__(
+        self,
+        request: pytest.FixtureRequest,
+        number: int,
+        values: dict[str, object],
+        ends: contextlib.ExitStack,
+    ) -> None:
+        super().__init__(values, request=request)
+        self._request, self._number, self._ends = request, number, ends
+
+    def __missing__(self, name: str) -> object:
+        self[name] = self._made(name)
+        return self[name]
+
+    def _made(self, name: str) -> object:
+        if name == "monkeypatch":
+            return self._ends.enter_context(pytest.MonkeyPatch.context())
+        definition = self._request._fixturemanager.getfixturedefs(name, self._request.node)[-1]
+        make = definition.func
+        if definition.scope != "function" or make.__module__.startswith("_pytest") or definition.params:
+            return self._shared(name)
+        given = {argument: self[argument] for argument in definition.argnames}
+        if inspect.isgeneratorfunction(make):
+            return self._ends.enter_context(contextlib.contextmanager(make)(**given))
+        return make(**given)
+
+    def _shared(self, name: str) -> object:
+        value = self._request.getfixturevalue(name)
+        if name == "tmp_path":
+            value = value / str(self._number)
+            value.mkdir()
+        if isinstance(value, pytest.CaptureFixture):
+            value.readouterr()
+        return value
 
 
 def _report(table: Table, count: int, failed: list[tuple[Row, BaseException]]) -> str:

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.image.sifs import DATA, sif
+from tests.unit.tables import every_row
 from toolkit import data
 from toolkit.ambient import read_trusted, require_trusted
 from toolkit.cli.main import cli
@@ -46,7 +47,7 @@ def refused(*words: str) -> BadInput:
     return error
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("mode", "who"), [(0o664, "the group of {} can write to it"), (0o646, "every user can write to {}")]
 )
 def test_settings_that_others_may_write_are_refused_with_the_mode_to_take_away(file: Path, mode, who):
@@ -56,7 +57,7 @@ def test_settings_that_others_may_write_are_refused_with_the_mode_to_take_away(f
     assert error.fix == f"`chmod go-w {file}`"
 
 
-@pytest.mark.parametrize("mode", [0o775, 0o757, 0o1777])
+@every_row("mode", [0o775, 0o757, 0o1777])
 def test_settings_in_a_folder_that_others_may_write_are_refused(file: Path, mode):
     file.parent.chmod(mode)
     error = refused()
@@ -67,7 +68,7 @@ def test_settings_in_a_folder_that_others_may_write_are_refused(file: Path, mode
     )
 
 
-@pytest.mark.parametrize("what", ["file", "folder"])
+@every_row("what", ["file", "folder"])
 def test_settings_of_somebody_else_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch, what):
     place = file if what == "file" else file.parent
     if os.geteuid() == 0:
@@ -141,7 +142,7 @@ def test_a_users_own_settings_profiles_recipes_and_locks_have_to_be_his_alone(he
     assert "config.toml: not used: every user can write to" in refused("--image", "x.sif").message
 
 
-@pytest.mark.parametrize("name", ["tf2.15-cpu.sif", "images/tf2.15-cpu.sif", "tf2.15-cpu"])
+@every_row("name", ["tf2.15-cpu.sif", "images/tf2.15-cpu.sif", "tf2.15-cpu"])
 def test_an_image_that_only_its_name_leads_to_has_to_be_the_users_own(here: Path, name):
     image = here / name
     image.parent.mkdir(exist_ok=True)

@@ -6,6 +6,7 @@ from tests.benchmarks.start.launch import COMMAND, table, watched
 from tests.benchmarks.start.limits import METADATA, READ, Queue, Server
 from tests.benchmarks.start.replay import Step, replay, steps
 from tests.benchmarks.start.run import sent
+from tests.unit.tables import every_row
 
 SERVER = Server(metadata_seconds=1.0, threads=2, bandwidth=100.0)
 
@@ -38,7 +39,7 @@ def test_the_replay_of_one_client_takes_as_long_as_the_client_did():
     assert replay(found, 0.75, 1, SERVER) == pytest.approx(5.0)
 
 
-@pytest.mark.parametrize(("clients", "seconds"), [(1, 4.0), (2, 4.0), (4, 7.0), (64, 97.0)])
+@every_row(("clients", "seconds"), [(1, 4.0), (2, 4.0), (4, 7.0), (64, 97.0)])
 def test_clients_wait_for_a_busy_server(clients, seconds):
     client = [Step(0.0, METADATA, 0, 0.0)] * 3
     # Two of the clients are served at once; the last ones end with their own last second.

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit import data
 from toolkit.errors import BadInput, Missing
 
@@ -47,7 +48,7 @@ def test_an_unknown_name_lists_the_choices():
         data.find("slurm", "x", ".sh.j2")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kind", "name", "said"),
     [
         ("recipes", "tf2.15-cp", "recipe 'tf2.15-cp': not found (did you mean tf2.15-cpu?); choices: "),

@@ -120,7 +120,7 @@ def test_a_runner_leaves_the_old_file_on_a_full_disk(tmp_path, monkeypatch):
     assert names(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize("what", ["uploads", "layers"])
+@every_row("what", ["uploads", "layers"])
 def test_what_is_remembered_of_registries_stays_on_a_full_disk(tmp_path, monkeypatch, what):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path))
     digest = f"sha256:{'0' * 64}"

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.render import load, quote_word, quote_words, render
 
@@ -24,7 +25,7 @@ def test_a_value_that_is_not_given_is_an_error():
         render("slurm", "job.sh.j2", {})
 
 
-@pytest.mark.parametrize("template", ["job.sh.j2", "job.pbs.sh.j2"])
+@every_row("template", ["job.sh.j2", "job.pbs.sh.j2"])
 def test_a_template_that_was_loaded_before_is_not_read_again(monkeypatch, template):
     load("slurm", template)
     monkeypatch.setattr(jinja2.FileSystemLoader, "get_source", lambda *_: pytest.fail("it was read again"))

@@ -5,10 +5,10 @@ import tomllib
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from tests.unit.tables import every_row
 from toolkit import DISTRIBUTION
 
 ROOT = Path(__file__).parents[2]
@@ -34,12 +34,12 @@ def wanted(name: str) -> list[Requirement]:
     return [Requirement(line) for line in lines if not line.startswith(f"{DISTRIBUTION}[")]
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt"])
+@every_row("name", ["run.txt", "dev.txt"])
 def test_a_lock_is_made_of_pins_with_hashes_alone(name: str) -> None:
     assert PIN.sub("", text_of(name)) == ""
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt"])
+@every_row("name", ["run.txt", "dev.txt"])
 def test_a_lock_fits_the_metadata(name: str) -> None:
     locked = pins(name)
     wrong = [

@@ -106,7 +106,7 @@ def test_a_table_without_rows_is_refused():
     with pytest.raises(ValueError, match="no rows"):
         check_all(lambda row: None, [])
     with pytest.raises(ValueError, match="no rows"):
-        walk(Table(failure, ()), {})
+        walk(Table(failure, ()), None)
 
 
 def test_names_of_rows_are_those_that_are_given():
@@ -131,6 +131,27 @@ def test_each_row_has_a_folder_and_an_environment_of_its_own(tmp_path, monkeypat
     with pytest.raises(AttributeError):
         NUMBERS.made  # noqa: B018
     monkeypatch.setattr("tests.unit.test_tables.NUMBERS", type("Made", (), {"made": number}))
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A file of the row; the end of the row empties it."""
+    file = tmp_path / "made"
+    file.write_text("new")
+    OPEN.append(file)
+    yield file
+    OPEN.remove(file)
+
+
+OPEN = []
+
+
+@every_row("number", range(3))
+def test_each_row_has_its_own_fixtures_and_finishes_them(made, tmp_path, number):
+    assert [made] == OPEN
+    assert made.parent == tmp_path
+    assert made.read_text() == "new"
+    made.write_text(str(number))
 
 
 def test_rows_are_chosen_by_their_names_and_shuffled_by_a_seed(monkeypatch):

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from tests.unit.disks import fill
 from tests.unit.image.sifs import elf, sandbox
+from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.builds import layering
@@ -38,8 +39,8 @@ def test_what_was_written_is_written_again(adopt, tmp_path):
         assert (tmp_path / "out" / "theirs.toml").read_text().startswith("# Made by toolkit image adopt")
 
 
-@pytest.mark.parametrize("name", ["theirs.toml", "adopted.json"])
-@pytest.mark.parametrize("text", ["my own", ""])
+@every_row("name", ["theirs.toml", "adopted.json"])
+@every_row("text", ["my own", ""])
 def test_a_file_of_ones_own_stays_and_is_told_before_any_work(adopt, tmp_path, monkeypatch, name, text):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text(text)
@@ -79,7 +80,7 @@ def test_a_full_disk_leaves_what_was_written_before(adopt, tmp_path, monkeypatch
     assert contents(tmp_path / "out") == before
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "lib/mine.py"])
+@every_row("name", ["Dockerfile", "lib/mine.py"])
 def test_a_folder_of_ones_own_in_the_place_of_the_layers_stays(adopt, tmp_path, name):
     file = tmp_path / "out" / "layer" / name
     file.parent.mkdir(parents=True)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from tests.unit.tables import every_row
 from toolkit.cli.main import cli
 from toolkit.cluster import virtual
 from toolkit.errors import BadInput
@@ -24,7 +25,7 @@ def test_help_lists_the_commands_without_an_engine(monkeypatch):
     assert CliRunner().invoke(cli, ["cluster", "--help"]).exit_code == 0
 
 
-@pytest.mark.parametrize(("address", "warned"), [("192.168.1.10:2222", True), ("127.0.0.1:2222", False)])
+@every_row(("address", "warned"), [("192.168.1.10:2222", True), ("127.0.0.1:2222", False)])
 def test_a_cluster_that_other_machines_reach_is_warned_of(monkeypatch, address, warned):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     shown = CliRunner().invoke(cli, ["--quiet", "cluster", "up", "--listen", address])

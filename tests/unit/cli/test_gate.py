@@ -243,7 +243,7 @@ def test_a_site_may_permit_another_key_or_none(keys: Keys, sif: Path):
     assert tk(*with_options(WAYS["launch"](sif), "--site", profile, "--no-verify")) is None
 
 
-@pytest.mark.parametrize("value", ['""', "3"])
+@every_row("value", ['""', "3"])
 def test_an_empty_key_in_settings_or_the_environment_is_refused(value, sif: Path, monkeypatch):
     (sif.parent / "toolkit.toml").write_text(f"[launch]\nverify_key = {value}\n")
     error = tk(*WAYS["launch"](sif))

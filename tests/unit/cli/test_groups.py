@@ -20,7 +20,7 @@ def options(name):
     return {param.name for param in command.params if isinstance(param, click.Option) and not param.hidden}
 
 
-@pytest.mark.parametrize("name", LONG)
+@every_row("name", LONG)
 def test_help_has_the_groups_in_order_at_80_columns(name):
     lines = CliRunner().invoke(cli, [name, "--help"], terminal_width=80).stdout.splitlines()
     assert [line for line in lines if line in GROUPS] == GROUPS

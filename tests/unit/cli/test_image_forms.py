@@ -50,7 +50,7 @@ def test_a_sif_of_an_engine_is_made_without_apptainer():
     assert caught.value.fix == "make one: `toolkit image sif docker-daemon:a:1`"
 
 
-@pytest.mark.parametrize("text", ["oci:folder", "docker-archive:x.tar"])
+@every_row("text", ["oci:folder", "docker-archive:x.tar"])
 def test_launch_says_that_a_job_starts_from_a_sif(text):
     with pytest.raises(BadInput, match=f"--image {text}: not a file; toolkit launch needs a SIF") as caught:
         find_image(text)

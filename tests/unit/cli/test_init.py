@@ -84,7 +84,7 @@ def test_a_profile_that_is_there_is_kept(run):
     assert sites.site("test-f2af6c").directory == "/other"
 
 
-@pytest.mark.parametrize("there", ["mine.facts.json", "mine.toml"])
+@every_row("there", ["mine.facts.json", "mine.toml"])
 def test_a_file_beside_that_is_somebodys_is_kept(run, tmp_path, monkeypatch, there):
     (tmp_path / there).write_text("saved before")
     monkeypatch.setattr(init, "open_runner", lambda *_: pytest.fail("the cluster was asked"))

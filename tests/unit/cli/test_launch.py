@@ -276,7 +276,7 @@ def test_the_command_names_the_job_whatever_it_is(image, word, name):
     assert f"#SBATCH --job-name={name}\n" in job.script
 
 
-@pytest.mark.parametrize("runtime", ["apptainer", "singularity"])
+@every_row("runtime", ["apptainer", "singularity"])
 def test_the_script_calls_the_runtime_by_the_name_that_the_place_has(image, runtime):
     script = prepared(image, runner=Cluster(f"/opt/bin/{runtime}")).script
     assert f"command -v {runtime} " in script

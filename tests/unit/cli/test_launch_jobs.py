@@ -170,7 +170,7 @@ def test_logs_of_a_running_job_are_those_so_far(reached):
     assert jobs("logs").stdout == "so far\n"
 
 
-@pytest.mark.parametrize(("answer", "state", "code"), [(DONE, "completed", 0), (FAILED, "failed", 1)])
+@every_row(("answer", "state", "code"), [(DONE, "completed", 0), (FAILED, "failed", 1)])
 def test_wait_prints_the_record_as_json_however_the_job_ended(reached, answer, state, code):
     save()
     reached["login"] = Recorded(scontrol=[RUNNING, answer])
@@ -440,7 +440,7 @@ def save_local(folder, script, **changes):
     return save(id="", host=None, spec=spec, **{**ran, **changes})
 
 
-@pytest.mark.parametrize("words", [(), ("--json",)])
+@every_row("words", [(), ("--json",)])
 def test_a_job_of_this_machine_goes_on_here(reached, tmp_path, words):
     reached[None] = LocalRunner()
     record = save_local(tmp_path, "echo went on\n")

@@ -431,7 +431,7 @@ def test_the_limits_of_its_site_hold_for_a_record_too(record):
 GPUS = ("--image", "x.sif", "--site", "juwels", "--gpus-per-node", "4")
 
 
-@pytest.mark.parametrize("quiet", [False, True])
+@every_row("quiet", [False, True])
 def test_a_job_for_gpus_goes_to_a_partition_that_has_them(quiet):
     words = [*GPUS, "--nodes", "2", "--dry-run", "--explain", "--", "./a.out"]
     context = {"verbose": False, "quiet": quiet}

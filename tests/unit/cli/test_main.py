@@ -88,7 +88,7 @@ def handlers():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@every_row("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_end_and_a_terminal_that_goes_end_in_130(capsys, installed, handlers, number):
     installed(lambda: signal.raise_signal(number))
     code, _, err = run(capsys, "probe")
@@ -101,7 +101,7 @@ def test_what_nohup_has_ignored_stays_ignored(capsys, installed, handlers):
     assert run(capsys, "probe") == (0, "", "")
 
 
-@pytest.mark.parametrize("words", [("probe",), ("--help",)])
+@every_row("words", [("probe",), ("--help",)])
 def test_a_reader_of_the_output_that_goes_is_no_fault(monkeypatch, capsys, installed, words):
     installed(lambda: click.echo("x"))
     reading, writing = os.pipe()
@@ -111,7 +111,7 @@ def test_a_reader_of_the_output_that_goes_is_no_fault(monkeypatch, capsys, insta
         assert run(capsys, *words) == (0, "", "")
 
 
-@pytest.mark.parametrize("encoding", ["iso-8859-1", "ascii"])
+@every_row("encoding", ["iso-8859-1", "ascii"])
 def test_what_a_terminal_cannot_show_is_replaced(monkeypatch, installed, encoding):
     installed(lambda: print("x\u2588\u0142"))
     told = io.BytesIO()
@@ -309,7 +309,7 @@ def test_what_others_wrote_does_nothing_to_a_terminal(capsys, failing):
     assert err == "    red     x\n    a\n    b\\u0007\n    20%\nerror: it failed\n"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("module", "package", "wanted"),
     [("docker", "docker", "docker<"), ("yaml", "pyyaml", "pyyaml<"), ("invoke", "invoke", "invoke'")],
 )
@@ -365,7 +365,7 @@ def test_to_read_from_a_closed_input_is_a_wrong_call():
     assert closed(["explain", "-"], "<&-").stderr.startswith("error: standard input is closed\n")
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@every_row("unbuffered", ["", "1"])
 def test_an_output_that_takes_no_more_is_named(monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     done = closed(["image", "list"], "> /dev/full")

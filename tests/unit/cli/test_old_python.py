@@ -7,8 +7,6 @@ import subprocess
 import sys
 import tomllib
 
-import pytest
-
 from tests.built import ROOT
 from tests.old_pythons import old_pythons
 from tests.unit.tables import every_row
@@ -49,7 +47,7 @@ def test_the_old_pythons_of_this_machine_are_told_so():
         assert re.search(r"this is [23]\.\d+\.\d+;", told([python, "-m", "toolkit", "--help"]))
 
 
-@pytest.mark.parametrize("name", ["__init__.py", "__main__.py"])
+@every_row("name", ["__init__.py", "__main__.py"])
 def test_old_pythons_can_parse_what_they_are_started_with(name):
     tree = ast.parse((ENTRY.parent / name).read_text(), feature_version=(3, 4))
     newer = (ast.JoinedStr, ast.AnnAssign, ast.FunctionDef, ast.Match, ast.NamedExpr, ast.Starred)

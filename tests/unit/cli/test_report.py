@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import Recorded
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, job_folder, lines
+from tests.unit.tables import every_row
 from toolkit.cli.report import command
 from toolkit.errors import BadInput, Missing
 from toolkit.job import places
@@ -60,7 +61,7 @@ def test_what_is_neither_folder_nor_job_is_told_as_that(tmp_path, monkeypatch):
         report("file.txt")
 
 
-@pytest.mark.parametrize("output", ["/dev/null", "/dev/zero"])
+@every_row("output", ["/dev/null", "/dev/zero"])
 def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(job, output):
     with pytest.raises(BadInput, match=f"--output: {output} cannot be written: it is not a folder"):
         report(job, "-o", output)
@@ -87,9 +88,7 @@ def kept(tmp_path, monkeypatch):
     return keep
 
 
-@pytest.mark.parametrize(
-    ("state", "metrics"), [("running", PARTIAL), ("running", COMPLETE), ("failed", PARTIAL)]
-)
+@every_row(("state", "metrics"), [("running", PARTIAL), ("running", COMPLETE), ("failed", PARTIAL)])
 def test_what_may_have_grown_is_fetched_again(kept, state, metrics):
     newer = lines(HEADER, *EPOCHS, {**EPOCHS[1], "epoch": 3, "test_accuracy": 0.99}, END)
     file = kept(state, metrics, newer)

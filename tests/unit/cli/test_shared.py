@@ -75,7 +75,7 @@ def prepared(image, words=("true",), *, remote=True, tell=None, **said):
 # An image that is also on this machine
 
 
-@pytest.mark.parametrize("name", ["tiny.sif", "tiny-{digest:.12}.sif"])
+@every_row("name", ["tiny.sif", "tiny-{digest:.12}.sif"])
 def test_an_image_that_everybody_has_with_the_same_bytes_is_not_copied(image, project, name):
     there = project / "images" / name.format(digest=hash_file(image))
     there.write_bytes(image.read_bytes())
@@ -107,7 +107,7 @@ def test_a_variable_that_the_cluster_has_not_is_named(image, monkeypatch):
 # An image that is only on the cluster
 
 
-@pytest.mark.parametrize("by", ["name", "file", "path"])
+@every_row("by", ["name", "file", "path"])
 def test_an_image_that_is_there_alone_needs_no_copy_here(pushed, by):
     given = {"name": "cluster:tiny", "file": "cluster:tiny.sif", "path": f"cluster:{pushed}"}[by]
     job = prepared(given)
@@ -179,7 +179,7 @@ def test_a_signature_that_is_asked_for_cannot_be_looked_at_from_here(pushed, tmp
         prepared("cluster:tiny", verify_key=str(tmp_path / "key"))
 
 
-@pytest.mark.parametrize("said", [{"image": "cluster:tiny"}, {"image": "mine", "data": "cluster:numbers"}])
+@every_row("said", [{"image": "cluster:tiny"}, {"image": "mine", "data": "cluster:numbers"}])
 def test_a_script_for_a_cluster_that_nobody_asks_cannot_have_it(said):
     given = asked(**said)
     with pytest.raises(BadInput, match="the file is on the cluster"):
@@ -216,7 +216,7 @@ def test_facts_do_not_go_to_a_registry(image):
 # Data
 
 
-@pytest.mark.parametrize("given", ["cluster:numbers", "cluster:{project}/data/numbers"])
+@every_row("given", ["cluster:numbers", "cluster:{project}/data/numbers"])
 def test_data_that_are_there_alone_need_no_copy_here(image, project, tmp_path, given):
     there = project / "data" / "numbers"
     there.mkdir(parents=True)
@@ -233,7 +233,7 @@ def test_data_that_are_not_there_end_in_3(image, project, tmp_path):
         prepared(image, (), trainer="net.py", data="cluster:nope")
 
 
-@pytest.mark.parametrize("given", ["cluster:", "cluster:a/b", "cluster:."])
+@every_row("given", ["cluster:", "cluster:a/b", "cluster:."])
 def test_what_names_no_data_there_is_refused(image, tmp_path, given):
     (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     with pytest.raises(BadInput, match=r"--data .*: the path on the cluster is not absolute"):
@@ -250,7 +250,7 @@ def data(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@every_row("whole", [True, False])
 def test_data_that_everybody_has_are_not_copied(image, project, data, whole):
     there = project / "data" / "numbers"
     (there / "sub").mkdir(parents=True)

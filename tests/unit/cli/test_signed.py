@@ -12,6 +12,7 @@ from tests.unit.cli.test_launch import Told, prepared
 from tests.unit.image import locks
 from tests.unit.image.sifs import DATA
 from tests.unit.image.signed import OBJECTS, Keys, gpg_home, write_sif
+from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.builds.sbom import sbom
@@ -78,7 +79,7 @@ def test_what_was_signed_verifies_and_says_by_whom(keys: Keys, signed: Path):
     }
 
 
-@pytest.mark.parametrize("number", range(3))
+@every_row("number", range(3))
 def test_a_flipped_byte_anywhere_ends_in_1(signed: Path, number: int):
     flip(signed, number)
     done = run("verify", str(signed))

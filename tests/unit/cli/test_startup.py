@@ -5,12 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.unit.tables import every_row
 
 FILE_SYSTEM_CALLS = 800
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+@every_row("words", [["--help"], ["--version"]])
 def test_help_stays_within_the_budget_of_file_system_calls(tmp_path, words):
     strace = shutil.which("strace")
     assert strace, "strace counts the calls; make test installs it"

@@ -16,6 +16,7 @@ from tests.unit.launch.examples import RECORD, SPEC
 from tests.unit.launch.test_local import tools
 from tests.unit.report.trainings import EPOCHS, HEADER
 from tests.unit.study.studies import kept, point, study
+from tests.unit.tables import every_row
 from tests.unit.terminal import FORGED, HOSTILE, STEERING, assert_harmless, on_a_terminal
 from toolkit.launch.tracking import records
 from toolkit.model.lock import encode_lock
@@ -48,7 +49,7 @@ def image(tmp_path):
     return sandbox(tmp_path / "box", {"/etc/os-release": release, "/opt/toolkit/stack.json": text})
 
 
-@pytest.mark.parametrize("verb", [["image", "inspect"], ["doctor"], ["image", "adopt"]])
+@every_row("verb", [["image", "inspect"], ["doctor"], ["image", "adopt"]])
 def test_an_image_cannot_steer_the_terminal_of_who_looks_into_it(image, tmp_path, verb):
     more = ["--facts", EVIDENCE] if verb == ["doctor"] else []
     more = ["-o", tmp_path / "adopted"] if verb == ["image", "adopt"] else more
@@ -105,7 +106,7 @@ def test_a_study_with_a_hostile_name_is_refused_and_a_strange_one_is_shown(tmp_p
     assert "\u00e9tude \u4e00 <b>$x$" in on_a_terminal(["report", str(strange), "--text"]).decode()
 
 
-@pytest.mark.parametrize("field", ["trainer", "strategy"])
+@every_row("field", ["trainer", "strategy"])
 def test_metrics_name_their_trainer_and_strategy_without_effect(tmp_path, field):
     lines = [json.dumps({**HEADER, field: HOSTILE}), *map(json.dumps, EPOCHS)]
     (tmp_path / "metrics.jsonl").write_text("\n".join(lines) + "\n")
@@ -136,7 +137,7 @@ def test_a_record_of_a_job_is_shown_as_text(home):
     assert HOSTILE not in jobs_table([(records.find(RECORD.key), True)], None)
 
 
-@pytest.mark.parametrize("verb", [["image", "inspect"], ["explain"], ["report"], ["doctor"]])
+@every_row("verb", [["image", "inspect"], ["explain"], ["report"], ["doctor"]])
 def test_an_error_names_a_file_with_a_hostile_name_on_one_line(home, verb):
     shown([*verb, home / HOSTILE.replace("/", "_")])
 
@@ -162,7 +163,7 @@ main.main(["--help"])
     assert b"Traceback" in written
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@every_row("encoding", ["utf-8", "ascii"])
 def test_no_encoding_of_the_terminal_goes_around_the_door(image, encoding):
     written = on_a_terminal(["image", "inspect", str(image)], PYTHONIOENCODING=encoding)
     assert_harmless(written, live=True)

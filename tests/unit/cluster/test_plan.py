@@ -49,7 +49,7 @@ def test_a_small_host_still_gives_each_node_enough_to_start():
     assert Layout("tiny", 16, 1, GIB).memory_of("node1") == 512 << 20
 
 
-@pytest.mark.parametrize(("nodes", "written"), [(1, "node1"), (3, "node[1-3]")])
+@every_row(("nodes", "written"), [(1, "node1"), (3, "node[1-3]")])
 def test_nodes_are_listed_as_slurm_writes_them(nodes, written):
     assert Layout("demo", nodes, 1, GIB).slurm()["node_list"] == written
 
@@ -70,7 +70,7 @@ def test_compute_nodes_publish_nothing():
     assert asked["NetworkingConfig"]["EndpointsConfig"]["toolkit-demo"]["Aliases"] == ["node1"]
 
 
-@pytest.mark.parametrize("users", [-1, 100])
+@every_row("users", [-1, 100])
 def test_a_number_of_users_that_has_no_names_is_refused(users):
     with pytest.raises(BadInput, match=f"0 to 99 users, not {users}"):
         checked_users(users)

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.cluster.use import shell_words
 from toolkit.errors import BadInput
 from toolkit.model.cluster import Cluster
@@ -33,7 +34,7 @@ def test_a_learner_comes_by_the_own_key(monkeypatch):
     assert "/home/user03" in shell_words(cluster, "login", "user03")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("users", "known", "fix"),
     [
         (0, "has ada, root", "`toolkit cluster up --name demo --users 20` makes user01 to user20"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.cluster.access import Access, new_secrets, with_accounts
 from toolkit.cluster.plan import LISTEN
 from toolkit.cluster.virtual import _listen, _secrets
@@ -30,7 +31,7 @@ def test_users_are_added_to_a_cluster_that_is_there_and_stay(access):
     assert access.accounts[-1] == "user04"
 
 
-@pytest.mark.parametrize("users", [0, 1])
+@every_row("users", [0, 1])
 def test_users_are_never_taken_away(access, users):
     access.keep(with_accounts(new_secrets(), 2))
     with pytest.raises(BadInput, match=f"has 2 users, not {users}: toolkit adds accounts") as caught:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.dataset.server import cut, refusing, resuming, serving, whole
 from tests.unit.heard import Heard
+from tests.unit.tables import every_row
 from toolkit.dataset.download import Full, download
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Silent
@@ -40,14 +41,14 @@ def parts(store):
     return [path.stat().st_size for path in store.iterdir()]
 
 
-@pytest.mark.parametrize("sha256", [SHA256, ""])
+@every_row("sha256", [SHA256, ""])
 def test_it_arrives_and_is_forgotten(take, store, sha256):
     with serving({"/file": whole(CONTENT)}) as (url, _):
         assert take(url, sha256=sha256) == CONTENT
     assert parts(store) == []
 
 
-@pytest.mark.parametrize("sha256", [SHA256, ""])
+@every_row("sha256", [SHA256, ""])
 def test_what_breaks_off_is_gone_on_with_at_once_while_it_gets_any_further(take, sha256):
     with serving({"/file": resuming(CONTENT, 10_000)}) as (url, asked):
         assert take(url, sha256=sha256) == CONTENT
@@ -61,7 +62,7 @@ def test_a_server_that_always_sends_the_same_beginning_is_given_up(take, store):
     assert parts(store) == [10_000]
 
 
-@pytest.mark.parametrize("sha256", [SHA256, ""])
+@every_row("sha256", [SHA256, ""])
 def test_the_next_run_takes_only_the_rest(take, store, sha256):
     with serving({"/file": cut(CONTENT, 10_000)}) as (url, _):
         port = url
@@ -82,7 +83,7 @@ def test_the_next_run_takes_only_the_rest(take, store, sha256):
     assert sent == ["bytes=10000-"]
 
 
-@pytest.mark.parametrize("left", [b"x" * 10_000, b"x" * len(CONTENT), b"x" * 90_000, CONTENT[:-1] + b"x"])
+@every_row("left", [b"x" * 10_000, b"x" * len(CONTENT), b"x" * 90_000, CONTENT[:-1] + b"x"])
 def test_a_beginning_of_something_else_is_dropped_and_all_is_fetched_anew(take, store, left):
     store.mkdir()
     with serving({"/file": resuming(CONTENT, len(CONTENT))}) as (url, _):
@@ -96,7 +97,7 @@ def begun(store, url, content):
     (store / f"{hashlib.sha256(f'{url}/file'.encode()).hexdigest()[:16]}.part").write_bytes(content)
 
 
-@pytest.mark.parametrize("status", [408, 425, 429])
+@every_row("status", [408, 425, 429])
 def test_a_busy_server_is_waited_for_and_what_has_come_is_kept(take, store, status):
     sent = []
 
@@ -110,7 +111,7 @@ def test_a_busy_server_is_waited_for_and_what_has_come_is_kept(take, store, stat
     assert (len(asked), sent) == (2, ["bytes=10000-"])
 
 
-@pytest.mark.parametrize(("status", "times"), [(429, 5), (403, 1)])
+@every_row(("status", "times"), [(429, 5), (403, 1)])
 def test_a_server_that_gives_nothing_any_more_costs_nothing_that_has_come(take, store, status, times):
     with serving({"/file": refusing(status, whole(CONTENT), 100)}) as (url, asked):
         begun(store, url, CONTENT[:10_000])
@@ -143,7 +144,7 @@ def test_a_wrong_digest_is_told_and_nothing_stays(take, store):
     assert (asked, parts(store)) == (["/file"], [])
 
 
-@pytest.mark.parametrize("sha256", [SHA256, ""])
+@every_row("sha256", [SHA256, ""])
 def test_more_than_there_should_be_is_not_taken(take, store, sha256):
     with (
         serving({"/file": whole(CONTENT * 50)}) as (url, _),

@@ -83,7 +83,7 @@ def test_what_is_there_and_right_is_not_fetched_again(folder):
     assert (done.fetched, done.kept, asked) == ((), ("images", "labels"), [])
 
 
-@pytest.mark.parametrize("damage", [IMAGES[:-1], b"x" + IMAGES[1:], b""])
+@every_row("damage", [IMAGES[:-1], b"x" + IMAGES[1:], b""])
 def test_a_damaged_file_is_fetched_again_and_the_right_one_is_kept(folder, damage):
     with serving(GOOD) as (url, asked):
         fetched(folder, url)
@@ -126,7 +126,7 @@ def test_more_than_there_should_be_is_not_read_to_its_end(folder):
     assert names(folder) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("answer", "reason"),
     [
         (whole(packed(IMAGES[:100])), "ended after 100 of 30000 bytes"),
@@ -217,7 +217,7 @@ NOT_ARCHIVES = [
 ]
 
 
-@pytest.mark.parametrize("content", NOT_ARCHIVES, ids=["page", "nothing", "no tar", "cut gzip", "no gzip"])
+@every_row("content", NOT_ARCHIVES, ids=["page", "nothing", "no tar", "cut gzip", "no gzip"])
 def test_a_package_that_is_no_archive_is_told_and_the_next_source_is_tried(
     folder, tmp_path, monkeypatch, content
 ):

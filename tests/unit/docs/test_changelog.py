@@ -1,7 +1,5 @@
 """The section of a release in the changelog."""
 
-import pytest
-
 from docs.generate.changelog import newest_date, problems
 from tests.unit.tables import every_row
 
@@ -29,7 +27,7 @@ GOOD = """# Changelog
 """
 
 
-@pytest.mark.parametrize("version", ["1.2.0", "1.1.0"])
+@every_row("version", ["1.2.0", "1.1.0"])
 def test_a_complete_section_lacks_nothing(version):
     assert problems(GOOD, version) == []
 

@@ -7,6 +7,7 @@ from mkdocs.structure.pages import Page
 
 from docs.generate.hooks import guides
 from docs.generate.outside import ROOT
+from tests.unit.tables import every_row
 
 _LINK = "[a](../slurm/sites/example.toml)"
 
@@ -52,7 +53,7 @@ def test_the_navigation_names_what_was_added(config, files):
     assert "reference/cli/doctor.md" in commands["Commands"]
 
 
-@pytest.mark.parametrize(("uri", "meta"), [("rules.md", {"search": {"exclude": True}}), ("index.md", {})])
+@every_row(("uri", "meta"), [("rules.md", {"search": {"exclude": True}}), ("index.md", {})])
 def test_links_are_led_to_pages_and_what_is_there_twice_is_found_once(config, files, uri, meta):
     page = Page(None, files.get_file_from_path(uri), config)
     text = config.plugins.run_event("page_markdown", _LINK, page=page, config=config, files=files)

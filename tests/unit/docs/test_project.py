@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from docs.generate.outside import ROOT
@@ -94,7 +93,7 @@ def test_workflows_and_hooks_call_targets_that_exist() -> None:
     assert asked - MAKEFILE == set()
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+@every_row("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_has_least_rights_and_pinned_actions(path: Path) -> None:
     workflow = loaded(path)
     assert workflow["permissions"] == {}

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, MPI, absent, case, image, unread
+from tests.unit.tables import every_row
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Moot, Undecided, attempt
 from toolkit.engine.judge import judge
@@ -64,9 +65,7 @@ def test_a_fact_that_was_looked_for_and_is_not_there_is_known():
     assert of.host.gpu_driver is None
 
 
-@pytest.mark.parametrize(
-    "question", [lambda of: of.ask("image.mpi.version"), lambda of: of.have("image.mpi")]
-)
+@every_row("question", [lambda of: of.ask("image.mpi.version"), lambda of: of.have("image.mpi")])
 def test_a_part_of_what_is_not_there_is_moot_even_if_another_fact_is_unknown(question):
     of = case(unread(HOST, "kernel"), absent(IMAGE, "mpi"))
     with pytest.raises(Moot):

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explain import explain
 
@@ -21,7 +19,7 @@ def test_many_were_posted_and_none_twice():
     assert len(set(texts)) == len(texts) >= 100
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [
         "RuntimeError: No CUDA GPUs are available",

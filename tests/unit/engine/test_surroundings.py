@@ -1,7 +1,5 @@
 """Test how the environment changes a launch: variables, /tmp, namespaces, number of nodes and ranks."""
 
-import pytest
-
 from tests.unit.engine.examples import (
     HOST,
     IMAGE,
@@ -83,7 +81,7 @@ def test_a_variable_of_apptainer_is_nothing_to_singularity(runtime: str, outcome
     assert predict_plan(of_other, IMAGE, Request(), plan).outcome == outcome
 
 
-@pytest.mark.parametrize(("runtime", "outcome"), [("apptainer", "ok"), ("singularity-ce", "crash")])
+@every_row(("runtime", "outcome"), [("apptainer", "ok"), ("singularity-ce", "crash")])
 def test_of_two_names_for_one_variable_that_of_the_runtime_itself_counts(runtime: str, outcome: str):
     set_twice = {"APPTAINERENV_OMPI_MCA_btl": "tcp,self", "SINGULARITYENV_OMPI_MCA_btl": "openib"}
     mpi = with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader", "openib")})
@@ -360,7 +358,7 @@ def test_what_a_person_sets_counts():
     assert outcomes(predict(HOST, other, asked))["srun-pmix"] == "init-failure"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("mpi", "client", "mode", "env"),
     [
         (
@@ -401,7 +399,7 @@ def test_a_mounted_mpi_is_looked_for_before_what_the_image_has_and_the_driver_af
     assert plan.env["LD_LIBRARY_PATH"] == "/opt/ompi/lib:/opt/cuda/lib64:/.singularity.d/libs"
 
 
-@pytest.mark.parametrize("prefix", ["/work/-/ompi", "~/ompi"])
+@every_row("prefix", ["/work/-/ompi", "~/ompi"])
 def test_an_mpi_in_a_folder_whose_name_facts_do_not_hold_cannot_be_mounted(prefix):
     provider = with_(
         HOST.mpis[0], prefix=prefix, library=f"{prefix}/lib/libmpi.so.40", folders=(f"{prefix}/lib",)

@@ -1,7 +1,5 @@
 """The program that a command starts in an image, and the MPI that this program loads."""
 
-import pytest
-
 from tests.unit.image.sifs import elf, sandbox
 from tests.unit.image.test_inspect import BASE
 from tests.unit.image.test_mpi import OMPI
@@ -114,7 +112,7 @@ def test_without_a_command_no_program_is_asked_for(tmp_path):
     assert len(facts.programs) > 3
 
 
-@pytest.mark.parametrize("hidden", [("/tmp",), ()])
+@every_row("hidden", [("/tmp",), ()])
 def test_what_lies_below_a_mount_is_not_found_and_is_told(tmp_path, hidden):
     own = {
         f"{IN_TMP}/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=MPICH),

@@ -96,7 +96,7 @@ def test_a_bundle_that_was_changed_after_signing_is_refused_before_anything_is_i
     assert not installed(tmp_path)
 
 
-@pytest.mark.parametrize("where", ["end", "padding"])
+@every_row("where", ["end", "padding"])
 def test_every_byte_of_the_archive_is_signed(keys, bundle, where):
     sign_file(bundle, ADA)
     data = bytearray(bundle.read_bytes())

@@ -3,8 +3,6 @@
 import tempfile
 from pathlib import Path
 
-import pytest
-
 from tests.unit.image.sifs import component, elf, sandbox
 from tests.unit.image.test_inspect import BASE, LIB
 from tests.unit.tables import every_row
@@ -138,7 +136,7 @@ def test_a_libfabric_inside_mpich_that_names_no_provider_is_not_absent(tmp_path)
     assert "contains libfabric" in facts.unknown["libfabric_providers"]
 
 
-@pytest.mark.parametrize(("needed", "device"), [(("libfabric.so.1",), "ch4:ofi"), ((), "ch4:ucx")])
+@every_row(("needed", "device"), [(("libfabric.so.1",), "ch4:ofi"), ((), "ch4:ucx")])
 def test_an_mpich_that_takes_libfabric_from_outside_or_not_at_all_has_none_in_itself(
     tmp_path, needed, device
 ):
@@ -163,7 +161,7 @@ def test_the_libfabric_of_intel_mpi_counts_where_its_mpirun_finds_it(tmp_path):
     assert "libfabric.so.1" not in (facts.libraries or ())
 
 
-@pytest.mark.parametrize("root", ["", f"export I_MPI_ROOT={ONEAPI}\n"])
+@every_row("root", ["", f"export I_MPI_ROOT={ONEAPI}\n"])
 def test_a_libfabric_that_only_lies_beside_intel_mpi_is_not_found(tmp_path, root):
     more = {f"{ONEAPI}/env/vars.sh": b"", "/.singularity.d/env/90-environment.sh": root} if root else {}
     facts = inspect(sandbox(tmp_path, {**INTEL, **more}))

@@ -160,7 +160,7 @@ def test_a_beginning_that_is_another_files_is_thrown_away(server):
     assert [wanted for _, wanted in server.asked] == ["bytes=500-", None]
 
 
-@pytest.mark.parametrize("other", [b"y" * len(CONTENT), CONTENT + b"more"])
+@every_row("other", [b"y" * len(CONTENT), CONTENT + b"more"])
 def test_other_bytes_are_not_kept(server, other):
     server.files["/a"] = other
     file = locked(server, "/a")
@@ -250,7 +250,7 @@ def test_a_cache_that_takes_no_file_is_told_with_the_variable_that_moves_it(serv
     assert "TOOLKIT_CACHE_DIR" in caught.value.fix
 
 
-@pytest.mark.parametrize("status", [503, 408, 425, 429])
+@every_row("status", [503, 408, 425, 429])
 def test_a_server_that_gives_way_for_a_moment_is_asked_again_for_the_rest(server, status):
     file = locked(server, "/a")
     path_of(file).parent.mkdir(parents=True)

@@ -183,7 +183,7 @@ def test_a_lock_that_lacks_a_source_archive_is_refused(recipe):
     )
 
 
-@pytest.mark.parametrize("kind", ["FIFO", "folder"])
+@every_row("kind", ["FIFO", "folder"])
 def test_a_given_lock_that_is_not_a_file_is_refused_at_once(tmp_path, kind):
     path = tmp_path / "x.lock.json"
     if kind == "FIFO":

@@ -68,7 +68,7 @@ def test_all_gzip_streams_of_an_image_share_one_number_of_marks(monkeypatch):
         assert source.read_at(1 << 18, 50) == data[1 << 18 : (1 << 18) + 50]
 
 
-@pytest.mark.parametrize("kind", ["gzip", "members"])
+@every_row("kind", ["gzip", "members"])
 def test_gzip_that_is_cut_short_is_damage(kind):
     with pytest.raises(CheckFailed, match="incomplete"):
         opened(PACKED[kind][: len(PACKED[kind]) // 2]).read_at(0, len(DATA))
@@ -82,7 +82,7 @@ def test_a_flipped_byte_is_damage(kind):
         opened(bytes(data)).read_at(0, len(DATA))
 
 
-@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+@every_row("kind", ["gzip", "zstd"])
 def test_a_bomb_is_given_up(kind):
     budget = Budget("x")
     budget._inflated = 1 << 20

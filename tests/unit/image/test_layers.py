@@ -138,7 +138,7 @@ def test_a_link_in_a_link_does_not_eat_the_time():
         united(layer, budget=budget)
 
 
-@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+@every_row("kind", ["gzip", "zstd"])
 def test_packed_layers_are_read_as_plain_ones(kind):
     library = b"\x7fELF" + bytes(range(256)) * 1000
     layer = {"lib.so": library, "a.py": "x" * 70_000, "etc/conf": "y", "other": "=>lib.so"}

@@ -75,7 +75,7 @@ def test_what_is_not_a_whole_archive_is_refused(broken, tmp_path):
         write_layout(chunks(broken), tmp_path, Silent())
 
 
-@pytest.mark.parametrize("pack", ["gzip", "zstd"])
+@every_row("pack", ["gzip", "zstd"])
 def test_layers_stay_compressed_as_containerds_store_has_them(tmp_path, pack):
     packed = tuple(map(PACK[pack], LAYERS))
     write_layout(chunks(archive(layers=packed)), tmp_path, Silent())

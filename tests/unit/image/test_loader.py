@@ -1,7 +1,5 @@
 """The order in which a library is searched (ld.so(8)), and the configuration that says where."""
 
-import pytest
-
 from tests.unit.image.sifs import elf, index, sandbox
 from tests.unit.tables import every_row
 from toolkit.image.files.folder import FolderTree
@@ -82,7 +80,7 @@ def test_a_library_of_another_architecture_is_passed_over(tmp_path):
     assert found(tmp_path, files) == "/x86/libx.so.1"
 
 
-@pytest.mark.parametrize("lib", ["lib/x86_64-linux-gnu", "lib64"])
+@every_row("lib", ["lib/x86_64-linux-gnu", "lib64"])
 def test_lib_stands_for_what_the_distribution_calls_its_folder(tmp_path, lib):
     files = {USER: elf(runpath="/app/${LIB}:$ORIGIN/../$LIB"), f"/app/{lib}/libx.so.1": elf()}
     assert found(tmp_path, files, given="") == f"/app/{lib}/libx.so.1"

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from tests.unit.disks import fill
 from tests.unit.image.locks import file, lock
+from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.locks.lock import (
@@ -81,7 +82,7 @@ def test_a_comment_does_not_make_a_lock_stale(mine, tmp_path):
     assert stale(before, load(mine).recipe) == ""
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": "toolkit.lock/2"}'])
+@every_row("text", ["", "{}", "[1]", '{"schema": "toolkit.lock/2"}'])
 def test_what_is_no_lock_is_refused(mine, tmp_path, text):
     (tmp_path / "mine.lock.json").write_text(text)
     with pytest.raises(BadInput, match="not a lock"):
@@ -102,7 +103,7 @@ def earlier(where):
     return json.dumps({**values, "schema": "toolkit.lock/1"})
 
 
-@pytest.mark.parametrize("words", [("render",), ("build",), ("bundle", "-o", "b.tar")], ids=lambda w: w[0])
+@every_row("words", [("render",), ("build",), ("bundle", "-o", "b.tar")], ids=lambda w: w[0])
 def test_a_lock_of_an_earlier_release_is_refused_with_the_command_that_renews_it(
     mine, tmp_path, monkeypatch, words
 ):
@@ -183,7 +184,7 @@ def locked(monkeypatch):
     return Locked(monkeypatch)
 
 
-@pytest.mark.parametrize("text", [b"<<<<<<< HEAD\n{}", b'{"schema": "toolkit.lock/9"}', b"\xff", b"[" * 9999])
+@every_row("text", [b"<<<<<<< HEAD\n{}", b'{"schema": "toolkit.lock/9"}', b"\xff", b"[" * 9999])
 def test_a_lock_that_cannot_be_read_is_mended_by_the_command_that_its_error_names(
     mine, locked, tmp_path, text
 ):

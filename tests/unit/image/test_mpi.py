@@ -4,8 +4,6 @@ import struct
 import tempfile
 from pathlib import Path
 
-import pytest
-
 from tests.unit.image.sifs import component, elf, index, sandbox
 from tests.unit.image.test_inspect import BASE, LIB, OPEN_MPI_4
 from tests.unit.tables import every_row
@@ -229,7 +227,7 @@ def test_mpich_that_hides_its_symbols_is_read_by_how_they_lie(tmp_path, before, 
     assert mpi.library_string == (text and f"MPICH Version: {text}")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("lie", "version"),
     [
         (b"ch3:nemesis\0\0--enable-shared\0Sun Nov 13 09:12:11 MST 2016\x003.3a2\0", "3.3a2"),
@@ -349,7 +347,7 @@ def test_an_mpich_with_a_renamed_libpmix_speaks_pmix(tmp_path):
     assert "pmix" in (mpi.interfaces or ())
 
 
-@pytest.mark.parametrize("soname", ["libmpich.so.10", "libmpi.so.0"])
+@every_row("soname", ["libmpich.so.10", "libmpi.so.0"])
 def test_a_library_of_an_mpi_from_before_is_not_overlooked(tmp_path, soname):
     library = elf(soname=soname, text=b"MPICH\0MPIR_x\0PMI_FD\0")
     _, mpi = mpi_of(tmp_path, {f"/usr/lib64/{soname}": library})
@@ -389,7 +387,7 @@ def test_of_two_kinds_none_is_taken_where_no_program_tells(tmp_path):
     assert "programs" in facts.absent
 
 
-@pytest.mark.parametrize(("variables", "led"), [(("LD_LIBRARY_PATH", "PATH"), True), (("PATH",), False)])
+@every_row(("variables", "led"), [(("LD_LIBRARY_PATH", "PATH"), True), (("PATH",), False)])
 def test_of_two_kinds_the_one_that_the_image_names_in_its_variables_is_taken(tmp_path, variables, led):
     files = {
         "/usr/lib64/openmpi/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI),
@@ -446,7 +444,7 @@ def test_a_program_whose_mpi_is_not_in_the_image_is_told(tmp_path):
     assert "mpi" in facts.absent
 
 
-@pytest.mark.parametrize(
+@every_row(
     "package", ["/usr/lib/R/site-library/Rmpi/libs/Rmpi.so", "/opt/conda/lib/R/library/pbdMPI/libs/pbdMPI.so"]
 )
 def test_a_package_of_r_tells_which_mpi_is_loaded(tmp_path, package):
@@ -744,7 +742,7 @@ def test_a_mpi4py_for_several_takes_the_extension_of_what_opens_first(tmp_path, 
     assert facts.programs == {f"{SITE}/mpi4py/MPI.{abi}.cpython-311-x86_64-linux-gnu.so": library}
 
 
-@pytest.mark.parametrize("text", [b"\0MPIR_Init\0MPIDI_\0PMI_FD\0", b"\0ompi_mpi_init\0mca_base_open\0"])
+@every_row("text", [b"\0MPIR_Init\0MPIDI_\0PMI_FD\0", b"\0ompi_mpi_init\0mca_base_open\0"])
 def test_a_program_with_an_mpi_linked_into_it_leaves_the_mpi_unknown(tmp_path, text):
     facts = inspect(sandbox(tmp_path / "a", {**BASE, "/opt/solver": elf(text=text)}))
     assert (facts.mpi, facts.programs) == (None, {})

@@ -69,7 +69,7 @@ def test_another_patch_compiles_anew() -> None:
     assert len(keys) == 3
 
 
-@pytest.mark.parametrize("name", ["none.patch", "horovod-0.28.1-tensorflow-2.19.patch"])
+@every_row("name", ["none.patch", "horovod-0.28.1-tensorflow-2.19.patch"])
 def test_a_patch_that_this_toolkit_does_not_have_is_refused(name: str) -> None:
     lock = load_lock(PATCHED)
     assert lock is not None

@@ -78,7 +78,7 @@ def test_an_impossible_value_is_told_with_what_is_possible(was, becomes, field, 
     assert said.endswith(f"; choices: {choices}")
 
 
-@pytest.mark.parametrize(("field", "value"), [("base", "debian:warty"), ("architecture", "vax")])
+@every_row(("field", "value"), [("base", "debian:warty"), ("architecture", "vax")])
 def test_a_base_and_an_architecture_have_to_be_known(field, value):
     said = refusal(GOOD.replace("title =", f'{field} = "{value}"\ntitle =', 1))
     assert f": {field}: unknown " in said

@@ -1,7 +1,5 @@
 """Test which variables the scripts of an image set, and which values only a shell can compute."""
 
-import pytest
-
 from tests.unit.image.sifs import sandbox
 from tests.unit.tables import every_row
 from toolkit.image.files.config import BEGINNING
@@ -168,7 +166,7 @@ def test_what_the_configuration_sets_is_put_in(tmp_path):
     assert found.values == {"LD_LIBRARY_PATH": "/m/lib", "MPI_HOME": "/m", "PATH": BEGINNING}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("script", "path"),
     [
         ('export PATH="/a\\d:/bin"\nexport PATH=/x:$PATH\n', "/x:/a\\d:/bin"),

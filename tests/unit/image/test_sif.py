@@ -44,7 +44,7 @@ def whole(tmp_path):
     return file
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@every_row("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_named(number, tmp_path):
     with pytest.raises(CheckFailed, match="the disk is full: /where"), sif.full_disks(tmp_path):
         raise OSError(number, "No space left on device", "/where")
@@ -65,7 +65,7 @@ def test_a_host_that_may_start_nothing_does_not_make_an_image_bad(whole, monkeyp
     assert sif.verify(whole, maker, {}) == "this machine does not allow user namespaces"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "said",
     [
         "FATAL:   exec /bin/sh failed: no such file or directory",

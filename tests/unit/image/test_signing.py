@@ -5,6 +5,7 @@ import pytest
 
 from tests import forked
 from tests.unit.image.signed import OBJECTS, Keys, attach, gpg_home, write_sif
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import hash_file
 from toolkit.image.files.digest import check_digest, digest_file
@@ -83,7 +84,7 @@ def test_the_secret_key_of_another_home_is_not_needed_to_verify(keys: Keys, sif:
         assert state(sif, public) == "good"
 
 
-@pytest.mark.parametrize("number", range(len(OBJECTS)))
+@every_row("number", range(len(OBJECTS)))
 def test_a_flipped_byte_in_any_object_is_found_and_named(keys: Keys, sif: Path, number: int):
     sign(sif, "builder@example.org", Silent())
     with sif.open("r+b") as file:
@@ -238,9 +239,7 @@ def test_unsigned_is_told_from_signed(keys: Keys, sif: Path):
     assert is_signed(sif)
 
 
-@pytest.mark.parametrize(
-    "error", [KeyboardInterrupt(), OSError(28, "No space left on device"), CheckFailed("x")]
-)
+@every_row("error", [KeyboardInterrupt(), OSError(28, "No space left on device"), CheckFailed("x")])
 def test_whatever_ends_the_signing_the_old_file_stays_and_nothing_beside_it(keys, sif, monkeypatch, error):
     def fail(*_given: object) -> bytes:
         raise error
@@ -261,7 +260,7 @@ def full(number: int) -> Object:
     return Object(JSON, f'{{"full":{number}}}'.encode(), "provenance-full.intoto.json")
 
 
-@pytest.mark.parametrize("second", [USER, "Centre <centre@example.org>"])
+@every_row("second", [USER, "Centre <centre@example.org>"])
 def test_an_object_that_a_later_signature_adds_leaves_the_earlier_ones_good(
     keys: Keys, tmp_path: Path, second: str
 ):

@@ -49,30 +49,30 @@ def run(tmp_path, config, *words, using="dash", **env):
     return json.loads(done.stdout)[0] if done.stdout else None
 
 
-@pytest.mark.parametrize("using", SHELLS)
-@pytest.mark.parametrize("no_eval", ["", "1"])
-class TestRunscript:
-    ODD = ("a b", "", "$HOME", "`id`", "\"'\\", "-x", "*", "x}y", "l\nm")
+ODD = ("a b", "", "$HOME", "`id`", "\"'\\", "-x", "*", "x}y", "l\nm")
 
-    def test_it_starts_the_entry_point_with_the_command_as_its_words(self, tmp_path, show, using, no_eval):
-        config = OciConfig(Entrypoint=(show, *self.ODD), Cmd=("c d", *self.ODD))
-        said = run(tmp_path, config, using=using, SINGULARITY_NO_EVAL=no_eval)
-        assert said == [*self.ODD, "c d", *self.ODD]
+RUNSCRIPTS = [
+    (("e", *ODD), ("c d", *ODD), (), ["e", *ODD, "c d", *ODD]),
+    (("e",), ("command",), ("-n", "a b"), ["e", "-n", "a b"]),
+    ((), ("command",), ("x",), ["x"]),
+    ((), (), (), None),
+]
+"""Words after the program of the entry point, the command, the caller's words, and what the program gets."""
 
-    def test_words_of_the_caller_replace_the_command(self, tmp_path, show, using, no_eval):
-        config = OciConfig(Entrypoint=(show, "e"), Cmd=("command",))
-        assert run(tmp_path, config, "-n", "a b", using=using, SINGULARITY_NO_EVAL=no_eval) == [
-            "e",
-            "-n",
-            "a b",
-        ]
 
-    def test_without_an_entry_point_they_replace_all(self, tmp_path, show, using, no_eval):
-        config = OciConfig(Cmd=("false",))
-        assert run(tmp_path, config, show, "x", using=using, SINGULARITY_NO_EVAL=no_eval) == ["x"]
-
-    def test_with_neither_nothing_is_started(self, tmp_path, using, no_eval):
-        assert run(tmp_path, OciConfig(), using=using, SINGULARITY_NO_EVAL=no_eval) is None
+@every_row("using", SHELLS)
+@every_row("no_eval", ["", "1"])
+@every_row(
+    ("entry", "command", "words", "expected"),
+    RUNSCRIPTS,
+    ids=["entry point with command", "caller replaces command", "caller without entry point", "nothing"],
+)
+def test_the_runscript_starts_entry_point_and_command(
+    tmp_path, show, using, no_eval, entry, command, words, expected
+):
+    config = OciConfig(Entrypoint=(show, *entry) if entry else (), Cmd=command)
+    called = words if entry or not words else (show, *words)
+    assert run(tmp_path, config, *called, using=using, SINGULARITY_NO_EVAL=no_eval) == expected
 
 
 def test_a_shell_evaluates_the_callers_words_unless_told_not_to(tmp_path, show):

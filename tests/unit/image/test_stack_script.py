@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.data import shipped_folder
 
 
@@ -26,7 +27,7 @@ def _program(folder: Path, name: str, says: str) -> None:
     (folder / name).chmod(0o755)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("program", "says", "expected"),
     [
         ("ompi_info", "Open MPI v4.1.4\n\nhttps://www.open-mpi.org/community/help/", ("openmpi", "4.1.4")),
@@ -46,7 +47,7 @@ def test_asks_the_mpi_that_is_there(
     assert script.mpi() == expected
 
 
-@pytest.mark.parametrize("folder", ["lib", "lib/openmpi"])
+@every_row("folder", ["lib", "lib/openmpi"])
 def test_asks_the_libraries_that_came_with_the_mpi(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:

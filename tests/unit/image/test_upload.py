@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tests.unit.image.archives import PACK, config, named, oci_layout, tar
+from tests.unit.tables import every_row
 from toolkit.image.transfer.upload import open_upload
 from toolkit.model.progress import Silent
 
@@ -47,7 +48,7 @@ def test_layers_that_are_not_are_compressed(cargo_of):
     assert [gzip.decompress(sent[layer["digest"]]) for layer in manifest["layers"]] == LAYERS
 
 
-@pytest.mark.parametrize("pack", ["", "gzip"])
+@every_row("pack", ["", "gzip"])
 def test_of_a_saved_archive_with_an_index_plain_layers_are_compressed_too(cargo_of, pack):
     # docker save writes an index since release 25, with plain layers where the engine keeps folders.
     layout = oci_layout(LAYERS, pack=pack)
@@ -59,7 +60,7 @@ def test_of_a_saved_archive_with_an_index_plain_layers_are_compressed_too(cargo_
     assert unchanged == (pack == "gzip")
 
 
-@pytest.mark.parametrize("pack", ["", "gzip"])
+@every_row("pack", ["", "gzip"])
 def test_a_layer_that_an_image_has_twice_is_named_twice_and_sent_once(cargo_of, pack):
     manifest, sent = cargo_of([LAYERS[0], LAYERS[1], LAYERS[0]], pack)
     digests = [layer["digest"] for layer in manifest["layers"]]

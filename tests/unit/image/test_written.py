@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.unit.image.test_emit import every_file, making
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.image.builds import written
 from toolkit.model.progress import Silent
@@ -70,7 +71,7 @@ def test_the_folder_is_the_same_whenever_it_is_written(bare, tmp_path):
     assert sums[0] == sums[1]
 
 
-@pytest.mark.parametrize("name", [".", "link"])
+@every_row("name", [".", "link"])
 def test_an_empty_folder_is_filled_and_stays_the_same_one(bare, tmp_path, monkeypatch, name):
     here = tmp_path / "here"
     here.mkdir()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.cluster import virtual
 from toolkit.cluster.access import Access, new_secrets
 from toolkit.errors import BadInput, Lost, Missing
@@ -51,7 +52,7 @@ def test_a_virtual_cluster_that_answers_is_reached_without_docker(access, opened
     assert asked == []
 
 
-@pytest.mark.parametrize("fault", [Lost("refused"), Missing("its host key has changed")])
+@every_row("fault", [Lost("refused"), Missing("its host key has changed")])
 def test_docker_says_where_a_virtual_cluster_is_that_does_not_answer(access, opened, asked, fault):
     access.keep(new_secrets())
     access.point_at(2201, 2)
@@ -79,7 +80,7 @@ def test_a_configuration_that_the_user_gives_is_the_only_one(access, opened, ask
     assert asked == []
 
 
-@pytest.mark.parametrize("name", ["../demo", "", "Demo"])
+@every_row("name", ["../demo", "", "Demo"])
 def test_a_name_that_no_cluster_can_have_is_refused(opened, asked, name):
     with pytest.raises(BadInput):
         open_runner(None, name)

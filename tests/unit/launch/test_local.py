@@ -305,7 +305,7 @@ def test_a_rank_that_fails_ends_the_others(here):
     assert not running("sleep 4321")
 
 
-@pytest.mark.parametrize("made", [CONTAINED, msgspec.structs.replace(GLOO, wrapper=())], ids=["mpi", "gloo"])
+@every_row("made", [CONTAINED, msgspec.structs.replace(GLOO, wrapper=())], ids=["mpi", "gloo"])
 def test_ctrl_c_ends_all_ranks_and_says_so(here, made):
     def on_line(line):
         if line == "begun":
@@ -362,7 +362,7 @@ def test_a_process_that_ends_while_it_is_looked_for_is_told(monkeypatch):
         process.group_of(record)
 
 
-@pytest.mark.parametrize("place", [1, 2])
+@every_row("place", [1, 2])
 def test_a_process_that_has_the_number_of_an_ended_job_is_let_be(here, begun, place):
     _, mark, _ = begun
     words = (here / process.FILE).read_text().split()

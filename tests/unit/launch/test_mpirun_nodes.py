@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.data import shipped_folder
 from toolkit.launch.jobscript.plan import MPIRUN_FILE
 
@@ -138,7 +139,7 @@ def test_each_node_gets_its_daemon(tmp_path):
     }
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
+@every_row("nodes", [1, 2])
 def test_the_status_of_mpirun_is_that_of_the_script(tmp_path, nodes):
     place = placed(tmp_path, nodes)
     place.mpirun("exit 75")

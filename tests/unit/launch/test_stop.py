@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.unit.launch.examples import CONTAINED, MPIRUN, SRUN, job_script, spec
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 
 # A trainer: looks for the file, writes a checkpoint, exits with 75 (or as srun reports killed ranks). If
@@ -101,7 +102,7 @@ def left(folder):
     return (folder / "exit-code").read_text().strip() if (folder / "exit-code").exists() else None
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+@every_row("number", [signal.SIGUSR1, signal.SIGTERM])
 def test_asked_to_stop_it_waits_for_the_checkpoint_and_says_how_to_go_on(start, tmp_path, number):
     status, said = start(number)
     assert (status, left(tmp_path)) == (75, "75")
@@ -179,7 +180,7 @@ def test_an_elastic_job_of_an_array_looks_at_its_own_nodes(start, tmp_path):
     assert "--nodelist=n1" in (tmp_path / "3" / "started").read_text().splitlines()[1]
 
 
-@pytest.mark.parametrize("state", ["COMPLETING", "CANCELLED", ""])
+@every_row("state", ["COMPLETING", "CANCELLED", ""])
 def test_a_job_that_slurm_has_ended_does_not_come_back(start, tmp_path, state):
     start(signal.SIGTERM, changes={"requeue": True, "chain": 3}, STATE=state or " ")
     assert not (tmp_path / "requeued").exists()
@@ -192,7 +193,7 @@ def test_what_fails_by_itself_is_not_started_again(start, tmp_path):
     assert not (tmp_path / "requeued").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+@every_row("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
 def test_a_script_that_a_signal_ends_at_once_has_not_completed(start, tmp_path, number):
     status, _ = start(number, changes={"trainer": "", "warning": 0})
     assert (status, left(tmp_path)) == (-number, "143")
@@ -213,7 +214,7 @@ def test_a_command_of_ones_own_has_the_short_script():
 # Nodes that die
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "says"),
     [
         ({}, "to resume, submit the script again"),
@@ -239,7 +240,7 @@ def test_a_job_that_slurm_has_ended_asks_no_node(start, tmp_path):
     assert (status, said) == (9, "")
 
 
-@pytest.mark.parametrize("how", ["gone", "noticed"])
+@every_row("how", ["gone", "noticed"])
 def test_an_elastic_job_goes_on_with_the_nodes_that_are_left(start, tmp_path, how):
     (tmp_path / "dies").write_text(how)
     status, said = start(changes={"elastic": True, "ranks_per_node": 3})
@@ -275,13 +276,13 @@ def test_an_elastic_job_asks_slurm_for_a_range_of_nodes_and_to_live_on():
     assert "#SBATCH --nodes=8\n" in job_script(spec(nodes=8, elastic=True, min_nodes=8), SRUN, "why")
 
 
-@pytest.mark.parametrize("plan", [MPIRUN, CONTAINED])
+@every_row("plan", [MPIRUN, CONTAINED])
 def test_who_starts_by_mpirun_cannot_be_elastic(plan):
     with pytest.raises(BadInput, match=f"mode {plan.mode} starts its ranks with mpirun"):
         job_script(spec(elastic=True), plan, "why")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "said"),
     [
         ({"min_nodes": 1}, "needs --elastic"),

@@ -115,7 +115,7 @@ def test_a_library_that_is_not_there_is_told(tmp_path, kind):
     assert done.stdout.startswith("live: cannot load /no/libmpi.so")
 
 
-@pytest.mark.parametrize("kind", ["c", "python"])
+@every_row("kind", ["c", "python"])
 def test_a_library_without_mpi_in_it_is_told(tmp_path, kind):
     library = ctypes.util.find_library("c")
     start = [str(compiled(tmp_path))] if kind == "c" else [sys.executable, str(LIVE / "trial.py")]

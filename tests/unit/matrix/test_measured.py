@@ -27,7 +27,7 @@ def test_open_mpi_of_a_time_before_pmix_speaks_none(facts):
     assert facts("bookworm-ompi", **read, ompi_components=components).mpi.interfaces == ()
 
 
-@pytest.mark.parametrize("plugin", ["pmix2x", "ext3x"])
+@every_row("plugin", ["pmix2x", "ext3x"])
 def test_a_component_brings_pmix(facts, plugin):
     components = {"pmix": ["isolated", plugin, "s2"]}
     found = facts("bookworm-ompi", flavour="Open MPI 2.1.1", ompi_components=components)
@@ -63,7 +63,7 @@ def test_an_image_with_one_mpi_has_no_other(like):
     assert found.mpirun == found.mpi.launcher
 
 
-@pytest.mark.parametrize(("client", "brings"), [("5.0.1-4", True), ("4.1.2-2", False), ("5.0.8-1", False)])
+@every_row(("client", "brings"), [("5.0.1-4", True), ("4.1.2-2", False), ("5.0.8-1", False)])
 def test_a_packaged_pmix_may_bring_munge(facts, client, brings):
     found = facts("bookworm-ompi", pmix_client_version=client)
     assert ("libmunge.so.2" in found.libraries) is brings

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from tests.matrix.peers.launches import COMMANDS, OF_IMAGE, PROGRAMS, wanted
 from tests.matrix.peers.outcome import classify
 from tests.matrix.peers.run import TRUTH
@@ -35,7 +33,7 @@ def foretold(cell: Cell) -> None:
     assert said.foretells(cell.outcome), f"{said.outcome}: {said.why}; {cell.line!r}; {cell.argv}"
 
 
-@pytest.mark.parametrize("image", IMAGES)
+@every_row("image", IMAGES)
 def test_a_launch_is_predicted_as_it_happened(image: str):
     check_all(foretold, [cell for cell in RECORD.cells if cell.image == image], name)
 

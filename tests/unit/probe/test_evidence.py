@@ -84,7 +84,7 @@ def test_a_program_whose_libraries_are_missing_is_there():
     assert "slurm" in facts(f"@ slurm\n{BROKEN}\n|sh: 1: srun: not found\n@rc 127\n").unknown
 
 
-@pytest.mark.parametrize("said", ["sh: 1: srun: not found", "sh: line 1: srun: command not found"])
+@every_row("said", ["sh: 1: srun: not found", "sh: line 1: srun: command not found"])
 def test_no_srun_beside_a_sinfo_that_works_says_nothing_of_what_slurm_offers(said):
     host = facts(f"{SLURM}@ mpi-list\n|{said}\n@rc 127\n")
     assert "slurm.mpi_types" not in host.absent

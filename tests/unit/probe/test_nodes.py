@@ -256,7 +256,7 @@ def slurm(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("nodes", ["0", "1"])
+@every_row("nodes", ["0", "1"])
 def test_what_a_login_shell_prints_without_a_line_break_hides_nothing(slurm, nodes):
     text = slurm(NodeChoice(nodes, 1), before="Welcome!")
     assert text.startswith("Welcome!")
@@ -272,7 +272,7 @@ def test_an_answer_that_ends_without_a_line_break_hides_no_node(slurm):
     assert answers.place.rstrip().endswith("bye")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("partition", "nodes"), [("a,b", "node1,node2"), ("b", "node1,node2"), ("c,x", "node3"), ("", "node1")]
 )
 def test_all_nodes_of_several_partitions_are_asked(slurm, tmp_path, partition, nodes):

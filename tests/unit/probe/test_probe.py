@@ -41,7 +41,7 @@ def test_a_machine_without_slurm():
     assert host.distribution == "debian 12 (bookworm)"
 
 
-@pytest.mark.parametrize(("types", "book"), [("pspmi\n|\tpspmix", "unknown"), ("pspmi", "absent")])
+@every_row(("types", "book"), [("pspmi\n|\tpspmix", "unknown"), ("pspmi", "absent")])
 def test_the_pmix_of_parastation_is_there_and_of_a_release_that_is_not_known(tmp_path, types, book):
     text = (EVIDENCE / "virtual-cluster-login.txt").read_text()
     before, _, after = text.partition("@ mpi-list\n")
@@ -55,7 +55,7 @@ def test_the_pmix_of_parastation_is_there_and_of_a_release_that_is_not_known(tmp
     assert "pmix" in getattr(host, book)
 
 
-@pytest.mark.parametrize("profile", [True, False])
+@every_row("profile", [True, False])
 def test_where_apparmor_restricts_user_namespaces_a_profile_of_the_starter_decides(tmp_path, profile):
     text = (EVIDENCE / "virtual-cluster-login.txt").read_text()
     before, _, after = text.partition("@ user-namespaces\n")

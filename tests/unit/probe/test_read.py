@@ -1,7 +1,5 @@
 """One parser for each tool, tested on real output of the tool."""
 
-import pytest
-
 from tests.unit.tables import every_row
 from toolkit.probe.evidence import Section
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
@@ -132,7 +130,7 @@ says     Version:                                 3.1.4
 says     Release Date:                            Wed Sep  7 14:33:43 EDT 2016"""
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("holds", "family", "version"),
     [("MPICH Version\nholds MVAPICH", "mvapich2", None), ("MPICH Version", "mpich", "3.1.4")],
 )
@@ -279,9 +277,7 @@ def test_singularity_2_prints_its_number_alone(text: str, name: str, version: st
     assert (found.name, found.version) == (name, version)
 
 
-@pytest.mark.parametrize(
-    ("setuid", "unbound"), [("no", ("/lustre:/data", "/root/tools")), ("yes", ("/lustre:/data",))]
-)
+@every_row(("setuid", "unbound"), [("no", ("/lustre:/data", "/root/tools")), ("yes", ("/lustre:/data",))])
 def test_what_a_runtime_cannot_bind(setuid: str, unbound: tuple[str, ...]):
     """With setuid, root binds a folder, so the user needs no permission for it."""
     text = f"path /a\napptainer version 1.4.5\nsetuid {setuid}\nunbound /lustre:/data\nunseen /root/tools"

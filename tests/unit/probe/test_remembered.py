@@ -132,7 +132,7 @@ def test_the_variable_says_how_long():
 SHELLS = [shell for shell in (("sh",), ("bash",), ("busybox", "sh")) if shutil.which(shell[0])]
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@every_row("shell", SHELLS)
 def test_the_state_of_a_machine_changes_with_what_a_launch_depends_on(tmp_path, shell):
     home, programs = tmp_path / "home", tmp_path / "bin"
     (home / ".openmpi").mkdir(parents=True)

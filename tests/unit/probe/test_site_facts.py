@@ -142,7 +142,7 @@ def test_a_real_accounting_database_is_read():
     )
 
 
-@pytest.mark.parametrize("kind", ["lmod", "environment-modules"])
+@every_row("kind", ["lmod", "environment-modules"])
 def test_real_module_systems_are_read(kind):
     sections = parse((EVIDENCE / f"modules-{kind}.txt").read_text(), "here")
     facts = site_facts(sections)

@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @every_row(("text", "arguments"), STARTS)
-@pytest.mark.parametrize("head", [("bash", "run.sh"), ("./run.sh",), ("sh", "-e", "run.sh")])
+@every_row("head", [("bash", "run.sh"), ("./run.sh",), ("sh", "-e", "run.sh")])
 def test_the_program_of_a_shell_script_is_read(head, text, arguments, project: Path):
     (project / "run.sh").write_text(f"#!/bin/sh\n{text}\n")
     assert read_command((*head, *arguments), project).joins == {"torch"}

@@ -87,7 +87,7 @@ def test_numbers_that_no_plot_can_show_are_refused_with_line_and_field(field, va
         parse_metrics(lines(HEADER, {**EPOCHS[0], field: value}), "m")
 
 
-@pytest.mark.parametrize("field", ["trainer", "strategy"])
+@every_row("field", ["trainer", "strategy"])
 def test_names_longer_than_those_of_files_are_refused(field):
     with pytest.raises(BadInput, match=rf"^m:1: .*{field}"):
         parse_metrics(lines({**HEADER, field: "x" * 256}, EPOCHS[0]), "m")

@@ -2,9 +2,8 @@
 
 from typing import get_args
 
-import pytest
-
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.model.prediction import MODES, Mode, Outcome, Request
 from toolkit.report.doctor.ways import allocation_words, ways
@@ -46,7 +45,7 @@ def test_what_needs_a_file_of_the_jobs_folder_is_launched_by_toolkit():
     assert words("gloo", horovod, ranks_per_node=2) == f"toolkit launch --mode gloo {shape}"
 
 
-@pytest.mark.parametrize("width", [80, 100])
+@every_row("width", [80, 100])
 def test_columns_are_as_wide_as_the_longest_mode_and_outcome(width):
     verdict = predict(HOST, IMAGE, Request())
     longest = max(get_args(Outcome), key=len)

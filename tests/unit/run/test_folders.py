@@ -24,7 +24,7 @@ def test_a_place_that_takes_no_files_is_named_with_its_option(below):
     assert "-o" in caught.value.fix
 
 
-@pytest.mark.parametrize("tried", [make_writable, would_take])
+@every_row("tried", [make_writable, would_take])
 def test_a_file_in_the_way_is_told(tmp_path, tried):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):

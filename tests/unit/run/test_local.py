@@ -67,7 +67,7 @@ def test_stream_hands_over_lines_of_both_streams_and_the_last_without_end():
     assert (done.text, done.errors) == ("a\nc", "b\n")
 
 
-@pytest.mark.parametrize("run", [HERE.run, lambda command: HERE.stream(command, lambda _: None)])
+@every_row("run", [HERE.run, lambda command: HERE.stream(command, lambda _: None)])
 def test_a_program_that_closes_its_input_unread_is_no_error(run):
     done = run(sh("exec <&-; echo on; exit 3", stdin=b"x" * 1_000_000))
     assert (done.status, done.text) == (3, "on\n")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.probe.asking import NodeChoice, command
 from toolkit.probe.probe import read
 from toolkit.run.command import Command
@@ -78,7 +79,7 @@ def test_what_is_found_without_a_login_shell_stays_what_it_is(home):
     assert runner.run(Command.of("cat", stdin=b"as before")).text == "as before"
 
 
-@pytest.mark.parametrize("shell", ["/bin/tcsh", "", "/no/such/bash"])
+@every_row("shell", ["/bin/tcsh", "", "/no/such/bash"])
 def test_a_login_shell_that_cannot_be_asked_so_is_stood_in_for_by_sh_or_changes_nothing(home, shell):
     done = LoginPathRunner(Far(home, shell)).run(Command.of("squeue"))
     assert done.status == (127 if shell == "/no/such/bash" else 0)

@@ -61,7 +61,7 @@ def test_a_copy_goes_on_where_an_earlier_one_broke_off(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
 
 
-@pytest.mark.parametrize("rest", [b"damaged", b"much longer than it should be"])
+@every_row("rest", [b"damaged", b"much longer than it should be"])
 def test_a_rest_that_is_damaged_is_sent_again(tmp_path, rest):
     stage(LocalRunner(), [broken_off(tmp_path, rest)], Silent())
     assert (tmp_path / "b").read_bytes() == b"0123456789"
@@ -148,9 +148,7 @@ def test_a_sha256sum_without_zero_is_asked_file_by_file(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("status", "timed_out", "said"), [(-1, True, "timed out"), (127, False, "exited with status 127")]
-)
+@every_row(("status", "timed_out", "said"), [(-1, True, "timed out"), (127, False, "exited with status 127")])
 def test_a_sha256sum_that_fails_is_told_and_no_file_is_removed(tmp_path, status, timed_out, said):
     def failing(command):
         return Completed(command, status, b"", b"no", timed_out)

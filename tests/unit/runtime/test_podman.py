@@ -117,7 +117,7 @@ def test_the_command_is_what_was_asked_for_then_the_sites_then_the_hosts():
     assert command_of(ALONE, None) == "podman"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("form", "command", "said"),
     [
         ("sif", "podman", "podman needs a docker-archive or oci-archive"),

@@ -71,7 +71,7 @@ def test_figures_are_found_in_the_lines_of_rank_0():
     assert found.seconds == (1000 / 1250.5, 1.0)
 
 
-@pytest.mark.parametrize("count", ["1 rank", "2 ranks"])
+@every_row("count", ["1 rank", "2 ranks"])
 def test_figures_of_a_run_that_slurm_started_again_are_left_out(count):
     began = f"job: 7, {count} on node9, mode srun-pmix\n"
     text = f"{began}0: node1 100\n0: node1 200\nsrun: error: node failed\n{began}0: node1 300\n0: node1 400\n"
@@ -97,9 +97,7 @@ def test_output_without_a_figure_that_counts_is_told(text, pattern, said):
         collect.of_output([text], pattern, 1)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "said"), [("(", "--pattern"), ("img", "put parentheses around the figure")]
-)
+@every_row(("pattern", "said"), [("(", "--pattern"), ("img", "put parentheses around the figure")])
 def test_a_pattern_that_is_none_is_refused(pattern, said):
     with pytest.raises(BadInput, match=said):
         collect.compile_pattern(pattern)

@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.study.studies import BSC, point, study
+from tests.unit.tables import every_row
 from tests.unit.thorough import count
 from toolkit.study import fit, folder, model
 from toolkit.study.statistics import curves
@@ -40,7 +41,7 @@ def test_the_largest_published_size_is_predicted_from_the_smaller_ones():
     assert check.predicted.value == pytest.approx(12, rel=0.05)
 
 
-@pytest.mark.parametrize(("scaling", "weights"), [("weak", (100.0, 3.0, 8.0)), ("strong", (100.0, 3.0, 0.2))])
+@every_row(("scaling", "weights"), [("weak", (100.0, 3.0, 8.0)), ("strong", (100.0, 3.0, 0.2))])
 def test_what_times_were_made_of_is_found_again(scaling, weights):
     chance = random.Random(3)
     times = {

@@ -1,7 +1,7 @@
 import msgspec
-import pytest
 
 from tests.unit.study.studies import SHARES, point, study
+from tests.unit.tables import every_row
 from toolkit.study import fit, limits
 from toolkit.study.statistics import curves
 
@@ -105,9 +105,7 @@ def test_computation_that_waits_for_samples_is_no_slower_computation():
     assert not any("as long as expected" in text for text in words)
 
 
-@pytest.mark.parametrize(
-    "points", [[point(1, 8.0, waiting=0.4)], [point(1, 8.0), point(2, 4.0, waiting=0.4)]]
-)
+@every_row("points", [[point(1, 8.0, waiting=0.4)], [point(1, 8.0), point(2, 4.0, waiting=0.4)]])
 def test_input_is_named_without_a_timeline_too(points):
     assert any("Known limits: on " in text and "40 % of the time" in text for text in said(points))
 

@@ -3,8 +3,6 @@
 import time
 from email.utils import formatdate
 
-import pytest
-
 from tests.unit.tables import every_row
 from tests.unit.trainers.test_gloo import served, task
 from toolkit.trainers.checks.board import Board
@@ -18,7 +16,7 @@ def test_a_store_on_the_same_machine_has_the_same_clock():
     assert board.ahead == 0
 
 
-@pytest.mark.parametrize("ahead", [30.0, -30.0])
+@every_row("ahead", [30.0, -30.0])
 def test_a_clock_that_differs_is_told_within_a_second(ahead):
     board = Board("127.0.0.1", 1, 0)
     now = time.time()

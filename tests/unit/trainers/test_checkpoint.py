@@ -112,7 +112,7 @@ def test_a_later_form_is_not_guessed_at(tmp_path):
     assert path.is_dir()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("places", "said"),
     [([(1, 0)], "the only checkpoint is damaged"), ([(1, 0), (2, 0)], "all 2 checkpoints are damaged")],
 )
@@ -128,7 +128,7 @@ def test_where_all_are_damaged_nobody_begins_anew_unasked(tmp_path, capsys, plac
     assert capsys.readouterr().out.count("not loaded") == len(places)
 
 
-@pytest.mark.parametrize("name", [STATE, MANIFEST])
+@every_row("name", [STATE, MANIFEST])
 def test_one_that_cannot_be_read_now_is_not_taken_for_damaged(tmp_path, name, monkeypatch):
     write(tmp_path, (1, 0), (2, 0))
     real = Path.open

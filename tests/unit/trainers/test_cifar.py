@@ -1,5 +1,6 @@
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.data.cifar import check, load
 from toolkit.trainers.trouble import Trouble
 
@@ -34,14 +35,14 @@ def test_classes_are_in_the_order_of_the_files(data):
     assert test.classes.tolist() == [5, 4]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_row("name", NAMES)
 def test_a_file_that_is_not_there_is_named_with_what_to_do(data, name):
     (data / name).unlink()
     with pytest.raises(Trouble, match=f"{name}: there is no such file; fetch .* toolkit data get cifar10"):
         check(data)
 
 
-@pytest.mark.parametrize("content", [b"", record(1)[:-1], record(1) + b"x"])
+@every_row("content", [b"", record(1)[:-1], record(1) + b"x"])
 def test_a_file_that_is_no_whole_number_of_records_is_named(data, content):
     (data / "data_batch_3.bin").write_bytes(content)
     with pytest.raises(Trouble, match=r"data_batch_3.bin: \d+ bytes are not a multiple of 3073"):

@@ -61,7 +61,7 @@ def prepared(monkeypatch):
     return prepare
 
 
-@pytest.mark.parametrize("rank", [0, 1, 3])
+@every_row("rank", [0, 1, 3])
 def test_each_rank_sees_the_gpu_of_its_number_and_all_grow(prepared, rank):
     config = prepared(4, rank, 4)
     assert config.visible == [f"GPU:{rank}"]
@@ -72,7 +72,7 @@ def test_without_a_gpu_nothing_is_hidden(prepared):
     assert prepared(0, 1, 2).visible is None
 
 
-@pytest.mark.parametrize(("gpus", "size", "said"), [(1, 2, "with 1 GPU;"), (2, 4, "with 2 GPUs;")])
+@every_row(("gpus", "size", "said"), [(1, 2, "with 1 GPU;"), (2, 4, "with 2 GPUs;")])
 def test_more_ranks_than_gpus_are_refused(prepared, gpus, size, said):
     with pytest.raises(Trouble, match=said) as told:
         prepared(gpus, 0, size)
@@ -80,7 +80,7 @@ def test_more_ranks_than_gpus_are_refused(prepared, gpus, size, said):
     assert "CUDA_VISIBLE_DEVICES=-1" in told.value.message
 
 
-@pytest.mark.parametrize("environment", [{"SLURM_GPUS_PER_TASK": "1"}, {"SLURM_GPUS_ON_NODE": "4"}])
+@every_row("environment", [{"SLURM_GPUS_PER_TASK": "1"}, {"SLURM_GPUS_ON_NODE": "4"}])
 def test_a_rank_that_is_shown_its_own_gpu_only_takes_it(prepared, environment):
     assert prepared(1, 3, 4, **environment).visible == ["GPU:0"]
 

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.data.folder import check, list_images
 from toolkit.trainers.trouble import Trouble
 
@@ -31,7 +32,7 @@ def test_images_are_listed_with_the_numbers_of_their_classes_in_train(data):
     assert (len(tests), named) == (1, [1])
 
 
-@pytest.mark.parametrize("name", ["validation", "test"])
+@every_row("name", ["validation", "test"])
 def test_what_is_tested_with_may_have_another_name(data, name):
     (data / "val").rename(data / name)
     check(data)

@@ -253,7 +253,7 @@ def test_a_rank_of_another_step_is_told_nothing(other):
         assert store.tasks == {}
 
 
-@pytest.mark.parametrize("other", [task(1, host="third"), task(1, size=3, host="other")])
+@every_row("other", [task(1, host="third"), task(1, size=3, host="other")])
 def test_two_that_cannot_both_be_there_are_told(other):
     store = Store(task(), 0, SECRET)
     with contextlib.closing(store.socket):

@@ -59,7 +59,7 @@ def test_the_same_gpu_on_the_same_node_is_one_line_with_the_way_out(seen):
         )
 
 
-@pytest.mark.parametrize(("node", "gpus"), [("here", (3,)), ("elsewhere", (2,)), ("here", ())])
+@every_row(("node", "gpus"), [("here", (3,)), ("elsewhere", (2,)), ("here", ())])
 def test_another_gpu_or_another_node_is_well(seen, node, gpus):
     seen([2, 3], 0)
     name = gpu_sharing._node_id() if node == "here" else "node5"

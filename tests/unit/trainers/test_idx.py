@@ -36,7 +36,7 @@ def test_a_folder_in_place_of_a_file_is_named(tmp_path):
         shape(tmp_path, 3)
 
 
-@pytest.mark.parametrize("cut", [39, 17, 15])
+@every_row("cut", [39, 17, 15])
 def test_a_file_that_is_cut_short_tells_both_sizes(images, cut):
     images.write_bytes(images.read_bytes()[:cut])
     message = complaint(images)

@@ -66,7 +66,7 @@ def test_a_rank_joins_at_the_coordinator_and_knows_its_place(join):
     assert (world.rank, world.size, world.local_rank, world.nodes, world.framework) == (1, 2, 1, 1, "jax")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("shown", "local", "own"),
     [({}, "1", [1]), ({"CUDA_VISIBLE_DEVICES": "1", "SLURM_GPUS_ON_NODE": "2"}, "1", [0])],
 )
@@ -81,7 +81,7 @@ def test_one_process_joins_nothing(join):
     assert join.joined == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("variables", "said"),
     [
         (
@@ -107,7 +107,7 @@ def test_an_image_without_jax_is_one_line_and_status_3(join, monkeypatch):
     assert told.value.code == 3
 
 
-@pytest.mark.parametrize("value", [None, ("a fault", 2), "x" * 1000])
+@every_row("value", [None, ("a fault", 2), "x" * 1000])
 def test_values_of_any_length_reach_the_other_ranks(join, value):
     world = join(TWO)
     text = strategy.pickle.dumps(value)

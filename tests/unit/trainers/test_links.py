@@ -14,7 +14,7 @@ from toolkit.trainers.checks import links
 from toolkit.trainers.checks.board import Board, Silence
 
 
-@pytest.mark.parametrize("nodes", [2, 3])
+@every_row("nodes", [2, 3])
 def test_a_ring_of_nodes_measures_what_comes_from_the_one_before(monkeypatch, nodes):
     monkeypatch.setattr(links, "_SECONDS", 0.1)
     speeds = {}

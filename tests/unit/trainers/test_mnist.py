@@ -119,7 +119,7 @@ def test_processes_that_do_not_know_of_each_other_are_refused(data, tmp_path, ca
     assert "2 processes were started, but --strategy single trains in one" in told
 
 
-@pytest.mark.parametrize(("strategy", "library"), [("single", "TensorFlow"), ("horovod", "Horovod")])
+@every_row(("strategy", "library"), [("single", "TensorFlow"), ("horovod", "Horovod")])
 def test_a_library_that_is_not_installed_is_named_with_status_3(
     data, tmp_path, capsys, strategy, library, monkeypatch
 ):

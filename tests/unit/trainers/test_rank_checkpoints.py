@@ -153,7 +153,7 @@ def test_all_ranks_end_where_the_loss_of_any_is_no_number(tmp_path, rank, loss):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("images", "epoch"), [(64, 3), (0, 2)])
+@every_row(("images", "epoch"), [(64, 3), (0, 2)])
 def test_weights_that_are_no_numbers_are_not_written_though_the_loss_has_not_seen_them(
     tmp_path, images, epoch
 ):

@@ -44,7 +44,7 @@ def test_an_exponential_decay_multiplies_each_epoch_after_the_warm_up():
     assert rate(Rates(peak=1.0, start=1.0, epochs=9, decay="exponential"), 1) == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("to", [0.0, 0.25])
+@every_row("to", [0.0, 0.25])
 def test_cosine_and_polynomial_take_the_rest_of_the_training_and_end_where_they_are_told_to(to):
     for decay, half in (("cosine", 0.5), ("polynomial", 0.25)):
         rates = Rates(peak=2.0, start=0.5, epochs=10, warmup=2, decay=decay, to=to)

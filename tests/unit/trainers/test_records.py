@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from tests.unit.trainers.tfrecords import example, record, write_shards
 from toolkit.trainers.data import recordindex
 from toolkit.trainers.data.recordindex import index_records
@@ -65,7 +66,7 @@ def test_a_file_that_has_changed_is_read_again(data):
     assert len(index_records(shards(data, TRAIN))) == 24
 
 
-@pytest.mark.parametrize("damage", [b"", b"nothing", b"PK\x03\x04"])
+@every_row("damage", [b"", b"nothing", b"PK\x03\x04"])
 def test_a_damaged_index_is_made_anew(data, damage):
     index_records(shards(data, TRAIN))
     (kept,) = data.glob(".records-*")
@@ -109,7 +110,7 @@ def test_a_file_that_is_cut_short_is_told_unless_it_ends_with_a_record(cut):
             index_records([path])
 
 
-@pytest.mark.parametrize("head", [b"<html>log in first</html>", struct.pack("<Q", 1 << 63) + bytes(30)])
+@every_row("head", [b"<html>log in first</html>", struct.pack("<Q", 1 << 63) + bytes(30)])
 def test_what_is_no_file_of_records_is_told_before_anything_is_loaded(data, head):
     (data / "validation-00001-of-00002").write_bytes(head)
     with pytest.raises(Trouble, match="validation-00001-of-00002: is cut short, or is not a TFRecord file"):

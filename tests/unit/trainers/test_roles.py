@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks.roles import Role, cluster, roles
 from toolkit.trainers.trouble import Trouble
 
@@ -24,7 +25,7 @@ def test_there_is_one_coordinator_and_all_others_serve_or_work(tasks, servers):
         assert [role.number for role in found if role.kind == kind] == list(range(kinds.count(kind)))
 
 
-@pytest.mark.parametrize(("tasks", "verb"), [(1, "is"), (2, "are")])
+@every_row(("tasks", "verb"), [(1, "is"), (2, "are")])
 def test_fewer_than_three_tasks_are_too_few(tasks, verb):
     with pytest.raises(Trouble, match=f"needs at least 3 tasks.* there {verb} {tasks}"):
         roles(tasks)

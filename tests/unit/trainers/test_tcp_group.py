@@ -181,7 +181,7 @@ def processes(name, failing):
     ]
 
 
-@pytest.mark.parametrize("killed", [0, 2])
+@every_row("killed", [0, 2])
 def test_a_rank_that_is_killed_ends_all_others_and_is_told(killed):
     ranks = processes(f"killed/{killed}", None)
     for one in ranks:
@@ -194,7 +194,7 @@ def test_a_rank_that_is_killed_ends_all_others_and_is_told(killed):
     assert f"rank {killed} on node{killed} is lost" in "".join(said)
 
 
-@pytest.mark.parametrize("failing", [0, 1])
+@every_row("failing", [0, 1])
 def test_a_rank_that_fails_ends_all_with_its_code_and_nobody_else_speaks(failing):
     ranks = processes(f"failing/{failing}", failing)
     said = [one.communicate(timeout=20)[1] for one in ranks]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers import cifar10, command, imagenet, imagenet_synthetic, mnist_cnn
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.data.augment import mirrored_and_moved
@@ -35,7 +36,7 @@ def test_cifar10_takes_small_networks_by_their_depth_and_others_by_their_name():
     assert (large.model.keywords, large.augment) == ({"side": 128}, None)
 
 
-@pytest.mark.parametrize("depth", ["resnet7", "resnet10", "resnet2"])
+@every_row("depth", ["resnet7", "resnet10", "resnet2"])
 def test_a_depth_that_no_small_network_has_is_refused(depth, capsys):
     with pytest.raises(SystemExit) as end:
         made(cifar10.TRAINER, "--model", depth)
@@ -79,7 +80,7 @@ def test_speed_is_the_median_with_its_spread_in_total_and_each():
     assert Speed.of([7.0]).deviation == 0
 
 
-@pytest.mark.parametrize(("gpus", "cycle"), [([], "5"), (["nvidia0"], None)])
+@every_row(("gpus", "cycle"), [([], "5"), (["nvidia0"], None)])
 def test_large_models_have_messages_of_their_own_on_processors_only(gpus, cycle, tmp_path, monkeypatch):
     for name in gpus:
         (tmp_path / name).touch()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.mnist import TRAINER
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import train as training
@@ -67,7 +68,7 @@ def test_ranks_that_find_the_same_samples_go_on():
     training._check_same(Two((640, 64)), 640, 64)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("counts", "said"),
     [
         ((1641, 64), "rank 1 has 1,641 samples, and rank 0 has 640: "),

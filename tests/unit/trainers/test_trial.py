@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.mnist import TRAINER
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.trainer import Options
@@ -43,7 +44,7 @@ def test_nothing_is_tried_where_the_batch_is_known():
     assert with_batch(TRAINER, OPTIONS, Single(), None, {"batch_size": 48}).batch_size == 48
 
 
-@pytest.mark.parametrize(("text", "value"), [("auto", 0), ("7", 7)])
+@every_row(("text", "value"), [("auto", 0), ("7", 7)])
 def test_a_batch_is_a_number_or_auto(text, value):
     assert count_or_auto(text) == value
 

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.unit.tables import every_row
 from toolkit.trainers.ranks.tuning import LARGE, UNTUNED, Tuning
 
@@ -49,7 +47,7 @@ def test_what_is_usual_for_a_model_yields_to_options_environment_and_autotune(
     assert environment == told
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("tuning", "strategy", "said"),
     [
         (Tuning(cycle_ms=1), "single", "are for Horovod: use --strategy horovod or hybrid"),

@@ -27,7 +27,7 @@ def test_a_file_asks_to_stop(asked):
         assert one.look(1).stop
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+@every_row("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_asks_to_stop_and_means_what_it_did_afterwards(asked, number):
     before = signal.getsignal(number)
     with Watch(Single(), 600, asked) as one:

@@ -169,7 +169,7 @@ def test_an_option_of_another_strategy_is_refused(monkeypatch):
         world.open_world("single", RankSpread(sync=True))
 
 
-@pytest.mark.parametrize("count", ["2", "4"])
+@every_row("count", ["2", "4"])
 def test_mirrored_trains_in_one_process(monkeypatch, count):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", count)
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")

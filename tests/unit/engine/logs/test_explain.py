@@ -7,8 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from tests.measured import measured
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
@@ -232,7 +230,7 @@ MET = (
 )
 
 
-@pytest.mark.parametrize("met", MET)
+@every_row("met", MET)
 def test_what_the_ranks_came_through_is_no_cause(met):
     missing = "ModuleNotFoundError: No module named 'foo'"
     assert [f.id for f in explain(f"{UNPACK}\n{met}\n{missing}")] == ["python-module-missing"]

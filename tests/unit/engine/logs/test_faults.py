@@ -5,8 +5,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
@@ -78,12 +76,12 @@ def unexpected(faults: list[dict[str, Any]], inside: bool = False) -> dict[str, 
     }
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside a job"])
+@every_row("inside", [False, True], ids=["alone", "inside a job"])
 def test_root_line_class_and_rank_are_those_of_the_record(inside):
     assert unexpected(FAULTS, inside) == {}
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside a job"])
+@every_row("inside", [False, True], ids=["alone", "inside a job"])
 def test_root_line_and_class_are_those_of_public_reports(inside):
     assert unexpected(REPORTS, inside) == {}
 
@@ -104,7 +102,7 @@ def test_faults_of_make_faults_have_root_line_class_and_rank():
     assert {name: ids for name, ids in misses(LOCAL).items() if ids} == {}
 
 
-@pytest.mark.parametrize("aside", [False, True], ids=["known", "aside"])
+@every_row("aside", [False, True], ids=["known", "aside"])
 def test_faults_of_ranks_and_runtimes_have_root_line_class_and_rank(aside):
     """Faults with `aside` were scored before any rule was written for the other faults; README.md has both
     figures.

@@ -1,7 +1,6 @@
 """The image: its MPI, and whether its description is correct."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.whole import (
     HOST,
@@ -233,7 +232,7 @@ def test_a_moved_mpirun_is_not_led_to_a_folder_that_no_option_can_name():
     assert predict_plan(HOST, of, request, propose(HOST, of, request, "srun-pmix")).outcome == "ok"
 
 
-@pytest.mark.parametrize(("named", "outcome"), [("/opt/hpcx/ompi/", "ok"), ("/opt/other", "init-failure")])
+@every_row(("named", "outcome"), [("/opt/hpcx/ompi/", "ok"), ("/opt/other", "init-failure")])
 def test_the_folder_that_a_person_names_counts(named, outcome):
     request = Request(nodes=1, ranks_per_node=2, env={"OPAL_PREFIX": named})
     of = with_(MOVED, mpi=msgspec.structs.replace(MOVED.mpi, plugins=True))

@@ -2,10 +2,10 @@
 needs."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.rules.test_bind import bound, provider
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, host, image, mpi, unread
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import ImageProgram
@@ -115,7 +115,7 @@ BECOMES = {
 }
 
 
-@pytest.mark.parametrize("name", FIRES)
+@every_row("name", FIRES)
 def test_a_program_that_cannot_be_loaded_is_never_called_good(name: str):
     from toolkit.engine.judge import judge
 
@@ -123,7 +123,7 @@ def test_a_program_that_cannot_be_loaded_is_never_called_good(name: str):
     assert [judge(c, rules)[0].outcome for c in FIRES[name]] == BECOMES[name]
 
 
-@pytest.mark.parametrize("of", [loading(image(mpi=MPICH)), NO_HWLOC], ids=["programs", "mpi"])
+@every_row("of", [loading(image(mpi=MPICH)), NO_HWLOC], ids=["programs", "mpi"])
 def test_no_mode_starts_what_the_loader_ends(of):
     verdict = predict(HOST, of, Request(nodes=1, ranks_per_node=2))
     started = [p for p in verdict.predictions if p.outcome not in {"unavailable", "loader-failure"}]

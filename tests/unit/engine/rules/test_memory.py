@@ -1,7 +1,6 @@
 """Test what ranks of one node share: memory, processes, namespaces."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, runtime, unread, with_
 from tests.unit.tables import every_row
@@ -209,7 +208,7 @@ def test_two_ranks_that_are_numbered_apart_mostly_work_and_more_of_them_do_not()
         assert "14 of 55" in found.title
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("release", "container", "env"),
     [
         ("1.4.5", ("--nv", "--sharens"), {}),

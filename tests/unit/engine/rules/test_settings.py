@@ -1,7 +1,6 @@
 """Variables and files that change an MPI's behaviour and reach it in the container."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, host, image, mpi, unread
 from tests.unit.tables import every_row
@@ -204,7 +203,7 @@ def test_settings_of_open_mpi_5():
     assert foreseen({"OMPI_MCA_pml": "cm"}, {**PLAIN, "infiniband": ("hfi1_0",)}, with_psm2) == "ok"
 
 
-@pytest.mark.parametrize("name", ["ucx_transports", "libfabric_providers"])
+@every_row("name", ["ucx_transports", "libfabric_providers"])
 def test_what_the_image_has_for_a_network_decides(name: str):
     given = {"OMPI_MCA_pml": "ucx" if name == "ucx_transports" else "cm"}
     assert foreseen(given, FAST, open_mpi(), **{name: ("tcp",)}) == "init-failure"

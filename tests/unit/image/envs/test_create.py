@@ -92,7 +92,7 @@ def test_equal_packages_make_equal_files(tmp_path, made):
     assert made("pure").read_bytes() == made("pure", name="other.env").read_bytes()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("requirement", "told"),
     [
         ("numpy<1.20", "numpy: the image has 1.26.4, and the file asks for numpy<1.20"),

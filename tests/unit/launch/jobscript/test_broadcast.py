@@ -98,7 +98,7 @@ def test_what_is_absent_is_sent_once(node):
     assert node.folder.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("sends", [IMAGE[:-1], b"x" * len(IMAGE), b""])
+@every_row("sends", [IMAGE[:-1], b"x" * len(IMAGE), b""])
 def test_a_copy_with_other_bytes_is_removed(node, sends):
     node("look", IMAGE)
     sent(node, IMAGE, sends)

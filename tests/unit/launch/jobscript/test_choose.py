@@ -2,6 +2,7 @@ import msgspec
 import pytest
 
 from tests.unit.launch.examples import SRUN
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.launch.jobscript.choose import choose
 from toolkit.model.finding import Finding
@@ -84,7 +85,7 @@ def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
     assert choose(verdict, "srun-pmix", force=True).forced
 
 
-@pytest.mark.parametrize("mode", ["srun-pmix", None])
+@every_row("mode", ["srun-pmix", None])
 def test_after_a_probe_without_answers_the_fix_is_to_ask_again(mode):
     because = "what is not known: host.environment: env: no answer in time"
     late = msgspec.structs.replace(OK, outcome="unknown", because=because)

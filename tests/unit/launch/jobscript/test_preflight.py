@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import msgspec
-import pytest
 
 from tests.unit.engine.rules.test_program import NAMED, SOLVER, TWO
 from tests.unit.engine.whole import IMAGE, MPI
@@ -127,7 +126,7 @@ def test_mpi4py_of_the_interpreter_says_the_size(tmp_path, size, status):
     assert (f"MPI reports a world of {size} where 2 tasks were started" in said) == (status == 1)
 
 
-@pytest.mark.parametrize("env", [PMI, {}])
+@every_row("env", [PMI, {}])
 def test_a_library_that_python_cannot_load_leaves_it_to_the_variables(env):
     given = ("--library", "/nowhere/libmpi.so.12", "--speaks", "pmi1", "--tasks", "2")
     code, said = check(*given, python=sys.executable, env=env)

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from tests.unit.launch.examples import SPEC, job_script
 from tests.unit.tables import every_row
@@ -75,7 +74,7 @@ def test_tensorflow_is_told_every_worker(tmp_path):
     assert config["task"] == {"type": "worker", "index": 3}
 
 
-@pytest.mark.parametrize(("node", "host"), [("0", "is_host=1"), ("1", "is_host=0")])
+@every_row(("node", "host"), [("0", "is_host=1"), ("1", "is_host=0")])
 def test_torchrun_is_told_what_its_command_leaves_out(tmp_path, node, host):
     found, _ = told(tmp_path, plan_of("torch", "torchrun"), SLURM_NODEID=node)
     assert (found["PET_NNODES"], found["PET_NPROC_PER_NODE"], found["PET_NODE_RANK"]) == ("2", "2", node)

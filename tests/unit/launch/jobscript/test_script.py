@@ -103,7 +103,7 @@ def test_the_script_asks_for_the_runtime_that_it_calls():
     assert "singularity" not in made
 
 
-@pytest.mark.parametrize("plan", [GLOO, BIND])
+@every_row("plan", [GLOO, BIND])
 def test_the_preflight_is_launched_as_the_training_is(plan):
     script = job_script(SPEC, plan, "why")
     before, after = script.split("timeout --foreground")[1].split("\nsrun")

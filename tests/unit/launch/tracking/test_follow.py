@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, RUNNING, Recorded
+from tests.unit.tables import every_row
 from toolkit.errors import Lost, Missing
 from toolkit.launch.tracking import follow as following
 from toolkit.launch.tracking import records
@@ -234,7 +235,7 @@ class Growing(Recorded):
         return super().read(target, offset, most)
 
 
-@pytest.mark.parametrize(("left", "state"), [(b"0\n", "completed"), (b"4\n", "failed")])
+@every_row(("left", "state"), [(b"0\n", "completed"), (b"4\n", "failed")])
 def test_a_job_of_this_machine_is_followed_until_its_script_left_a_status(local, left, state):
     record, _ = local
 
@@ -266,7 +267,7 @@ def test_a_job_of_this_machine_that_was_cancelled_meanwhile_is_told_so(local):
     assert follow(Growing(record, end), record, print).state == "cancelled"
 
 
-@pytest.mark.parametrize(("size", "waits"), [(None, True), (b"output 8\n", False), (b"output 9\n", True)])
+@every_row(("size", "waits"), [(None, True), (b"output 8\n", False), (b"output 9\n", True)])
 def test_toolkit_waits_for_late_output_unless_it_has_all_bytes_that_the_node_wrote(monkeypatch, size, waits):
     files = {f"{DIRECTORY}/output.log": b"one\ntwo\n"}
     if size is not None:

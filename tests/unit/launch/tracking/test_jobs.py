@@ -102,7 +102,7 @@ def test_a_job_that_may_have_been_submitted_is_not_forgotten(answer, error, said
     assert (left.key, left.id, left.state) == (NEW.key, "", "unknown")
 
 
-@pytest.mark.parametrize("answer", [(137, "", ""), (1, "", UNANSWERED)])
+@every_row("answer", [(137, "", ""), (1, "", UNANSWERED)])
 def test_a_job_that_was_submitted_without_an_answer_is_found(answer):
     mine = f"7|{NEW.spec.directory}\n"
     record = submission.submit(Recorded(sbatch=[answer], squeue=[mine]), NEW, "x")
@@ -139,7 +139,7 @@ def test_slurm_is_not_asked_about_a_job_without_a_number():
     assert slurm.ran == []
 
 
-@pytest.mark.parametrize(("left", "state"), [(b"0\n", "completed"), (b"4\n", "failed")])
+@every_row(("left", "state"), [(b"0\n", "completed"), (b"4\n", "failed")])
 def test_the_scripts_own_status_counts_where_nobody_remembers(left, state):
     record, _ = jobs.refresh(Recorded({EXIT_CODE: left}, scontrol=[GONE]), RECORD)
     assert record.state == state

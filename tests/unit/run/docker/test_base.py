@@ -28,7 +28,7 @@ def test_a_published_base_is_known_by_its_own_name():
     assert (base.published, base.reference) == (True, f"debian@{DIGEST}")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("error", "words"),
     [
         (
@@ -71,7 +71,7 @@ def asked(monkeypatch, tmp_path):
     return commands
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("mirror", "last", "stdin"),
     [
         (None, (), None),
@@ -97,7 +97,7 @@ def test_a_login_in_the_address_of_a_mirror_is_on_no_command_line(
     assert not command.env
 
 
-@pytest.mark.parametrize("keyring", [True, False])
+@every_row("keyring", [True, False])
 def test_where_apt_does_not_trust_debians_keys_the_line_names_them(monkeypatch, tmp_path, asked, keyring):
     monkeypatch.setenv("TOOLKIT_DEBIAN_MIRROR", "https://ada:s3cret@h/debian")
     (tmp_path / "trusted" / "debian-archive-bookworm-stable.asc").unlink()

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import docker
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.run.docker.containers import Box, Ran, create_container, run_once
 
@@ -83,7 +84,7 @@ class Container:
         self.seen.wait(10)
 
 
-@pytest.mark.parametrize("quick", [True, False])
+@every_row("quick", [True, False])
 def test_a_container_that_is_ended_for_its_time_is_not_taken_for_one_that_was_killed(quick):
     engine, container = Engine(), Container(quick)
     engine.api.create_host_config = lambda **how: how

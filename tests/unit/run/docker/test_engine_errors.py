@@ -16,7 +16,7 @@ def test_a_refusal_of_the_engine_is_told_in_its_words():
         raise error
 
 
-@pytest.mark.parametrize(
+@every_row(
     "error", [requests.exceptions.ConnectionError("Connection aborted."), ConnectionResetError(104, "reset")]
 )
 def test_an_engine_that_went_away_is_missing(error):

@@ -62,7 +62,7 @@ def made(tmp_path, monkeypatch, *tags, **more) -> Engine:
     return found
 
 
-@pytest.mark.parametrize("text", ["docker-daemon:toolkit/x:1", "toolkit/x:1"])
+@every_row("text", ["docker-daemon:toolkit/x:1", "toolkit/x:1"])
 def test_an_image_is_read_and_nothing_is_left_behind(tmp_path, monkeypatch, text):
     client = made(tmp_path, monkeypatch, "toolkit/x:1")
     told: list[str] = []
@@ -164,7 +164,7 @@ def archive(tmp_path):
     return tmp_path / "a.tar"
 
 
-@pytest.mark.parametrize("calls", [CONFIG_ID, MANIFEST_ID], ids=["the same", "by its manifest"])
+@every_row("calls", [CONFIG_ID, MANIFEST_ID], ids=["the same", "by its manifest"])
 def test_an_image_is_loaded_whatever_the_engine_calls_it(archive, calls):
     store = Store(calls, says(f" ID: {calls}"))
     load(store, archive, CONFIG_ID, "base:1")

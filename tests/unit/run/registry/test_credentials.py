@@ -49,7 +49,7 @@ def test_without_a_home_folder_what_is_named_counts(home, monkeypatch):
     assert find_login("h.example").user == "dora"
 
 
-@pytest.mark.parametrize("key", ["h.example:5000", "https://h.example:5000", "https://h.example:5000/v1/"])
+@every_row("key", ["h.example:5000", "https://h.example:5000", "https://h.example:5000/v1/"])
 def test_what_docker_login_writes(home, key):
     file = write(home, {"auths": {"other.example": auth("bob"), key: auth()}})
     assert find_login("h.example:5000") == Login(file, "ada", "se:cret")
@@ -86,7 +86,7 @@ def helper(home, monkeypatch, script):
     monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
 
 
-@pytest.mark.parametrize("config", [{"credHelpers": {"h.example": "test"}}, {"credsStore": "test"}])
+@every_row("config", [{"credHelpers": {"h.example": "test"}}, {"credsStore": "test"}])
 def test_a_helper_is_asked(home, monkeypatch, config):
     write(home, config)
     helper(home, monkeypatch, 'read key; echo "{\\"Username\\":\\"$1 $key\\",\\"Secret\\":\\"s\\"}"')
@@ -105,9 +105,7 @@ def test_a_helper_that_knows_nobody(home, monkeypatch):
     assert find_login("h.example") is None
 
 
-@pytest.mark.parametrize(
-    ("script", "said"), [("echo locked >&2; exit 1", "locked"), ("echo no json", "protocol")]
-)
+@every_row(("script", "said"), [("echo locked >&2; exit 1", "locked"), ("echo no json", "protocol")])
 def test_a_helper_that_fails_is_told(home, monkeypatch, script, said):
     write(home, {"credsStore": "test"})
     helper(home, monkeypatch, script)
@@ -124,7 +122,7 @@ def test_a_helper_that_is_not_there_or_no_name(home):
         find_login("h.example")
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"auths": 3}'])
+@every_row("text", ["{", "[]", '{"auths": 3}'])
 def test_a_damaged_file_is_named_and_not_shown(home, text):
     (home / ".docker").mkdir()
     (home / ".docker/config.json").write_text(text)

@@ -120,7 +120,7 @@ def test_files_are_not_followed_from_tls_to_plain_http_either(safe, server, cert
     assert server.asked == []
 
 
-@pytest.mark.parametrize("what", ["manifest", "blob"])
+@every_row("what", ["manifest", "blob"])
 def test_a_redirect_over_tls_or_of_a_plain_registry_is_followed(safe, server, certificate, tmp_path, what):
     for here, access in ((safe, RegistryAccess(ca=certificate)), (server, RegistryAccess(plain_http=True))):
         scheme = "https" if here is safe else "http"
@@ -132,9 +132,7 @@ def test_a_redirect_over_tls_or_of_a_plain_registry_is_followed(safe, server, ce
         (tmp_path / "part").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("target", "said"), [("/v2/a/manifests/1", "in a circle"), ("/1", "more than 10 times")]
-)
+@every_row(("target", "said"), [("/v2/a/manifests/1", "in a circle"), ("/1", "more than 10 times")])
 def test_a_chain_of_redirects_ends_at_once(server, target, said):
     server.answers[f"GET {WHERE['manifest']}"] = sent_to(target)
     server.answers |= {f"GET /{number}": sent_to(f"/{number + 1}") for number in range(1, 40)}

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.run.registry.download import begins_at, fetch_blob
 from toolkit.run.registry.images import fetch_manifest, put_manifest
@@ -159,7 +160,7 @@ def test_a_token_is_fetched_with_our_password_and_shown(server, name, home):
     assert shown == ["Basic YTpi"]
 
 
-@pytest.mark.parametrize("realm", ["http://far.example/token", "", "file:///etc/passwd", "https://[", "//x"])
+@every_row("realm", ["http://far.example/token", "", "file:///etc/passwd", "https://[", "//x"])
 def test_no_password_goes_where_tls_does_not_protect_it(server, name, home, realm):
     logged_in(home, server.host)
     server.answers["GET /x"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
@@ -184,7 +185,7 @@ def beyond(server, home, monkeypatch, entry):
     return parse_name(f"docker://{FAR}/a:1")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("entry", "challenge"),
     [
         ('{"auth": "YTpi"}', 'Basic realm="x"'),
@@ -258,7 +259,7 @@ def failure(name, scope):
     return caught.value
 
 
-@pytest.mark.parametrize("status", [401, 403])
+@every_row("status", [401, 403])
 def test_who_may_not_read_an_image_is_told_so_and_not_that_the_password_is_wrong(server, name, home, status):
     logged_in(home, server.host)
     with_tokens(server, (200, {}, b'{"token": "t"}'))

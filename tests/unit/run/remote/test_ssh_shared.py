@@ -116,7 +116,7 @@ def test_content_that_did_not_arrive_whole_gets_no_name(runner, tmp_path, monkey
     assert not list(tmp_path.glob(".it.*"))
 
 
-@pytest.mark.parametrize("there", [0, 3, 9_000_000])
+@every_row("there", [0, 3, 9_000_000])
 def test_a_copy_goes_on_from_what_is_there(runner, tmp_path, there):
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_bytes(os.urandom(20_000_000))
@@ -159,7 +159,7 @@ def test_what_may_not_be_written_is_named(runner):
         runner.read("/proc/self/mem")
 
 
-@pytest.mark.parametrize(("mode", "shut"), [(0o600, True), (0o700, True), (0o644, False)])
+@every_row(("mode", "shut"), [(0o600, True), (0o700, True), (0o644, False)])
 def test_a_private_file_makes_its_own_folder_private_and_no_other(runner, tmp_path, mode, shut):
     target = tmp_path / "runs" / "my job" / "job.sh"
     runner.write(str(target), b"", mode)

@@ -153,7 +153,7 @@ def test_a_revoked_key_is_refused_as_revoked_and_never_added(there):
     assert "then: ssh" not in told.fix
 
 
-@pytest.mark.parametrize("order", [(ECDSA, OTHER), (OTHER, ECDSA)])
+@every_row("order", [(ECDSA, OTHER), (OTHER, ECDSA)])
 def test_of_two_keys_of_one_kind_each_is_accepted(there, order):
     there.known.write_text("".join(line(there.name, key) for key in order))
     assert there.connect() == 0

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.run.web.limits import LimitError, Limits, Meter, SlowError, broken_limit, of_transfer
 
 
@@ -49,7 +50,7 @@ def test_a_byte_just_before_each_silence_ends_does_not_help():
     assert line.now == 60
 
 
-@pytest.mark.parametrize(("size", "fast"), [(1023, False), (1025, True)])
+@every_row(("size", "fast"), [(1023, False), (1025, True)])
 def test_a_transfer_is_given_up_by_its_rate_and_not_by_its_duration(size, fast):
     line = Trickle(seconds=1, size=size)
     if fast:
