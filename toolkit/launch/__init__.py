@@ -1,1 +1,1 @@
-"""From a plan to a job: requests, site profiles, job scripts, submission and tracking."""
+"""Turn a plan into a job: request, site profile, job script, submission and tracking."""

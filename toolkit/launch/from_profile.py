@@ -1,4 +1,4 @@
-"""Write a job script from a site profile and the name of an image, without the cluster; pure."""
+"""Write a job script from a site profile and the name of an image, without a connection to the cluster."""
 
 import posixpath
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ from toolkit.program.command import CommandFacts
 from toolkit.runtime import runtime_of_name
 
 _HOME = "$HOME/toolkit"
-"""The folder on a cluster if the site profile names none."""
+"""The folder for images, data and runs on a cluster if the site profile gives no folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class UncontactedJob:
     """A job without a prediction, and its script.
 
-    ``data`` and ``program`` are the paths of data and program on the cluster, empty for a job without them.
+    ``data`` and ``program`` are paths on the cluster, or empty strings for a job without data or program.
     """
 
     spec: JobSpec
@@ -53,10 +53,10 @@ def write(
     shown: CommandFacts | None = None,
     copies: bool = False,
 ) -> UncontactedJob:
-    """Return the job for ``site`` with its script, which expects the image at its path on the cluster.
+    """Return the job for ``site`` with its script; the script expects the image at its path on the cluster.
 
-    ``fix`` sets the mode and more words of the launch. ``shown`` are facts from the program's source.
-    With ``copies`` each rank runs in its own folder.
+    ``fix`` sets the launch mode and further words of the launch. ``shown`` are facts from the program's
+    source. With ``copies``, each rank runs in its own folder.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -95,7 +95,7 @@ def script_of(
     fix: Fix | None = None,
     shown: CommandFacts | None = None,
 ) -> tuple[Plan, str]:
-    """Return the plan of a launch on a cluster without facts, and its script."""
+    """Return the plan of a launch on a cluster that toolkit did not probe, and the job script."""
     request = request_of(spec, job.env or {}, mode, site, job.program, shown)
     command = spec.runtime or site.container.command
     made = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
@@ -103,7 +103,7 @@ def script_of(
 
 
 def _host(site: Site, command: str) -> HostFacts:
-    """Return the facts about a cluster that was not contacted: at most its container runtime."""
+    """Return the facts about a cluster that toolkit did not probe: only its container runtime."""
     kind = runtime_of_name(command)
     if kind is runtime_of_name(""):
         return HostFacts(place=site.title)
@@ -120,13 +120,16 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site with the folder of the job if this folder contains a variable of the cluster."""
+    """Return the site with the job's folder if this folder's path contains a variable of the cluster."""
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site
 
 
 def _data(job: JobFile, known: TrainerProgram | None, base: str) -> str:
-    """Return the folder of the data on the cluster: by the name of the data set or of the user's folder."""
+    """Return the folder of a trainer's data on the cluster, or an empty string.
+
+    The folder has the name of the data set, or of the user's local folder.
+    """
     if known is None or not (known.dataset or job.data):
         return ""
     return posixpath.join(
@@ -135,7 +138,7 @@ def _data(job: JobFile, known: TrainerProgram | None, base: str) -> str:
 
 
 def folder_of(job: JobFile, site: Site | None) -> str:
-    """Return the folder for images, data and runs; it may contain a variable of the cluster, as ``$NAME``."""
+    """Return the folder for images, data and runs; the path may contain a variable such as ``$WORK``."""
     given = job.directory or (site.directory if site else "") or _HOME
     if given == "~" or given.startswith("~/"):
         return posixpath.normpath(f"$HOME/{given[2:]}")
@@ -143,12 +146,12 @@ def folder_of(job: JobFile, site: Site | None) -> str:
 
 
 def own_mode(image: ImageFacts, request: Request) -> Mode | None:
-    """Return the mode for a program without MPI; ``None`` if the program may use MPI."""
+    """Return the launch mode for a program without MPI, or ``None`` if the program may use MPI."""
     return next(iter(best_modes(image, request)), None)
 
 
 def usual_mode(image: ImageFacts) -> Mode:
-    """Return the mode that works on most clusters for the interface of the image's MPI."""
+    """Return the launch mode that works on most clusters for the image's MPI implementation."""
     implementation = image.mpi.implementation if image.mpi else "openmpi"
     return "srun-pmi2" if implementation in {"mpich", "intelmpi"} else "srun-pmix"
 

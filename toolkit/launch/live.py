@@ -1,4 +1,4 @@
-"""Read the output of a trial, find its outcome, and compare the outcome with the prediction; pure."""
+"""Read the output of a trial of ``toolkit doctor --live``, and compare its outcome with the prediction."""
 
 import re
 from collections.abc import Iterable
@@ -29,10 +29,11 @@ _UCX_OLD = re.compile(r"UCX +INFO .*\bep_cfg\[\d+\]: \w+\((?P<lanes>[^)]*)\)")
 _PROVIDER = re.compile(r"libfabric provider: (?P<provider>[\w;-]+)")
 
 _LOCAL = ("self", "memory", "cma", "sysv", "posix", "knem", "xpmem")
-"""Lanes of UCX within one node."""
+"""UCX transports that work only within one node."""
 
 _SLOW = re.compile(r"\b(tcp|sockets|udp|net)\b")
-"""Transports over plain Ethernet: of Open MPI, UCX (``tcp/eth0``) and libfabric (``tcp;ofi_rxm``)."""
+"""Transports over plain Ethernet, as Open MPI, UCX (``tcp/eth0``) and libfabric (``tcp;ofi_rxm``) name them.
+"""
 
 _LOADER = ("missing-", "newer-glibc-needed", "driver-needs-newer-glibc", "mixed-mpi-libraries")
 _REFUSED = (
@@ -44,7 +45,7 @@ _ALARM = re.compile(r"Alarm clock|SIGALRM|signal 14\b|exit code 142")
 
 
 def verbose(image: ImageFacts) -> dict[str, str]:
-    """Return the variables that make an image's MPI print its transport."""
+    """Return the variables with which the image's MPI prints its transports."""
     implementation = image.mpi.implementation if image.mpi else ""
     told = {"UCX_LOG_LEVEL": "info"}
     if implementation == "openmpi":
@@ -59,7 +60,7 @@ def verbose(image: ImageFacts) -> dict[str, str]:
 
 
 def read(output: str) -> Seen:
-    """Return what the ranks of a trial wrote."""
+    """Return what the ranks of a trial printed: world sizes, hosts, sums, messages and transport."""
     lines = [_LABEL.sub("", line) for line in output.splitlines()]
     said = [found[1] for line in lines if (found := _SAID.search(line))]
     ranks = [found for text in said if (found := _RANK.match(text))]
@@ -77,7 +78,7 @@ def read(output: str) -> Seen:
 
 
 def outcome(seen: Seen, output: str, ranks: int, state: JobState) -> Outcome:
-    """Return the outcome of a trial of ``ranks`` ranks, as a prediction names it."""
+    """Return the outcome of a trial with ``ranks`` ranks, in the words of a prediction."""
     if seen.sizes and set(seen.sizes) == {1} and ranks > 1:
         return "singletons"
     if any(size != ranks for size in seen.sizes):
@@ -95,15 +96,15 @@ def outcome(seen: Seen, output: str, ranks: int, state: JobState) -> Outcome:
 
 
 def transport(lines: Iterable[str]) -> Transport | None:
-    """Return the transports between nodes that the MPI library printed."""
+    """Return the transport between nodes that the MPI library printed, or ``None``."""
     told = list(lines)
-    if any(_OB1.search(line) for line in told):  # Open MPI may open UCX and libfabric and use neither
+    if any(_OB1.search(line) for line in told):  # Open MPI may open UCX and libfabric without using them.
         return _over_btl(told)
     return _over_ucx(told) or _over_mtl(told) or _over_libfabric(told)
 
 
 def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFacts, output: str) -> Trial:
-    """Return the prediction with the observation."""
+    """Return the trial: the prediction, the observed outcome, and whether they agree."""
     known = prediction.outcome != "unknown"
     return Trial(
         mode=prediction.mode,
@@ -118,7 +119,10 @@ def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFac
 
 
 def missed_fast_network(host: HostFacts, seen: Seen) -> bool | None:
-    """Return whether messages went over plain Ethernet although the nodes have a fast network."""
+    """Return whether messages used plain Ethernet although the nodes have a fast network.
+
+    The result is ``None`` if the network or the transport is unknown.
+    """
     fast = (*(host.infiniband or ()), *(host.fabrics or ()))
     if seen.transport is None or (not fast and None in (host.infiniband, host.fabrics)):
         return None
@@ -126,7 +130,7 @@ def missed_fast_network(host: HostFacts, seen: Seen) -> bool | None:
 
 
 def _before_init(output: str) -> Outcome:
-    """Return the outcome of a trial in which no rank returned from MPI_Init."""
+    """Return the outcome of a trial in which no rank completed MPI_Init."""
     found = explain_output(Output(output))
     causes = [finding.id for finding in found.findings if finding.severity == "error"]
     class_ = found.fault.id if found.fault else ""
@@ -134,7 +138,7 @@ def _before_init(output: str) -> Outcome:
         return "unavailable"
     if any(cause.startswith(_LOADER) for cause in causes) or class_ == "loader":
         return "loader-failure"
-    # Ranks that Slurm kills may lose their file system first, and fail with a bus error.
+    # A rank that Slurm kills may lose its file system first, and then fail with a bus error.
     alive = _ENDING.split(output, maxsplit=1)[0]
     return "crash" if _CRASHES.search(alive) else "init-failure"
 

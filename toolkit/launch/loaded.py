@@ -1,4 +1,4 @@
-"""The container runtime of a job after its modules are loaded; a probe loads no modules; pure."""
+"""Determine the container runtime of a job after its modules are loaded; the probe loads no modules."""
 
 import posixpath
 from collections.abc import Sequence
@@ -16,16 +16,17 @@ _RUNTIMES = ("apptainer", "singularity")
 
 
 def command_of(host: HostFacts, site: Site | None, asked: str = "") -> str:
-    """Return the program that starts containers: The requested program, else the site's, else the host's."""
+    """Return the command that starts containers: the requested command, else the site's, else the host's."""
     return asked or (site.container.command if site else runtime_of(host))
 
 
 def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], asked: str = "") -> HostFacts:
     """Return the facts of a host with the container runtime that the job will use.
 
-    The order is ``asked``, the site's command, the first runtime of the host. If the probe found no runtime,
-    toolkit assumes one if a module or the profile's path provides it; ``modules`` are the job's own modules.
-    Otherwise the facts are unchanged. The job script stops with a message if the runtime is missing.
+    The order of choice is ``asked``, the command of the site profile, the host's first runtime. If the probe
+    found no runtime, toolkit assumes a runtime that a module or the profile's path provides. ``modules`` are
+    the job's own modules. Otherwise the facts are unchanged. The job script stops with a message if the
+    runtime is missing.
     """
     host, why = _preferring(host, command_of(host, site, asked)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
@@ -42,7 +43,7 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], ask
 
 
 def _preferring(host: HostFacts, command: str) -> HostFacts:
-    """Return the facts with the runtime of ``command`` first; without a runtime if the host lacks it."""
+    """Return the facts with the runtime of ``command`` first, or without a runtime if the host lacks it."""
     kind, first = runtime_of_name(command), host.runtime
     if first is None or runtime_of_name(first.name) is kind:
         return host
@@ -66,13 +67,13 @@ def _preferring(host: HostFacts, command: str) -> HostFacts:
 
 
 def assumption_line(host: HostFacts) -> tuple[str, ...]:
-    """Return the line about a runtime that :func:`with_runtime` assumed, if any."""
+    """Return the line about a runtime that :func:`with_runtime` assumed, or an empty tuple."""
     line = host.evidence.get("runtime", "")
     return (line,) if _ASSUMED in line else ()
 
 
 def _why(site: Site | None, modules: Sequence[str]) -> str:
-    """Return the module or path that provides a container runtime; empty if none does."""
+    """Return the module or path that provides a container runtime, as words; empty if there is none."""
     if site and "/" in site.container.command:
         return "the site profile names its path"
     if site and site.container.modules:

@@ -1,4 +1,4 @@
-"""Jupyter on a compute node: the command of the job, the files in its folder, and the tunnel to it."""
+"""Run Jupyter on a compute node: the command of the job, the files in its folder, and the tunnel."""
 
 import posixpath
 import secrets
@@ -20,7 +20,11 @@ from toolkit.runtime import apptainer
 
 NAME = "notebook"
 NO_JUPYTER = 3
-"""The exit status of the starter if the image has no Jupyter."""
+"""The exit status of ``notebook.py`` if the image has no Jupyter.
+
+D _TOKEN, _PLACE Names of files in the job's folder; ``notebook.py`` writes ``notebook.json`` when Jupyter
+listens.
+"""
 
 _STARTER, _RELAY, _FAR = "notebook.py", "relay.py", "relay.sh"
 _TOKEN, _PLACE = "token", "notebook.json"
@@ -28,24 +32,25 @@ _TOKEN, _PLACE = "token", "notebook.json"
 
 _SHELL_SECONDS = 60.0
 _START_SECONDS = 300.0
-"""Seconds from the start of the job in which Jupyter must listen; a busy file system is slow."""
+"""The time limit for Jupyter's start in seconds, counted from the job's start; a busy file system is slow."""
 
 _POLLS = (1.0, 5.0)
-"""Seconds between two queries, at first and later."""
+"""Seconds between two queries: the first pause, and the largest pause."""
 
 MODE: Mode = "srun-none"
-"""The mode of one task without MPI."""
+"""The launch mode of a notebook, which is one task without MPI."""
 
 
 class NotebookAddress(msgspec.Struct, frozen=True):
-    """The node and the port of a notebook, which listens on the node's loopback interface."""
+    """The node and the port on which a notebook listens; it uses the node's loopback interface."""
 
     host: str
     port: int
 
 
 def command(directory: str, folder: str, packages: str, image: ImageFacts) -> tuple[str, ...]:
-    """Return the command inside the image; toolkit's own images have another name for Python."""
+    """Return the notebook's command inside the image; ``python`` in toolkit's own images, else ``python3``.
+    """
     python = "python3" if image.stack is None else "python"
     words = (python, posixpath.join(directory, _STARTER), directory, folder)
     return (*words, packages) if packages else words
@@ -57,7 +62,8 @@ def is_notebook(spec: JobSpec) -> bool:
 
 
 def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
-    """Make the job's folder, readable only by the user, with the files of the job; return a new token."""
+    """Create the job's folder and its files on the host, readable only by the user, and return a new token.
+    """
     directory = spec.directory
     make = ("mkdir", "-p", "-m", "700", "--", directory)
     runner.run(Command(make, timeout=_SHELL_SECONDS)).require(f"making {directory} on {runner.place}")
@@ -68,7 +74,7 @@ def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
 
 
 def files(spec: JobSpec, runtime: str) -> dict[str, bytes]:
-    """Return the files of the job's folder besides the script, by name; they contain no secret."""
+    """Return the contents of the files in the job's folder, by name; no file contains a secret."""
     relay = posixpath.join(spec.directory, _RELAY)
     words = {"relay": relay, "runtime": runtime, "bind": apptainer.bind(spec.directory), "image": spec.image}
     return {
@@ -79,10 +85,10 @@ def files(spec: JobSpec, runtime: str) -> dict[str, bytes]:
 
 
 def token_of(runner: Runner, record: JobRecord) -> str:
-    """Return the token of a notebook that was started earlier.
+    """Return the token of a running notebook.
 
     Raises:
-        Missing: if the token was removed.
+        Missing: if the token was deleted.
     """
     token = runner.read(posixpath.join(record.spec.directory, _TOKEN)).decode("ascii", "replace").strip()
     if not token:
@@ -95,10 +101,12 @@ def token_of(runner: Runner, record: JobRecord) -> str:
 def wait_until_ready(
     runner: Runner, record: JobRecord, on_state: Callable[[JobStatus], None]
 ) -> tuple[JobRecord, NotebookAddress | None]:
-    """Wait until Jupyter listens; return the record and its address, ``None`` if the job ended before.
+    """Wait until Jupyter listens, and return the record and Jupyter's address.
+
+    The address is ``None`` if the job ended before Jupyter listened.
 
     Raises:
-        CheckFailed: if the job runs and Jupyter does not listen.
+        CheckFailed: if the job runs and Jupyter does not listen within five minutes.
         Missing: if Slurm does not answer for ten minutes.
     """
     pause, running_since, heard = _POLLS[0], 0.0, time.monotonic()
@@ -134,17 +142,17 @@ def wait_until_ready(
 
 
 def relay_command(record: JobRecord, place: NotebookAddress) -> Command:
-    """Return the command that starts the relay of the tunnel on the job's node, as a step of the job."""
+    """Return the command that starts the tunnel's relay on the job's node, as a step of the job."""
     srun = ("srun", f"--jobid={record.id}", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet")
     return Command((*srun, "sh", posixpath.join(record.spec.directory, _FAR), str(place.port)))
 
 
 def address(port: int, token: str) -> str:
-    """Return the address of the notebook for a browser on this machine."""
+    """Return the URL of the notebook for a browser on this machine."""
     return f"http://127.0.0.1:{port}/?token={token}"
 
 
 def clear(runner: Runner, record: JobRecord) -> None:
-    """Remove the token and Jupyter's own files of a job that has ended."""
+    """Delete the token and Jupyter's own files from an ended job's folder."""
     there = [posixpath.join(record.spec.directory, name) for name in (_TOKEN, _PLACE, "jupyter")]
     runner.run(Command(("rm", "-rf", "--", *there), timeout=_SHELL_SECONDS))

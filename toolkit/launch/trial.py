@@ -1,4 +1,4 @@
-"""The trial program for the MPI of an image: in Python if the image has Python, else in C."""
+"""Build the trial program for an image's MPI: a Python program, or a C program for images without Python."""
 
 import platform
 import posixpath
@@ -12,8 +12,10 @@ from toolkit.run.command import Command, Runner
 from toolkit.run.local import LocalRunner
 
 SECONDS = 120
-"""Seconds after which an alarm stops a rank that waits. Start and messages take seconds on an idle node, and
-a minute if four ranks share two busy cores."""
+"""The time limit of a rank in seconds, after which an alarm stops the rank.
+
+A trial takes seconds on an idle node, and a minute if four ranks share two busy cores.
+"""
 
 _STARTER = "trial.sh"
 _COMPILERS = ("cc", "gcc", "clang")
@@ -23,7 +25,7 @@ _ASK_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class TrialProgram:
-    """A file to write into the job's folder."""
+    """A file that toolkit writes to the job's folder: its name, content and mode."""
 
     name: str
     content: bytes
@@ -31,17 +33,17 @@ class TrialProgram:
 
 
 def command(folder: str, library: str, ranks: int) -> tuple[str, ...]:
-    """Return the command of one rank, for programs in ``folder``."""
+    """Return the command of one rank for the trial programs in ``folder``."""
     return ("sh", posixpath.join(folder, _STARTER), library, str(ranks), str(SECONDS))
 
 
 def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
-    """Return the files of the trial: the Python program, the C program if a compiler exists, and the script.
+    """Return the trial files: the start script, the Python program and, with a compiler, the C program.
 
-    The script starts the program that the image can run.
+    The start script runs the program that the image can run.
 
     Raises:
-        Missing: if the image has no Python, and no glibc or no compiler for the C program.
+        Missing: if the image has no Python, and has no glibc or no compiler exists for the C program.
     """
     folder = shipped_folder("containers") / "live"
     starter = TrialProgram(_STARTER, (folder / _STARTER).read_bytes())
@@ -65,10 +67,9 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
 
 
 def library(image: ImageFacts, mode: Mode) -> str:
-    """Return the MPI library that the trial loads: the library of the image's programs.
+    """Return the path of the image's MPI library, which the trial loads.
 
-    If the host's library is mounted over the image's library, only the name is returned, so that the loader
-    finds the host's library.
+    In mode ``bind``, only the library's name is returned, so that the loader finds the host's library.
 
     Raises:
         Missing: if the image has no MPI library.
@@ -81,14 +82,14 @@ def library(image: ImageFacts, mode: Mode) -> str:
 
 
 def compile_words(compiler: str, architecture: str, source: str, target: str) -> tuple[str, ...]:
-    """Return the command that compiles the trial for old C libraries; ``trial.c`` says why so."""
+    """Return the command that compiles the C program for old C libraries; ``trial.c`` has the reasons."""
     level = ("-march=x86-64",) if architecture == "x86_64" else ()
     linker = ("-nostartfiles", "-Wl,--no-as-needed", "-Wl,-z,nopack-relative-relocs", "-l:libdl.so.2")
     return (compiler, "-O1", *level, "-o", target, source, *linker)
 
 
 def _compile_program(source: bytes, architecture: str | None, runner: Runner) -> bytes:
-    """Return the C program, compiled here or on the runner's host; ``None`` without a compiler."""
+    """Return the C program, compiled on this machine or the runner's host; empty without a compiler."""
     here = architecture in {None, platform.machine()}
     local: Runner = LocalRunner()
     places = [local] if here else []
@@ -101,7 +102,7 @@ def _compile_program(source: bytes, architecture: str | None, runner: Runner) ->
 
 
 def _compile(source: bytes, architecture: str, place: Runner) -> bytes:
-    """Return the compiled program, ``None`` if no compiler works."""
+    """Return the compiled program, or empty bytes if no compiler works."""
     made = place.run(Command.of("mktemp", "-d", timeout=_ASK_SECONDS))
     folder = made.text.strip()
     if not made.ok or not folder.startswith("/"):
@@ -121,5 +122,5 @@ def _compile(source: bytes, architecture: str, place: Runner) -> bytes:
 def _runs(place: Runner, command: Command) -> bool:
     try:
         return place.run(command).ok
-    except Missing:  # the compiler does not exist
+    except Missing:  # the host has no such compiler
         return False

@@ -1,1 +1,1 @@
-"""The text of a job script: launch line, checks, wrapper."""
+"""Write job scripts: the launch command, the checks and the wrapper programs."""

@@ -1,4 +1,4 @@
-"""Decide whether a job copies its image to a disk of each node, and return the values for its script."""
+"""Decide whether a job copies its image to a local disk of each node, and write this part of its script."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,20 +11,20 @@ from toolkit.runtime import runtime_of_name
 from toolkit.scheduler import slurm
 
 FEW = 4
-"""Up to this many nodes read the image from the shared file system at once; more nodes would wait for it."""
+"""The largest number of nodes that read the image from the shared file system without a copy."""
 MOST_MIB = 40_960
-"""The most space, in MiB, for copies that the jobs of a user keep on a node."""
+"""The largest space, in MiB, that a user's jobs use for image copies on a node."""
 _FILE = "broadcast.sh"
-_TMP = "/tmp"  # noqa: S108 - the disk of a node, unless the site names another one
+_TMP = "/tmp"  # noqa: S108 - a local folder of each node, unless the site profile names another
 
 
 def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bool, str]:
-    """Return whether the job copies its image, and why.
+    """Return whether the job copies its image to each node, and the reason.
 
     Args:
         spec: the job; ``broadcast`` is the value that the user gave.
-        site: its site profile.
-        runtime: the container runtime.
+        site: the profile of the job's site, or ``None``.
+        runtime: the command of the container runtime.
     """
     if spec.broadcast == "off":
         return False, "--broadcast off"
@@ -42,16 +42,16 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
 
 
 def pieces_of(files: Sequence[tuple[str, str, str, int]]) -> dict[str, str]:
-    """Return the paths of copied files, and the variables that stand for them in the script."""
+    """Return the shell variable that replaces the path of each copied file in the script, by path."""
     return {path: f'"${name}"' for name, path, _, _ in files}
 
 
 def files_of(spec: JobSpec, copies: Mapping[str, tuple[str, int]]) -> list[tuple[str, str, str, int]]:
-    """Return variable, path, SHA-256 and size of each file that is copied.
+    """Return the shell variable, path, SHA-256 and size in bytes of each file that the job copies.
 
     Args:
         spec: the job.
-        copies: the digest (``sha256:…``) and the size of its files, by path; empty if nothing is copied.
+        copies: the digest (``sha256:…``) and size of each file, by path; empty if the job copies no file.
     """
     named_files = (("image_file", spec.image), ("env_file", spec.env_image))
     known = [(name, path, *copies[path]) for name, path in named_files if path in copies]
@@ -61,7 +61,10 @@ def files_of(spec: JobSpec, copies: Mapping[str, tuple[str, int]]) -> list[tuple
 def values(
     spec: JobSpec, site: Site | None, copies: Mapping[str, tuple[str, int]], start: str
 ) -> dict[str, object]:
-    """Return the values of ``parts/broadcast.sh.j2``; ``start`` starts a command once on each node."""
+    """Return the template values of ``parts/broadcast.sh.j2``.
+
+    ``start`` is the command that starts a program once on each node.
+    """
     base = with_variables(site.scratch) if site and site.scratch else quote_word(_TMP)
     return {
         "broadcast": files_of(spec, copies),

@@ -1,4 +1,4 @@
-"""Choose the launch mode of a job from the engine's predictions and the user's options; pure."""
+"""Choose the launch mode of a job from the engine's predictions and the user's options."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,10 @@ _NOT_TOLD = {"unknown", "unavailable"}
 
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
-    """The mode to launch, its plan, why, and whether a predicted failure was overridden."""
+    """The chosen mode with its prediction and its plan.
+
+    ``forced`` is true if the user launches the mode although toolkit predicts a failure.
+    """
 
     prediction: Prediction
     plan: Plan
@@ -28,13 +31,13 @@ class ModeChoice:
 
 
 def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mode, ...] = ()) -> ModeChoice:
-    """Return the engine's choice, or ``mode`` if it is predicted to work or ``force`` is given.
+    """Return the mode that the engine chose, or ``mode`` if toolkit predicts success or ``force`` is true.
 
-    If the engine chooses no mode, the first of ``others`` that is predicted to work is used. These modes work
-    only for some programs, as Gloo for Horovod.
+    If the engine chooses no mode, the first mode of ``others`` with a predicted success is used. These modes
+    work only for some programs; Gloo, for example, works only for Horovod.
 
     Raises:
-        CheckFailed: with the reason and the fix, if the launch is predicted to fail.
+        CheckFailed: if toolkit predicts a failure; the error has the reason and the fix.
     """
     wanted = mode or verdict.chosen or next((m for m in others if verdict.ok(m)), None)
     if wanted is None:
@@ -75,7 +78,8 @@ def _fix(verdict: Verdict, wanted: Mode | None) -> str:
 
 
 def _try_out(prediction: Prediction) -> str:
-    """Return the advice for an unknown mode, which may start worlds of size 1 without an error."""
+    """Return the fix for a mode with an unknown outcome, which may start worlds of size 1 without an error.
+    """
     if NO_ANSWER in prediction.because:
         return "the machine was too busy to answer: run the command again"
     trial = trial_of(prediction.mode).replace("MODE", prediction.mode)

@@ -1,8 +1,7 @@
-"""The variables of the job's environment that would disturb the MPI in the image.
+"""Variables of the job's environment that would disturb the MPI in the image.
 
-Modules set variables for the MPI of the host, and the user's login files may load modules. The plan removes
-the variables that the probe saw. The job script removes the remaining variables, which are known only in the
-job.
+Modules set variables for the host's MPI, and the user's login files may load modules. The plan removes the
+variables that the probe found. The job script removes variables that appear only in the job.
 """
 
 from dataclasses import dataclass
@@ -14,19 +13,26 @@ from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
 
 WORD = "\0foreign"
-"""The mark in the launch line for the ``env`` options that the script collects; a user's word has no NUL."""
+"""A placeholder in the launch command for the ``env`` options that the script collects.
+
+The placeholder contains a NUL character, which no word of a user can contain.
+"""
 
 SHELL = '${foreign[@]+"${foreign[@]}"}'
-"""The same in shell. The plus is for bash before 4.4, in which an empty array is an unset variable."""
+"""The shell text that replaces the placeholder.
+
+The ``+`` form is for bash before 4.4, which reports an empty array as an unset variable.
+"""
 
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Variables that the script removes: those with ``prefixes`` or ``names``, except the patterns ``kept``.
+    """The variables that the script removes.
 
-    ``options`` are the variables that set options of the container runtime, in bash's brace notation.
+    The script removes variables with ``prefixes`` or ``names``, except those that match the patterns
+    ``kept``. ``options`` are variables that set options of the container runtime, in bash's brace notation.
     """
 
     prefixes: tuple[str, ...]
@@ -36,7 +42,10 @@ class Foreign:
 
 
 def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> Foreign | None:
-    """Return the variables that the script removes; ``None`` without modules if the cluster was probed."""
+    """Return the variables that the script removes, or ``None``.
+
+    ``None`` means that toolkit probed the cluster and the job loads no modules.
+    """
     if site is None and not spec.modules:
         return None
     known = knowledge.mpi().variables

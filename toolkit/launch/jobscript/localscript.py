@@ -1,4 +1,4 @@
-"""Run a job on one machine without Slurm: choose the mode, and write a script for plain bash; pure."""
+"""Run a job on one machine without Slurm: choose the launch mode, and write a bash script."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,25 +20,26 @@ from toolkit.render import quote_words, render
 from toolkit.runtime import COMMAND as RUNTIME
 
 MODES: tuple[Mode, ...] = ("mpirun-container", "torch", "jax", "tf-config", "gloo")
-"""The modes on one machine without Slurm: the launcher in the image starts the ranks, or the script starts
-them and sets their addresses.
+"""The launch modes on one machine without Slurm.
+
+A launcher in the image starts the ranks, or the script starts the ranks and sets their addresses.
 """
 
 DIRECT: Mode = "srun-none"
-"""The mode of one rank without a launcher, as under ``srun --mpi=none``."""
+"""The launch mode of one rank without a launcher; it is named after ``srun --mpi=none``."""
 
 _OF_QUEUE = {field.name for field in FIELDS if field.queue}
-"""Fields that need Slurm."""
+"""The names of job fields that need Slurm."""
 
 _OF_ARRAYS = "default of arrays"
-"""The source of an output that differs from task to task (:mod:`toolkit.launch.request.complete`)."""
+"""The source of an output name that contains the task number (:mod:`toolkit.launch.request.complete`)."""
 
 
 def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
-    """Return a job without the fields that need Slurm, and the names of the removed fields.
+    """Return the job without fields that need Slurm, and the names of the removed fields.
 
-    Fields from settings and variables are removed, because they are also for other jobs. ``file`` is the job
-    file.
+    toolkit removes such fields of settings and variables, because these also apply to other jobs. ``file`` is
+    the name of the job file.
 
     Raises:
         BadInput: if an option or the job file sets such a field.
@@ -46,7 +47,7 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     said = job.given_values()
     left = [name for name in said if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if said[name] is not False]
-    # A command with placeholders makes no sense without the values, wherever they are from.
+    # A command with placeholders needs the values of its sweep, from any source.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(
@@ -64,16 +65,16 @@ def _of_this_job(origin: str, file: str) -> bool:
 
 
 def _option_or_field(name: str, origin: str) -> str:
-    """Return an option as the user wrote it, or a field with its place."""
+    """Return the option that set a field, or the field's name with its source."""
     return origin if origin.startswith("--") else f"{name} ({origin})"
 
 
 def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: bool = False) -> ModeChoice:
-    """Choose the launch mode on this machine; ``host`` are the facts about it.
+    """Choose the launch mode on this machine; ``host`` has the facts of this machine.
 
     Raises:
-        BadInput: for a mode that needs Slurm, or more than one node.
-        CheckFailed: if the launch is predicted to fail, without ``force``.
+        BadInput: if the mode needs Slurm, or the job has more than one node.
+        CheckFailed: if toolkit predicts that the launch fails, and ``force`` is false.
         Missing: if this machine has neither Apptainer nor Singularity.
     """
     if request.nodes != 1:
@@ -103,7 +104,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
 
 
 def _without_slurm(host: HostFacts) -> HostFacts:
-    """Return the facts of a machine without Slurm."""
+    """Return the host's facts without Slurm."""
     kept = {name: why for name, why in host.unknown.items() if name.partition(".")[0] != "slurm"}
     absent = {**host.absent, "slurm": "slurm: not used, because all ranks run on this machine"}
     return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
@@ -112,14 +113,14 @@ def _without_slurm(host: HostFacts) -> HostFacts:
 def local_script(
     spec: JobSpec, made: Plan, because: str, runtime: str = RUNTIME, image: ImageFacts | None = None
 ) -> str:
-    """Render ``slurm/local.sh.j2``, the script that runs the job with ``bash job.sh`` on this machine.
+    """Return the script that runs the job with ``bash job.sh`` on this machine, from ``slurm/local.sh.j2``.
 
     Raises:
-        BadInput: for values that a script cannot contain.
+        BadInput: if a value cannot appear in a script.
     """
     check_command(spec.command)
     spec = preflight.with_possible_preflight(spec, made, image)
-    if peers.has_check(made):  # all ranks run on this machine and start one after the other
+    if peers.has_check(made):  # the script starts all ranks itself, on this machine
         spec = msgspec.structs.replace(spec, preflight=False)
     return render(
         "slurm",
@@ -151,11 +152,11 @@ def local_script(
 
 
 def _start_words(spec: JobSpec, made: Plan, runtime: str) -> list[list[str]]:
-    """Return the launch line of a command, without the words that need Slurm."""
+    """Return the launch command for one command, without the words that need Slurm."""
     if made.inside:
-        # A signal reaches mpirun twice, through its group and through the runtime. mpirun then exits without
-        # stopping its ranks, which have separate groups. In a PID namespace, the ranks stop with its first
-        # process.
+        # mpirun gets a signal twice: through its process group and through the container runtime. mpirun then
+        # exits without stopping its ranks, which have separate process groups. With a PID namespace, the
+        # ranks stop when the first process of the namespace exits.
         apart = msgspec.structs.replace(made, container=("--pid", *made.container))
         return plan.launch_words(spec, apart, (), runtime)
     outside = msgspec.structs.replace(made, launcher=("srun",))

@@ -1,4 +1,4 @@
-"""The check before a program without MPI: whether its ranks join one world."""
+"""The preflight check for a program without MPI: it checks whether the ranks join one world."""
 
 import posixpath
 import re
@@ -11,7 +11,7 @@ from toolkit.model.prediction import Plan
 from toolkit.program.torch import OPTIONS
 
 FILE = "toolkit-peers.py"
-"""The program that joins the ranks and counts them; the job script writes it."""
+"""The name of the program that joins and counts the ranks; the job script writes this file."""
 
 _PROGRAMS = {"torch", "jax", "tf-config"}
 _STARTERS = {"", "torchrun"}
@@ -19,18 +19,18 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
 
 def has_check(plan: Plan) -> bool:
-    """Return whether the preflight can check the ranks: the job script sets the addresses of their peers."""
+    """Return whether the preflight can join the ranks, because the job script sets the ranks' addresses."""
     return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
 
 
 def words(spec: JobSpec, plan: Plan) -> tuple[str, ...]:
-    """Return the command of the check, which the same Python or torchrun starts as the program."""
+    """Return the command of the check; the Python or torchrun of the user's command starts it."""
     gpus = ("--gpus", str(spec.gpus_per_node)) if spec.gpus_per_node else ()
     return (*_start(spec.command, plan), posixpath.join(spec.directory, FILE), plan.program, *gpus)
 
 
 def program_text() -> str:
-    """Return the program of the check."""
+    """Return the source text of the check program."""
     return (shipped_folder("slurm") / FILE).read_text(encoding="utf-8")
 
 
@@ -46,7 +46,8 @@ def _start(command: Sequence[str], plan: Plan) -> tuple[str, ...]:
 
 
 def _options(given: Sequence[str]) -> Iterator[str]:
-    """Yield the options of torchrun that set the rendezvous; other options are for the program."""
+    """Yield torchrun's own options from the words after ``torchrun``; stop at the first word of the program.
+    """
     rest = iter(given)
     for word in rest:
         if not word.startswith("-"):

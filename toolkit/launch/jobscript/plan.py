@@ -1,4 +1,4 @@
-"""The command that starts the ranks of a job, from the job and the engine's plan; pure."""
+"""Build the command that starts the ranks of a job, from the job and the engine's plan."""
 
 import posixpath
 from collections.abc import Iterable
@@ -16,11 +16,15 @@ from toolkit.runtime import COMMAND as RUNTIME
 from toolkit.runtime import runtime_of_name
 
 MPIRUN_FILE = "toolkit-mpirun.sh"
-"""The program that starts the daemons of an mpirun inside the container; the job script writes it."""
+"""The name of the program that starts an mpirun's daemons in the container; the job script writes this file.
+"""
 
 
 def runtime_of(host: HostFacts) -> str:
-    """Return the name of the host's runtime; some installations of Apptainer have no ``singularity``."""
+    """Return the command name of the host's container runtime.
+
+    Some Apptainer installations have no ``singularity`` command.
+    """
     return (posixpath.basename(host.runtime.path) if host.runtime else "") or RUNTIME
 
 
@@ -32,18 +36,18 @@ def launch_words(
     dropped: Iterable[str] = (),
     binds: Iterable[str] = (),
 ) -> list[list[str]]:
-    """Return the whole launch line for ``command``, in groups of words; a script shows one group in a line.
+    """Return the whole launch command for ``command`` in groups of words; a script shows one group in a line.
 
     The groups are the launcher, the variables to remove, the container with its options, the image, the
-    variables to set, and the command of the ranks. The user's variables come from a file, so that their
-    values are not arguments. ``dropped`` are more words for the ``env`` that removes variables. ``binds`` are
-    mounts of this command besides the plan's mounts.
+    variables to set, and the command of the ranks. The user's variables come from a file, which keeps their
+    values out of the process list. ``dropped`` are more options for the ``env`` that removes variables.
+    ``binds`` are mounts of this command in addition to the plan's mounts.
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     wrapper = _wrapper_words(spec, plan)
-    # The variables with a rank's place come before the user's variables, which override them.
+    # The variables with a rank's number come before the user's variables, so the user can override them.
     told, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
     kind = runtime_of_name(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
@@ -67,7 +71,10 @@ def launch_words(
 
 
 def _counts(spec: JobSpec, plan: Plan) -> list[str]:
-    """Return the numbers of nodes and processes; torchrun starts once on each node, with all its cores."""
+    """Return the launcher options with the numbers of nodes and processes.
+
+    torchrun starts once on each node, and gets all cores of the node.
+    """
     launcher = launcher_of(plan)
     if not plan.starter:
         return launcher.counts(spec)
@@ -77,23 +84,23 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
 
 
 def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
-    """Return the ``env`` that removes variables, after the launcher, because a launcher adds variables."""
+    """Return the ``env -u`` words that remove variables; they follow the launcher, which adds variables."""
     words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
 
 
 def _inside_env(env: dict[str, str]) -> list[str]:
-    """Return the ``env`` that sets variables inside the container.
+    """Return the ``env`` words that set variables inside the container.
 
-    A shell evaluates ``APPTAINERENV_`` values unless Apptainer has ``--no-eval`` (1.1), and ``--env`` splits
-    values at commas. ``env`` accepts any value unchanged.
+    The alternatives change values: a shell evaluates ``APPTAINERENV_`` values unless Apptainer has
+    ``--no-eval`` (1.1), and ``--env`` splits values at commas. ``env`` keeps any value unchanged.
     """
     check_variables(env)
     return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
 
 
 def check_variables(names: Iterable[str]) -> None:
-    """Refuse invalid names of variables."""
+    """Raise an error if a variable's name is invalid."""
     for name in names:
         variables.check_name(name, "--env")
 
@@ -104,12 +111,13 @@ def by_agent(plan: Plan) -> bool:
 
 
 def tells_ranks(plan: Plan) -> bool:
-    """Return whether the job script writes a file that sets the variables with a rank's place."""
+    """Return whether the job script writes a file that sets the variables with a rank's number."""
     return RANKS_FILE in plan.wrapper and plan.starter not in {"accelerate", "deepspeed"}
 
 
 def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
-    """Return the path of the Gloo wrapper of the ranks; ``None`` if the image contains the wrapper."""
+    """Return the path of the Gloo wrapper in the job's folder, or ``None`` if the image contains the wrapper.
+    """
     return posixpath.join(spec.directory, GLOO_FILE) if GLOO_FILE in plan.wrapper else None
 
 

@@ -1,4 +1,4 @@
-"""The command of the preflight check, which runs before the program of a job."""
+"""Build the command of the preflight check, which runs before the program of a job."""
 
 import posixpath
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from toolkit.program import program_of_name
 from toolkit.runtime.apptainer import bind
 
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
-"""The preflight command in the container; the script adds ``--tasks``."""
+"""The preflight command in toolkit's own images; the script adds ``--tasks``."""
 
 FILE = "toolkit-preflight.sh"
-"""The file that checks the world of the program's own MPI; the job script writes it."""
+"""The name of the script that checks the program's own MPI; the job script writes this file."""
 
 
 def has_check(image: ImageFacts, *, trainer: bool = False, user_site: bool = False) -> bool:
@@ -37,14 +37,14 @@ def _has_framework(image: ImageFacts) -> bool:
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
-    """Return whether the preflight starts the MPI of the job's program instead of the image's own check."""
+    """Return whether the preflight starts the MPI of the job's program instead of toolkit's own check."""
     if image is None or _is_own(image, trainer=bool(spec.trainer)):
         return False
     return bool(_of_program(image, user_site=spec.user_site))
 
 
 def with_possible_preflight(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
-    """Return the job without its preflight if no preflight can check it."""
+    """Return the job without its preflight if no preflight can check the job."""
     if not program_of_name(plan.program).BY_MPI:
         checked = peers.has_check(plan)
     else:
@@ -55,33 +55,33 @@ def with_possible_preflight(spec: JobSpec, plan: Plan, image: ImageFacts | None)
 
 
 def file_of(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> tuple[str, str]:
-    """Return name and text of the file that the job script writes for the preflight, or empty texts."""
+    """Return the name and text of the file that the job script writes for the preflight, or empty strings."""
     if peers.has_check(plan):
         return peers.FILE, peers.program_text()
     return (FILE, program_text()) if is_of_program(spec, image) else ("", "")
 
 
 def title_of(plan: Plan) -> str:
-    """Return the name of the program that reports the world in the preflight."""
+    """Return the name of the software that connects the ranks in the preflight, such as MPI or Gloo."""
     if peers.has_check(plan):
         return program_of_name(plan.program).TITLE
     return "Gloo" if plan.mode == "gloo" else "MPI"
 
 
 def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
-    """Return whether the image's own check runs in the Python that the job runs in.
+    """Return whether toolkit's own check in the image runs in the same Python as the job.
 
-    A program without MPI, such as ``hostname``, runs under the same launcher as that check.
+    A program without MPI, such as ``hostname``, has the same launcher as this check.
     """
     program = image.program
     return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)
 
 
 def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...]:
-    """Return the options for the check of the program's own MPI; none if that MPI is unknown.
+    """Return the options for the check of the program's own MPI; empty if this MPI is unknown.
 
-    If the program's MPI is statically linked or does not load in Python, the preflight checks only its PMI.
-    With ``user_site`` the Python of the program may import the mpi4py of the home folder, as the check does.
+    If the program links its MPI statically, or Python cannot load the MPI, the preflight checks only PMI.
+    With ``user_site``, the check may import mpi4py from the user's home folder, as the program may.
     """
     program, mpi = image.program, image.mpi
     if mpi is None or (program is not None and not program.mpi) or families(image):
@@ -104,7 +104,7 @@ def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...
 def words(
     spec: JobSpec, site: Site | None, image: ImageFacts | None, plan: Plan | None = None
 ) -> tuple[str, ...]:
-    """Return the command of the preflight; an image of unknown contents gets only the basic checks."""
+    """Return the command of the preflight; an image with unknown contents gets only the basic checks."""
     if plan is not None and peers.has_check(plan):
         return peers.words(spec, plan)
     if image is not None and is_of_program(spec, image):
@@ -134,30 +134,30 @@ def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]
 
 
 def program_text() -> str:
-    """Return the script of the check."""
+    """Return the text of the check script."""
     return (shipped_folder("slurm") / FILE).read_text(encoding="utf-8")
 
 
 def limits(spec: JobSpec) -> tuple[str, ...]:
-    """Return the options for the limits that the user wants to check."""
+    """Return the preflight options for the limits that the user set."""
     speed = ("--fabric-gbit", str(spec.fabric_gbit)) if spec.fabric_gbit else ()
     return (*speed, *(("--min-free", spec.min_free) if spec.min_free else ()))
 
 
 def local_command(spec: JobSpec, image: ImageFacts | None = None) -> tuple[str, ...]:
-    """Return the command of the preflight for a job on this machine."""
+    """Return the preflight command for a job on this machine."""
     if image is not None and is_of_program(spec, image):
         return ("sh", posixpath.join(spec.directory, FILE), *_of_program(image, user_site=spec.user_site))
     return (*PREFLIGHT, *_limits_alone(spec))
 
 
 def _limits_alone(spec: JobSpec) -> tuple[str, ...]:
-    """Return the options of a preflight that checks only limits, with the folder for the free space."""
+    """Return the options of a preflight that checks only the user's limits."""
     return (*(("--output", spec.directory) if spec.min_free else ()), *limits(spec))
 
 
 def binds(spec: JobSpec, preflight: Sequence[str]) -> tuple[str, ...]:
-    """Return the mount of the image file that the preflight reads."""
+    """Return the mount of the image file if the preflight reads the file."""
     return (bind(spec.image, read_only=True),) if "--image" in preflight else ()
 
 

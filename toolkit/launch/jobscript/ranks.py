@@ -1,4 +1,4 @@
-"""The file of the job script that sets each rank's number and the addresses of its peers; pure."""
+"""Write the file of the job script that sets each rank's number and the addresses of the other ranks."""
 
 from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.launcher import launcher_of as launcher_of
@@ -9,9 +9,10 @@ from toolkit.scheduler import Scheduler
 
 
 def values(spec: JobSpec, plan: Plan, scheduler: Scheduler | None) -> dict[str, object]:
-    """Return the values of ``parts/ranks.sh.j2``; without values, the script writes no such file.
+    """Return the template values of ``parts/ranks.sh.j2``.
 
-    Without a ``scheduler``, all ranks are on this machine.
+    If the plan needs no such file, the script writes none. Without a ``scheduler``, all ranks run on this
+    machine.
     """
     if RANKS_FILE not in plan.wrapper:
         return {"ranks_file": None}

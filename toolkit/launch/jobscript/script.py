@@ -1,4 +1,4 @@
-"""Write the job script: a readable text that runs with plain sbatch."""
+"""Write the job script, a readable text that a user can also submit with plain sbatch."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,20 +28,24 @@ from toolkit.runtime import edf, runtime_of_name
 __all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time", "job_script"]
 
 PREFLIGHT_SECONDS = 300
-"""The script stops a start-up that takes longer; thousands of ranks need a minute or two to connect."""
+"""The time limit of the preflight in seconds; thousands of ranks need one to two minutes to connect.
+
+D GPU_FILE, GPU_SECONDS The file in the job's folder with the GPU use of its first node, and the seconds
+between two samples.
+"""
 
 GPU_FILE, GPU_SECONDS = "gpu-use.csv", 30
 """The file in the job's folder with the use of its first node's GPUs, and the seconds between two samples."""
 
 RESTARTS = 100
-"""How often a job resubmits itself if --chain gives no number, so that a job without progress stops."""
+"""The largest number of resubmissions if ``--chain`` gives no number; it stops a job without progress."""
 
 _WIDTH = 90
-"""A longer command continues in the next line."""
+"""The largest number of characters of a command line; a longer command continues in the next line."""
 
 
 def load_template(site: Site | None) -> None:
-    """Read the template of the scheduler's job script while toolkit waits for an answer."""
+    """Load the template of the job script early, while toolkit waits for the host."""
     load("slurm", schedulers.scheduler_of(site).TEMPLATE)
 
 
@@ -55,20 +59,20 @@ def job_script(
     notes: Sequence[str] = (),
     copies: Mapping[str, tuple[str, int]] | None = None,
 ) -> str:
-    """Render the script of one job from the template of the site's scheduler.
+    """Return the script of one job, from the template of the site's scheduler.
 
     Args:
         spec: the job.
-        plan: the launch that the engine predicted; the script adds nothing to it.
+        plan: the launch that the engine judged; the script adds no words to it.
         because: why toolkit chose the launch mode.
         runtime: the command of the container runtime.
         site: the profile of the cluster.
-        image: facts about the image, which decide about the preflight check.
+        image: facts about the image, which determine the preflight check.
         notes: more comments for the head of the script.
         copies: digest and size of the files that the job copies to its nodes, by path.
 
     Raises:
-        BadInput: for values that Slurm does not accept or a script cannot contain.
+        BadInput: if Slurm does not accept a value, or a script cannot contain it.
     """
     check_spec(spec)
     spec = preflight.with_possible_preflight(spec, plan, image)
@@ -94,7 +98,7 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # The script has already changed to its folder, whose name it may have made.
+            # The script has already changed to the job's folder, whose name the script may compute.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
@@ -119,9 +123,9 @@ def _launch_lines(
     checked: Sequence[str],
     pieces: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the lines that start the ranks, and the lines that start the preflight ``checked``.
+    """Return the lines that start the ranks, and the lines that start the preflight command ``checked``.
 
-    An elastic job starts the ranks in a loop, so these lines are indented further.
+    An elastic job starts its ranks in a loop, so its lines have more indentation.
     """
     program = launch_words(spec, plan, spec.command, runtime, dropped)
     preflight_words = launch_words(spec, plan, checked, runtime, dropped, preflight.binds(spec, checked))
@@ -132,7 +136,8 @@ def _launch_lines(
 
 
 def _check_values(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> dict[str, object]:
-    """Return the values of ``parts/preflight.sh.j2``: the program that checks, its file and its limit."""
+    """Return the template values of ``parts/preflight.sh.j2``: the check program, its file, its time limit.
+    """
     file, text = preflight.file_of(spec, plan, image)
     return {
         "preflight_seconds": PREFLIGHT_SECONDS,
@@ -143,7 +148,7 @@ def _check_values(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> dict[s
 
 
 def _stop_values(spec: JobSpec) -> dict[str, object]:
-    """Return the values of the lines that stop a job with a checkpoint and start it again."""
+    """Return the template values for the lines that stop a job after a checkpoint and submit it again."""
     return {
         "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
         "may_resume": spec.may_resume,
@@ -153,7 +158,7 @@ def _stop_values(spec: JobSpec) -> dict[str, object]:
 
 
 def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
-    """Return the values of the lines about the container runtime and the use of GPUs."""
+    """Return the template values for the container runtime and the record of GPU use."""
     return {
         "runtime": runtime,
         "measured": runtime_of_name(runtime).MEASURED,
@@ -164,10 +169,9 @@ def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
 
 
 def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:
-    """Return the values of ``parts/image.sh.j2``, which loads the image into the image store of each node.
+    """Return the template values of ``parts/image.sh.j2``, which loads the image on each node.
 
-    Without a site profile and without Slurm, the job runs on one machine, and the script runs on this
-    machine.
+    Without a site profile and Slurm, the job has one node, and the script runs on this node.
     """
     kind = runtime_of_name(runtime)
     name = kind.image(spec)[0]
@@ -184,13 +188,16 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
 def _definition(
     spec: JobSpec, runtime: str, binds: Sequence[str], pieces: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the file that gives the image and its mounts to a runtime, empty if the runtime needs none."""
+    """Return the template values for the file that names the image and its mounts.
+
+    The text is empty if the container runtime needs no such file.
+    """
     text = runtime_of_name(runtime).definition(spec, binds)
     return {"definition": quote_around(text, pieces) if text else "", "definition_file": edf.FILE}
 
 
 def _once_a_node(spec: JobSpec, site: Site | None) -> str:
-    """Return the words that start a program once on each node."""
+    """Return the shell words that start a program once on each node."""
     launcher = site_launcher(site, srun.COMMAND)
     single = msgspec.structs.replace(spec, ranks_per_node=1)
     more = ("--mpi=none",) if launcher is srun else ()
@@ -198,7 +205,7 @@ def _once_a_node(spec: JobSpec, site: Site | None) -> str:
 
 
 def variable_values(spec: JobSpec) -> dict[str, object]:
-    """Return the values of ``parts/variables.sh.j2``, which gives the ranks their variables."""
+    """Return the template values of ``parts/variables.sh.j2``, which sets the ranks' variables."""
     text = variables.script_of(spec)
     return {
         "variables": text,
@@ -222,20 +229,21 @@ def _check_elastic(spec: JobSpec, plan: Plan) -> None:
 
 
 def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
-    """Return the words after ``module`` for each module: the site's modules first, each once."""
+    """Return the words after ``module`` for each module, without duplicates; the site's modules come first.
+    """
     of_site = (*site.modules, *site.container.modules) if site else ()
     words = [word.split(" ") for word in dict.fromkeys((*of_site, *spec.modules))]
     return [one if one[0] in {"swap", "use"} else ["load", *one] for one in words]
 
 
 def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
-    """Return the parts of words that the shell of the job expands, with their form in the script.
+    """Return the texts that the job's shell expands, each with its form in the script.
 
-    Only the values of a site profile may contain variables; the user's words stay unchanged.
+    The shell expands variables only in values of a site profile. The user's words are unchanged.
     """
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
-    # Each task of an array has its own folder.
+    # Each task of an array has its own folder, whose name the script computes.
     submitted = schedulers.scheduler_of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
     made = bool(spec.array) or any(text in spec.directory for text in pieces)
@@ -244,18 +252,18 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
 
 
 def _comment(text: str) -> str:
-    """Return a text without line breaks, for one comment line."""
+    """Return a text without line breaks and control characters, for one comment line."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _lines(groups: Sequence[Sequence[str]], indent: int, pieces: Mapping[str, str]) -> str:
-    """Quote every word and start a new line for each group, so that a long command stays readable."""
+    """Quote every word and start a new line for each group."""
     start = " \\\n" + " " * indent
     return start.join(f"{start}    ".join(_broken(group, pieces)) for group in groups)
 
 
 def _broken(group: Sequence[str], pieces: Mapping[str, str]) -> list[str]:
-    """Return the lines of a group; a line may start only with an option or a variable."""
+    """Return the lines of a group; a new line starts only at an option or a variable."""
     chunks: list[str] = []
     for word in group:
         text = found.SHELL if word == found.WORD else quote_around(word, pieces)

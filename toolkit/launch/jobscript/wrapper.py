@@ -1,4 +1,5 @@
-"""The program that connects ranks by Gloo in an image without toolkit, made of two files of the trainers."""
+"""Build the program that connects ranks by Gloo in an image without toolkit, from two files of the trainers.
+"""
 
 import re
 from functools import cache
@@ -11,9 +12,9 @@ _FUTURE = "from __future__ import annotations\n"
 
 @cache
 def gloo_program() -> str:
-    """Return ``gloo.py`` with the text of ``rendezvous.py`` instead of its import."""
+    """Return the text of ``gloo.py`` with ``rendezvous.py`` in place of its import."""
     folder = package() / "trainers"
     program, found = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("gloo", "rendezvous"))
     whole, count = _IMPORT.subn(lambda _: found.replace(_FUTURE, ""), program)
-    assert count == 1, "gloo.py imports rendezvous.py in one statement"  # noqa: S101 - of our own files
+    assert count == 1, "gloo.py imports rendezvous.py in one statement"  # noqa: S101 - toolkit's own files
     return whole

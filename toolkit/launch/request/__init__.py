@@ -1,1 +1,1 @@
-"""What a job asks for: values, files, variables, trainers, and how they join."""
+"""The contents of a job request: values, files, variables and trainers, and how toolkit merges them."""

@@ -1,4 +1,4 @@
-"""Check single values of a job: values that Slurm would misread, or that would break a line of the script."""
+"""Check single values of a job: Slurm must not misread a value, and a value must not break a script line."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separa
 _MEMORY = ValueForm(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G (default: M)")
 _NODES = ValueForm(nodelist.FORM, nodelist.RULE)
 _OUTPUT = ValueForm(
-    # Slurm makes no folder for the output, and a job that cannot write its output fails silently.
+    # Slurm creates no folder for the output; a job that cannot write its output fails without a message.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
     "write a file name or a full path: letters, digits, . _ + = @ , - and patterns as %j (%% for %)",
 )
@@ -86,11 +86,11 @@ _FORMS: Mapping[str, ValueForm] = {
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
-"""The forms that several fields have or that are long, by name."""
+"""The patterns, by name, that are long or that several fields share."""
 
 
 def _form_of(field: JobField) -> ValueForm:
-    """Return the form of a field: its own form, a form of its name, or its choices."""
+    """Return the pattern of a field: its own pattern, a named pattern, or its choices."""
     if isinstance(field.form, ValueForm):
         return field.form
     if field.form:
@@ -101,7 +101,7 @@ def _form_of(field: JobField) -> ValueForm:
 FORMS: Mapping[str, ValueForm] = {
     field.name: _form_of(field) for field in FIELDS if field.form or field.name == "runtime"
 }
-"""The forms of texts, by field of a job."""
+"""The pattern of each job field that has a text value, by field name."""
 
 _FORM_NAMES: Mapping[str, str] = {field.name: field.form for field in FIELDS if isinstance(field.form, str)}
 _COUNTS: Mapping[str, tuple[int, int]] = {field.name: field.bounds for field in FIELDS if field.bounds}
@@ -114,14 +114,14 @@ _HAVE_FIELDS = {
     "e": "error", "array": "array", "a": "array", "signal": "warning", "open-mode": "output",
     "chdir": "directory", "D": "directory", "workdir": "directory", "wrap": "command",
 }  # fmt: skip
-"""Options of sbatch that the script depends on, with the field that sets each.
+"""sbatch options on which the job script depends, with the job field that sets each option.
 
 ``workdir`` is the name of ``chdir`` before Slurm 18.08.
 """
 
 
 class ValueFault(NamedTuple):
-    """The reason why the value of a field is refused."""
+    """A field, its wrong value, and what is wrong or expected."""
 
     field: str
     value: object
@@ -129,10 +129,10 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield the faults of the values of a job, by field; an empty value is allowed."""
+    """Yield the faults in the values of a job; most fields may be empty."""
     for field, form in FORMS.items():
         value = values.get(field)
-        # fullmatch, as $ would let a line break at the end through
+        # fullmatch: `$` would accept a line break at the end
         if (
             value is not None
             and not (value == "" and field not in _NEEDED)
@@ -152,15 +152,15 @@ def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
 
 
 def option(field: str) -> str:
-    """Return the option of the command line that sets a field."""
+    """Return the command-line option that sets a field."""
     return next((row.option_name for row in FIELDS if row.name == field), field.upper())
 
 
 def check_spec(spec: JobSpec) -> None:
-    """Refuse a job with a value that Slurm or a shell would misread.
+    """Raise an error if Slurm or a shell would misread a value of the job.
 
     Raises:
-        BadInput: with the option.
+        BadInput: with the option's name.
     """
     values = {name: getattr(spec, name) for name in spec.__struct_fields__}
     for found in objections(values):
@@ -177,7 +177,7 @@ def _check_elastic(spec: JobSpec) -> None:
 
 
 def check_names(**names: str | None) -> None:
-    """Refuse names that Slurm could misread; ``names`` are by option."""
+    """Raise an error if Slurm could misread a name; the keys of ``names`` are field names."""
     for field, value in names.items():
         if value is not None:
             for found in objections({field: value}):
@@ -185,13 +185,13 @@ def check_names(**names: str | None) -> None:
 
 
 def check_time(time: str) -> None:
-    """Refuse a time limit that sbatch would not accept."""
+    """Raise an error if sbatch would not accept the time limit."""
     for found in objections({"time": time}):
         raise value_error(found)
 
 
 def check_command(command: Sequence[str]) -> None:
-    """Refuse a job without a command."""
+    """Raise an error if the job has no command."""
     if not command:
         raise BadInput(
             "the command is missing; name a trainer, or give a command after --",
@@ -200,18 +200,18 @@ def check_command(command: Sequence[str]) -> None:
 
 
 def value_error(found: ValueFault) -> BadInput:
-    """Return the error for the value of an option."""
+    """Return the error for a wrong value, with the option that sets it."""
     shown = found.value if isinstance(found.value, int) else repr(found.value)
     return BadInput(f"{option(found.field)} {shown}: {found.what}")
 
 
 def as_name(text: str) -> str:
-    """Return a name that Slurm accepts, made from the first word of a command."""
+    """Return a valid Slurm job name, made from the first word of a command."""
     return re.sub(r"[^A-Za-z0-9._+@=-]", "-", text).lstrip("._+@=-")[:64] or "job"
 
 
 _NEEDED = {"name", "time", "partition", "account", "output"}
-"""Fields that may not be empty."""
+"""Names of fields whose value may not be empty."""
 
 
 def _items(value: object) -> Iterator[str]:
@@ -239,7 +239,7 @@ def _sbatch(item: str) -> str:
 
 
 def bind_fault(item: str) -> str:
-    """Return the fault of a bind, or an empty text."""
+    """Return the fault of a bind, or an empty string."""
     item = item.removesuffix(IMAGE_BIND)
     if not item.isprintable() or "," in item:
         return "a bind cannot contain a comma, a line break or a control character"

@@ -1,4 +1,4 @@
-"""Complete a job with values that follow from its site, its trainer or its array; pure."""
+"""Complete a job with values that follow from its site, its trainer or its array."""
 
 from collections.abc import Mapping
 
@@ -15,26 +15,26 @@ from toolkit.model.site import Site
 from toolkit.scheduler.times import minutes
 
 WARNING = 120
-"""Seconds before the time limit at which Slurm warns a trainer, so that it writes a checkpoint."""
+"""Seconds before the time limit at which Slurm signals a trainer, which then writes a checkpoint."""
 
 OUTPUT_OF_ARRAY = "output-%a.log"
-"""The output of each task of an array; in one file, their lines would mix."""
+"""The default output file of an array task; tasks that share a file would mix their lines."""
 
 _SHORTEST = 10
-"""Jobs with a shorter time limit, in minutes, get no warning: a checkpoint would not help them."""
+"""The shortest time limit, in minutes, with a warning signal; a shorter job needs no checkpoint."""
 
 _ASKED = (
     "nodes", "ranks_per_node", "cpus_per_rank", "gpus_per_node", "gpu", "memory", "memory_per_cpu", "time",
     "partition", "constraint", "sbatch",
 )  # fmt: skip
-"""Fields of a job that decide which partition can run it."""
+"""Job fields that determine which partition can run the job."""
 
 
 def complete_job(merged: Merged, site: Site | None) -> Merged:
-    """Return the job with its partition, cores per rank, a warning for trainers, and an output for arrays.
+    """Return the job with its partition, cores per rank, warning time, and output name for arrays.
 
     Raises:
-        BadInput: if no partition of the site can run the job, or the job names a partition that cannot.
+        BadInput: if no partition of the site can run the job, or the requested partition cannot.
     """
     merged = _with_array(_with_partition(merged, site) if site else merged)
     job = merged.job
@@ -54,7 +54,7 @@ def _with_array(merged: Merged) -> Merged:
     """Return the job with the array of its sweep.
 
     Raises:
-        BadInput: for an array beside a sweep, or a limit without a sweep.
+        BadInput: if the job has both an array and a sweep, or a task limit without a sweep.
     """
     job, origins = merged.job, merged.origins
     if not job.sweep:
@@ -73,9 +73,7 @@ def _with_array(merged: Merged) -> Merged:
 
 
 def _with_partition(merged: Merged, site: Site) -> Merged:
-    """Return the job in the partition that runs it, with the cores, memory and features that fit the
-    partition.
-    """
+    """Return the job in a partition that can run it, with the partition's cores, memory and features."""
     job, origins = merged.job, dict(merged.origins)
     asked = {field: value for field, value in job.given_values().items() if field in _ASKED}
     of_site = f"site {job.site}"
@@ -104,7 +102,7 @@ def _with_partition(merged: Merged, site: Site) -> Merged:
 
 
 def _elsewhere(asked: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
-    """Return a line for each value from settings, variables or a job file."""
+    """Return a line for each value that settings, variables or a job file set, with its source."""
     places = {field: origins.get(field, "") for field in asked}
     return [
         f"{field} = {asked[field]} <- {place}"

@@ -1,4 +1,4 @@
-"""Several copies of a program that does not join its ranks: each has a number and a separate folder."""
+"""Run several copies of a program that does not join its ranks; each copy has a number and its own folder."""
 
 import msgspec
 
@@ -18,9 +18,12 @@ done
 mkdir -p -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY" && cd -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY" || exit 1
 exec "$program" "$@"
 """
-"""Gives each copy its number and its folder. The command may name files of the start folder."""
+"""A shell program that sets each copy's number and changes to its folder.
+
+The program makes paths absolute, because the command may name files in the start folder.
+"""
 
 
 def in_own_folders(spec: JobSpec) -> JobSpec:
-    """Return a job whose ranks are copies: each copy has ``TOOLKIT_COPY`` and starts in its own folder."""
+    """Return the job with copies as ranks: each copy has ``TOOLKIT_COPY`` and starts in its own folder."""
     return msgspec.structs.replace(spec, command=("sh", "-c", _COPY, "copy", *spec.command))

@@ -1,6 +1,6 @@
-"""Find a change that makes a launch work, and apply it; pure.
+"""Find a change that makes a launch work, and apply the change.
 
-The engine predicts each change first; only a change that is predicted to work is a fix.
+The engine predicts the outcome of each change. Only a change with the outcome ``ok`` is a fix.
 """
 
 from collections.abc import Iterator
@@ -31,14 +31,17 @@ class FoundFix:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the launch works without a change."""
+        """Whether the launch works without a change."""
         return self.before.outcome == "ok"
 
 
 def find_fix(
     host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None
 ) -> FoundFix | None:
-    """Return the smallest change that works, if possible in the requested mode; ``None`` if none works."""
+    """Return the smallest change that makes the launch work, or ``None`` if no change works.
+
+    A change in the requested mode is preferred.
+    """
     plain = plain_plan(host, image, request, site)
     before = predict_plan(host, image, request, plain)
     if before.outcome == "ok":
@@ -58,7 +61,7 @@ def find_fix(
 
 
 def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None) -> Plan:
-    """Return the launch that a user without knowledge of MPI writes: without options of the engine."""
+    """Return the launch that a user would write without the engine's options."""
     mode = request.mode or _default(host)
     proposed = propose(host, image, request, mode)
     launcher = proposed.launcher if request.mode or mode == "mpirun-host" else ("srun",)
@@ -67,7 +70,7 @@ def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site 
 
 
 def fix_of(found: FoundFix, host: HostFacts, image: ImageFacts, verdict: Verdict) -> Fix:
-    """Return the content of a fix file."""
+    """Return the contents of a fix file."""
     after, before = found.after, found.plan
     titles = {finding.id: finding.title for finding in verdict.findings if not finding.undecided}
     because = (f"{found.before.mode}: {found.before.outcome}: {found.before.because}",)
@@ -93,7 +96,7 @@ def _modes(request: Request, verdict: Verdict) -> list[Mode]:
 
 
 def _default(host: HostFacts) -> Mode:
-    """Return the mode of an srun without options; without Slurm, the mode of an mpirun."""
+    """Return the mode of an srun without options; without Slurm, the mode of the host's mpirun."""
     if host.slurm is None:
         return "mpirun-host"
     default = host.slurm.mpi_default or ""
@@ -118,7 +121,8 @@ def _possible(remedy: Remedy, host: HostFacts) -> bool:
 
 
 def _fill_interface(env: dict[str, str], host: HostFacts) -> dict[str, str] | None:
-    """Put the network interface into values that need it; ``None`` if no interface is known."""
+    """Insert the host's first network interface into values; return ``None`` if toolkit knows no interface.
+    """
     if not any("{interface}" in value for value in env.values()):
         return env
     if not host.interfaces:

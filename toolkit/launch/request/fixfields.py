@@ -1,7 +1,6 @@
-"""Check which words a fix file may add to a launch; pure.
+"""Check the words that a fix file adds to a launch.
 
-A fix file may come from another user. The words of the file become options of ``singularity exec``, before
-the image.
+A fix file may come from another user. Its words become options of ``singularity exec`` before the image.
 """
 
 import re
@@ -12,15 +11,15 @@ from toolkit.model.fix import Fix
 
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*(?:=.+)?|-[A-Za-z]")
 _WITH_VALUE = ("--env", "--no-mount")
-"""Options that toolkit writes with their value as a separate word."""
+"""Options whose value toolkit writes as a separate word."""
 
 
 def faults(fix: Fix) -> Iterator[tuple[str, str]]:
-    """Yield field and fault for each word of a fix that a launch does not accept."""
+    """Yield the field and the fault of each word in a fix that a launch does not accept."""
     before = ""
     for word in fix.launch.container:
         value = before in _WITH_VALUE and not word.startswith("-")
-        # Apptainer would take any other word for the image.
+        # Apptainer would use any other word as the image.
         if not word.isprintable() or not (value or _OPTION.fullmatch(word)):
             yield "launch.container", f"expected an option such as --nv or --home=DIR, found {word!a}"
         before = "" if value else word

@@ -1,4 +1,4 @@
-"""Find whether ranks get GPUs, and whether an image could use GPUs that its job does not ask for; pure."""
+"""Find whether ranks get GPUs, and whether an image could use GPUs that the job does not request."""
 
 from toolkit.engine.traits import built_for_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -9,14 +9,14 @@ from toolkit.model.site import Site
 
 
 def has_gpus(spec: JobSpec, site: Site | None) -> bool:
-    """Return whether ranks get GPUs: the job asks for them, or they come with its partition."""
+    """Return whether ranks get GPUs, because the job requests them or its partition always provides them."""
     if site is not None:
         return site.has_gpus(spec.partition, spec.gpus_per_node)
     return bool(spec.gpus_per_node)
 
 
 def may_have_gpus(job: JobFile, site: Site | None, host: HostFacts) -> bool:
-    """Return whether ranks get GPUs, or may find the GPUs of the probed machine."""
+    """Return whether ranks get GPUs, or may find the GPUs of the probed host."""
     given = site.has_gpus(job.partition, job.gpus_per_node) if site else bool(job.gpus_per_node)
     return given or bool(host.gpus or host.gpu_driver)
 
@@ -24,13 +24,13 @@ def may_have_gpus(job: JobFile, site: Site | None, host: HostFacts) -> bool:
 def tell_idle(
     name: str, spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts, tell: Tell
 ) -> None:
-    """Print a line if an image can compute on GPUs of the cluster, and the job asks for none."""
+    """Print a line if the image can use GPUs of the cluster and the job requests none."""
     if idle := _idle_gpus(spec, site, host, image):
         tell.step(f"{name} can use GPUs, but the job does not ask for them: --gpus-per-node {idle}")
 
 
 def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> int:
-    """Return how many GPUs of a node the image could use, if the job asks for none."""
+    """Return the number of GPUs per node that the image could use and the job does not request, or 0."""
     if spec.gpus_per_node is not None or has_gpus(spec, site) or not built_for_gpus(image):
         return 0
     if host is not None:

@@ -1,7 +1,7 @@
-"""Read a job specification from YAML, with the line of each value.
+"""Read a job file in YAML, with the line number of each value.
 
-Every scalar is the unchanged text of the file; the field decides its type. So ``10:00`` is a time instead of
-600, and an account may have the name ``no``.
+Every scalar stays the text of the file, and the job field determines its type. Therefore ``10:00`` is a time
+and not the number 600, and an account may have the name ``no``.
 """
 
 from dataclasses import dataclass, field
@@ -17,17 +17,18 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The values of a file; ``lines`` maps ``env.NAME`` or ``nodes`` to a line number, from 1."""
+    """The values of a job file; ``lines`` maps a field such as ``nodes`` or ``env.NAME`` to its line, from 1.
+    """
 
     values: dict[str, Any]
     lines: dict[str, int]
 
 
 def read(text: str, file: str) -> Read:
-    """Return the mapping in a YAML text; errors name ``file``.
+    """Return the mapping in a YAML text; errors contain the name ``file``.
 
     Raises:
-        BadInput: with the line, if the text is not YAML, or has other values than texts, mappings and lists.
+        BadInput: with the line, if the text is not YAML or has values other than texts, mappings and lists.
     """
     reader = _Reader(file)
     try:
@@ -36,7 +37,7 @@ def read(text: str, file: str) -> Read:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise BadInput(f"{file}:{mark.line + 1 if mark else 1}: this is not YAML: {error.problem}") from error
-    except yaml.YAMLError as error:  # a control character, or bytes that are not text
+    except yaml.YAMLError as error:  # the text has a control character or invalid bytes
         raise BadInput(f"{file}: this is not YAML: {' '.join(str(error).split())[:120]}") from error
     if reader.root is None:
         return Read({}, {})
@@ -47,7 +48,7 @@ def read(text: str, file: str) -> Read:
 
 @dataclass
 class _Open:
-    """An open mapping or list; ``key`` is the key of the next value."""
+    """A mapping or list that the parser has not finished; ``key`` is the key of the next value."""
 
     values: dict[str, Any] | list[Any]
     path: str

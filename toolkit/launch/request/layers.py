@@ -1,4 +1,4 @@
-"""Merge the settings of a job from several places; a later place overrides an earlier one."""
+"""Merge the settings of a job from several sources; a later source overrides an earlier source."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,25 +14,25 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Site
 
 PREFIX = "TOOLKIT_"
-"""Prefix of the variables of the environment that set a field, such as ``TOOLKIT_ACCOUNT``."""
+"""The prefix of environment variables that set a job field, such as ``TOOLKIT_ACCOUNT``."""
 
 OPTION = "option"
-"""The source of settings from the command line."""
+"""The source name of settings from the command line."""
 
 _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env", "sweep"}
-"""Fields with several values, which a variable cannot hold."""
+"""Fields with several values, which an environment variable cannot contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobLayer:
-    """The settings from one source: ``source`` is its name, ``lines`` has the line of a field in a file."""
+    """The settings from one source: ``source`` is its name, ``lines`` maps a field to its line in a file."""
 
     source: str
     said: JobFile
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def where(self, name: str) -> str:
-        """Return the place of a field: an option, a variable, or a file with its line."""
+        """Return the source of a field: an option, a variable, or a file with the field's line."""
         if self.source == OPTION:
             return option(name)
         if self.source == PREFIX:
@@ -43,7 +43,7 @@ class JobLayer:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A job merged from all places, and the place of each value.
+    """A job merged from all sources, and the source of each value.
 
     ``note`` is the reason for a partition other than the site's default; otherwise it is empty.
     """
@@ -61,13 +61,13 @@ DEFAULTS = JobFile(
     output="output.log",
     preflight=True,
 )
-"""The default values."""
+"""The default values of job fields."""
 
 
 def merge(layers: Iterable[JobLayer]) -> Merged:
-    """Return the last value of every field; ``env`` is merged name by name, lists are replaced.
+    """Return the job with the last value of every field; ``env`` is merged by name, lists are replaced.
 
-    ``trainer`` and ``command`` exclude each other: the later field counts, and ``arguments`` belong to their
+    ``trainer`` and ``command`` exclude each other: the later source applies. ``arguments`` belong to a
     trainer.
     """
     values: dict[str, Any] = {}
@@ -85,10 +85,10 @@ def merge(layers: Iterable[JobLayer]) -> Merged:
 
 
 def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
-    """Return a layer of values from a file or from variables; values of ``strict`` layers have types.
+    """Return the checked settings of one source; with ``strict``, values need the type of their field.
 
     Raises:
-        BadInput: one line with the place, the field and the choices.
+        BadInput: one line with the source, the field and the valid values.
     """
     try:
         said = msgspec.convert({k: v for k, v in raw.items() if v is not None}, JobFile, strict=strict)
@@ -105,9 +105,7 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
 
 
 def _conflicts(said: JobFile) -> Iterator[tuple[str, str]]:
-    """Yield fields that exclude each other and come from the same place; of two places, the later place
-    counts.
-    """
+    """Yield fields of one source that exclude each other; for two sources, the later source applies."""
     if said.command is not None and said.trainer is not None:
         yield "command", "cannot be combined with a trainer; leave out one of them"
     if said.command is not None and said.arguments is not None:
@@ -115,7 +113,7 @@ def _conflicts(said: JobFile) -> Iterator[tuple[str, str]]:
 
 
 def from_variables(environment: Mapping[str, str]) -> JobLayer:
-    """Return the settings of variables named ``TOOLKIT_`` and a field with one value.
+    """Return the settings in environment variables: ``TOOLKIT_`` and the name of a field with one value.
 
     Raises:
         BadInput: if a value is wrong; the message names the variable.
@@ -126,7 +124,8 @@ def from_variables(environment: Mapping[str, str]) -> JobLayer:
 
 
 def of_site(name: str, site: Site) -> JobLayer:
-    """Return the settings of a site profile; the job script adds the profile's ``sbatch`` lines."""
+    """Return the default settings in a site profile; the job script itself adds the profile's sbatch lines.
+    """
     default = site.defaults
     said = JobFile(
         partition=default.partition or None,
@@ -146,7 +145,7 @@ def of_site(name: str, site: Site) -> JobLayer:
 
 
 def _in_words(what: str) -> str:
-    """Return the expected kind of value in words."""
+    """Return the expected type of a value in words, such as "a whole number"."""
     kinds = {"int": "a whole number", "bool": "true or false", "array": "a list", "str": "a text",
              "object": "names and values"}  # fmt: skip
     found = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)

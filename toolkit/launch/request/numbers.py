@@ -1,4 +1,4 @@
-"""Check the numbers in values that have Slurm's form; Slurm may still refuse them."""
+"""Check the numbers in values with a valid pattern; Slurm may refuse such a value for other reasons."""
 
 import re
 
@@ -6,10 +6,10 @@ from toolkit import nodelist
 from toolkit.scheduler.times import minutes
 
 _LARGEST_INDEX = 4_000_000
-"""The largest index of a task: MaxArraySize is at most 4000001, one more than the index (slurm.conf(5))."""
+"""The largest task index of an array: the largest MaxArraySize is 4000001 (slurm.conf(5))."""
 
 _LONGEST_DAYS = 24_855
-"""Slurm counts the seconds of a limit in 31 bits (time_str2secs in its parse_time.c)."""
+"""The longest time limit in days: Slurm counts seconds in 31 bits (time_str2secs in parse_time.c)."""
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _TOO_LONG = re.compile(r"\d{13}")
@@ -17,7 +17,7 @@ _REVERSED = "write a range from the smaller to the larger number, unlike {}"
 
 
 def wrong(form: str, value: str) -> str:
-    """Return the fault of the numbers in a value, or an empty text; ``form`` is the name of its form."""
+    """Return the fault of the numbers in a value, or an empty string; ``form`` is the name of its pattern."""
     if form == "nodes":
         return nodelist.wrong(value) if value else ""
     if form not in _WITH_NUMBERS:

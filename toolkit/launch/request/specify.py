@@ -1,4 +1,4 @@
-"""Make the specification of a job from the request and the paths on the cluster; pure."""
+"""Build the specification of a job from the request and the paths on the cluster."""
 
 import posixpath
 from collections.abc import Mapping
@@ -19,15 +19,16 @@ from toolkit.program.command import CommandFacts
 from toolkit.runtime import apptainer
 
 DATA = "TOOLKIT_DATA"
-"""The variable that gives the folder of ``--data`` to a command."""
+"""The variable with the path of the ``--data`` folder, which toolkit sets for a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobPaths:
-    """The paths of a job on the cluster: its folder, the image, the trainer's data.
+    """The paths of a job on the cluster: its folder, its image and the trainer's data.
 
-    ``program`` is the file of the user's own trainer. ``start`` is the folder in which a command starts, and
-    ``mounts`` are the mounts that it needs. ``env`` is the file of ``--env-image``, ``paths`` its variables.
+    ``program`` is the file of the user's own trainer. ``start`` is the folder in which a command starts.
+    ``mounts`` are the mounts that the command needs. ``env`` is the environment image, and ``paths`` are the
+    variables that contain its mount point.
     """
 
     directory: str
@@ -54,10 +55,10 @@ def name_of(job: JobFile) -> str:
 
 
 def specify(job: JobFile, places: JobPaths) -> JobSpec:
-    """Return the specification with the whole command of a rank, and the folders that it needs.
+    """Return the job specification with the complete command of a rank and all mounts.
 
     Raises:
-        BadInput: for a path that cannot be mounted, an unknown trainer, or a missing command.
+        BadInput: if a path cannot be mounted, the trainer is unknown, or the command is missing.
     """
     name = name_of(job)
     binds = [apptainer.bind(places.directory), *places.mounts]
@@ -98,7 +99,7 @@ def request_of(
     program: ProgramName | None = None,
     shown: CommandFacts | None = None,
 ) -> Request:
-    """Return the request of this job to the engine; ``env`` includes secret values.
+    """Return the launch request of a job for the engine; ``env`` includes secret values.
 
     ``program`` is the value of ``--program``. ``shown`` are facts from the command and the script.
     """
@@ -123,7 +124,7 @@ def request_of(
 
 
 def _join_search_paths(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
-    """Return the search paths that the environment image and the user both set; the user's come first."""
+    """Return the search paths that the user and the environment image both set, the user's folders first."""
     return {name: f"{env[name]}:{path}" for name, path in paths.items() if env.get(name)}
 
 
@@ -140,4 +141,4 @@ _MADE = {
     "env",
     "secrets",
 }
-"""Fields that the specification computes."""
+"""Names of the fields that :func:`specify` computes."""

@@ -1,4 +1,4 @@
-"""The tasks of a sweep: from ``NAME=VALUES`` to the values of each task; pure."""
+"""Turn the ``NAME=VALUES`` items of a sweep into the values of each task."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from toolkit.model.job import MOST_TASKS
 from toolkit.render import quote_word
 
 FILE = "sweep.sh"
-"""The file of a task's folder that sets the variables of its values; the job script writes it."""
+"""The file in a task's folder that sets the variables with its values; the job script writes this file."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _VALUE = re.compile(r'"((?:[^"]|"")*)"(?=,|$)|([^,]*)')
@@ -23,7 +23,7 @@ Row = dict[str, str]
 
 
 def fault(item: str) -> str:
-    """Return the fault of one ``NAME=VALUES``; empty for a valid one."""
+    """Return the fault of one ``NAME=VALUES`` item, or an empty string."""
     name, equals, text = item.partition("=")
     if not equals or not _NAME.fullmatch(name):
         return _SHAPE
@@ -41,9 +41,9 @@ def fault(item: str) -> str:
 
 
 def rows(sweep: Iterable[str]) -> list[Row]:
-    """Return the values of each task, in the order of the tasks: the last name changes first.
+    """Return the values of each task in task order; the last name varies fastest.
 
-    A job without a sweep has no rows.
+    The result is empty for a job without a sweep.
 
     >>> rows(["lr=0.1,0.01", "seed=1..2"])[1]
     {'lr': '0.1', 'seed': '2'}
@@ -55,10 +55,10 @@ def rows(sweep: Iterable[str]) -> list[Row]:
 
 
 def array(sweep: Sequence[str], parallel: int | None) -> str:
-    """Return the array of a sweep in Slurm's form, with at most ``parallel`` tasks at once.
+    """Return the task numbers of a sweep in the form of ``--array``, with at most ``parallel`` at once.
 
     Raises:
-        BadInput: if two names are the same variable, or there are too many tasks.
+        BadInput: if two names give the same variable, or the sweep has too many tasks.
     """
     names = names_of(sweep)
     variables = [variable(name) for name in names]
@@ -80,7 +80,7 @@ def names_of(sweep: Iterable[str]) -> list[str]:
 
 
 def variable(name: str) -> str:
-    """Return the variable that holds the value of a name.
+    """Return the environment variable that contains the value of a name.
 
     >>> variable("learning-rate")
     'TOOLKIT_SWEEP_LEARNING_RATE'
@@ -89,20 +89,21 @@ def variable(name: str) -> str:
 
 
 def placeholder(name: str) -> str:
-    """Return the placeholder for the value of a name in a command."""
+    """Return the placeholder ``{NAME}``, which toolkit replaces by the name's value in a command."""
     return f"{{{name}}}"
 
 
 def fill_command(words: Iterable[str], row: Row) -> tuple[str, ...]:
-    """Return a command with the values of a task; ``${NAME}`` of a shell is not a placeholder."""
+    """Return a command with the values of a task in place of placeholders.
+
+    A shell's ``${NAME}`` is not a placeholder.
+    """
     pattern = re.compile(rf"(?<!\$)\{{({'|'.join(map(re.escape, row))})\}}")
     return tuple(pattern.sub(lambda found: row[found[1]], word) for word in words)
 
 
 def pieces(sweep: Iterable[str]) -> dict[str, str]:
-    """Return the shell text for each placeholder, in the form that :func:`toolkit.render.quote_around`
-    takes.
-    """
+    """Return the shell text for each placeholder, as :func:`toolkit.render.quote_around` expects it."""
     found: dict[str, str] = {}
     for name in names_of(sweep):
         found[placeholder(name)] = f'"${variable(name)}"'
@@ -111,7 +112,7 @@ def pieces(sweep: Iterable[str]) -> dict[str, str]:
 
 
 def lines(sweep: Iterable[str]) -> list[str]:
-    """Return a line of shell for each task that sets the variables of its values."""
+    """Return one shell line for each task; the line exports the variables with the task's values."""
     return [
         "export " + " ".join(f"{variable(name)}={quote_word(value)}" for name, value in row.items())
         for row in rows(sweep)
@@ -119,18 +120,18 @@ def lines(sweep: Iterable[str]) -> list[str]:
 
 
 def describe_values(row: Row) -> str:
-    """Return the values of a task as ``lr=0.1 seed=2``."""
+    """Return the values of a task in the form ``lr=0.1 seed=2``."""
     plain = re.compile(r"[^\s\"']+")
     shown = {name: value if plain.fullmatch(value) else f'"{value}"' for name, value in row.items()}
     return " ".join(f"{name}={value}" for name, value in shown.items())
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Return each value of a list unchanged: its text in quotation marks with them, or its plain text."""
+    """Return each value of a list as a pair: the text with its quotation marks, or the plain text."""
     found, at = [], 0
     while True:
         match = _VALUE.match(text, at)
-        assert match is not None  # noqa: S101 - the second half of the pattern matches any text
+        assert match is not None  # noqa: S101 - the second alternative of the pattern matches any text
         quote = text[match.start() : match.end()] if match[1] is not None else ""
         found.append((quote, match[2] or ""))
         at = match.end() + 1

@@ -1,4 +1,4 @@
-"""Names and command lines of the trainers: the trainers inside the images, and the user's own files."""
+"""Names and commands of the trainers in toolkit's images and of the user's own trainers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from toolkit.near import suggest_near
 
 @dataclass(frozen=True, slots=True)
 class TrainerProgram:
-    """A trainer and its command line.
+    """A trainer and its command.
 
-    ``program`` is the argument of Python: ``-m`` and a module of the image, or a file. ``dataset`` is a name
-    for ``toolkit data get``, empty if the trainer uses no shipped data set. ``bring`` says whether the user
-    has to provide the data. ``own`` says whether it is the user's file, which toolkit copies to the cluster.
+    ``program`` contains the arguments of Python: ``-m`` and a module in the image, or a file. ``dataset`` is
+    a name for ``toolkit data get``, or empty. ``bring`` is true if the user has to provide the data. ``own``
+    is true for a user's file, which toolkit copies to the cluster.
     """
 
     name: str
@@ -33,32 +33,32 @@ class TrainerProgram:
     own: bool = False
 
     def command(self, data: str, output: str, strategy: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the command of one rank; the user's arguments come last and override the others."""
+        """Return the command of one rank; the user's arguments come last and override toolkit's options."""
         given = ("--data", data) if data else ()
         options = (*given, "--output", output, "--strategy", strategy)
         return ("python", *self.program, *options, *arguments)
 
     def at(self, path: str) -> "TrainerProgram":
-        """Return the trainer with its file at ``path``."""
+        """Return the trainer with its file at ``path``; a trainer in the image is unchanged."""
         return replace(self, program=(path,)) if self.own else self
 
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
-    """Return the modes that the engine does not choose by itself: Gloo, if the job needs no MPI."""
+    """Return the launch modes that the engine does not choose on its own: Gloo if the job needs no MPI."""
     table = known.trainers()
     others = {name for row in table.framework for name in row.strategies}
     return ("gloo",) if job.trainer and job.strategy not in {*table.strategies.mpi, *others} else ()
 
 
 def program_of(command: Sequence[str]) -> ProgramName:
-    """Return how the ranks of a trainer's command find each other; its last ``--strategy`` counts."""
+    """Return how the ranks of a trainer's command join each other; the last ``--strategy`` applies."""
     chosen = [value for word, value in pairwise(command) if word == "--strategy"]
     rows = (row for row in known.trainers().framework if chosen and chosen[-1] in row.strategies)
     return next((row.program for row in rows), "horovod")
 
 
 def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
-    """Return a job whose trainer runs in a framework that the image has, if it has no TensorFlow."""
+    """Return the job with a strategy for the image's framework if the image has no TensorFlow."""
     if job.trainer is None or job.strategy or "tensorflow" not in image.absent:
         return job
     rows = (row for row in known.trainers().framework if getattr(image, row.fact) is not None)
@@ -67,13 +67,13 @@ def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
 
 
 def usual_strategy(ranks: int) -> Strategy:
-    """Return the strategy of a trainer if the user gives none."""
+    """Return the default strategy of a trainer for a number of ranks."""
     return "horovod" if ranks > 1 else "single"
 
 
 @cache
 def shipped_trainers() -> dict[str, TrainerProgram]:
-    """Return the trainers inside the images, by name."""
+    """Return the trainers in toolkit's images, by name."""
     return {
         row.name: TrainerProgram(
             row.name,
@@ -86,10 +86,10 @@ def shipped_trainers() -> dict[str, TrainerProgram]:
 
 
 def find(name: str) -> TrainerProgram:
-    """Return a trainer by its name, or the trainer in a file whose name ends in ``.py``.
+    """Return the trainer with a name, or the user's trainer in a file whose name ends with ``.py``.
 
     Raises:
-        BadInput: with the choices.
+        BadInput: with the known trainers.
     """
     if name.endswith(".py"):
         return TrainerProgram(as_name(PurePath(name).stem), (name,), own=True)

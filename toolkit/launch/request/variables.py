@@ -1,7 +1,7 @@
-"""The user's variables for the ranks, from options and files; pure.
+"""The user's variables for the ranks, from options and files.
 
-A value from the user's environment or from an env file is secret, and so is a value with a name such as
-``WANDB_API_KEY``. toolkit sends secret values to the job in a separate file.
+A value is secret if it comes from the user's environment or an env file, or if its name suggests a secret,
+such as ``WANDB_API_KEY``. toolkit sends secret values to the job in a separate file.
 """
 
 import re
@@ -17,7 +17,7 @@ FILE = "variables.sh"
 """The script in the job's folder that sets the variables and starts the command; the job script writes it."""
 
 SECRETS = "secrets.sh"
-"""The file in the job's folder that sets the secret variables; toolkit writes it before the submission."""
+"""The file in the job's folder with the secret variables; toolkit writes this file before the submission."""
 
 _END = "END"
 _SECRET = re.compile(
@@ -32,13 +32,15 @@ def looks_secret(name: str) -> bool:
 
 
 def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -> dict[str, str]:
-    """Read ``NAME=VALUE``, or ``NAME`` alone for the value in ``environment``.
+    """Return the variables in ``NAME=VALUE`` words; a word ``NAME`` takes its value from ``environment``.
 
     Args:
-        label: the source of the pairs, such as ``--env``; each message begins with it.
+        pairs: the words.
+        environment: toolkit's own environment variables.
+        label: the source of the words, such as ``--env``; each message begins with it.
 
     Raises:
-        BadInput: for an invalid name, or a name that ``environment`` does not have.
+        BadInput: if a name is invalid, or ``environment`` lacks the variable.
     """
     found: dict[str, str] = {}
     for pair in pairs:
@@ -51,7 +53,7 @@ def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str
 
 
 def from_caller(name: str, environment: Mapping[str, str], label: str) -> Hidden:
-    """Return the value of a variable in toolkit's own environment.
+    """Return the value of a variable in toolkit's own environment, marked as secret.
 
     Raises:
         BadInput: if the variable is not set.
@@ -65,12 +67,13 @@ def from_caller(name: str, environment: Mapping[str, str], label: str) -> Hidden
 
 
 def parse_env_file(text: str, environment: Mapping[str, str], label: str) -> dict[str, Hidden]:
-    """Read an env file as Docker does: ``NAME=VALUE``, ``NAME`` alone, empty lines, and comments after ``#``.
+    """Return the variables in the text of an env file, which has the form of Docker's ``--env-file``.
 
-    Values are taken literally: quotation marks are part of the value, and variables are not expanded.
+    A line is ``NAME=VALUE``, ``NAME`` alone, empty, or a comment that starts with ``#``. Values are literal:
+    quotation marks belong to the value, and variables are not expanded.
 
     Raises:
-        BadInput: with the line, and never the value.
+        BadInput: with the line number, never with the value.
     """
     found: dict[str, Hidden] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -82,17 +85,17 @@ def parse_env_file(text: str, environment: Mapping[str, str], label: str) -> dic
 
 
 def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables; a value is hidden if its name suggests a secret."""
+    """Return the variables, with values marked as secret if their names suggest a secret."""
     return {name: Hidden(value) if looks_secret(name) else value for name, value in variables.items()}
 
 
 def secrets_of_record(
     names: Iterable[str], given: Mapping[str, Hidden], environment: Mapping[str, str]
 ) -> dict[str, Hidden]:
-    """Return the values of the secret variables of a record, which keeps only their names.
+    """Return the values of a job's secret variables, whose record contains only their names.
 
     Raises:
-        BadInput: if variables are neither given nor set in ``environment``; the message names them.
+        BadInput: if a variable is neither given nor set in ``environment``; the message names the variable.
     """
     names = tuple(names)
     if absent := [name for name in names if name not in given and name not in environment]:
@@ -104,7 +107,7 @@ def secrets_of_record(
 
 
 def check_name(name: str, label: str) -> None:
-    """Refuse an invalid name of a variable.
+    """Raise an error if the name of a variable is invalid.
 
     Raises:
         BadInput: with the name.
@@ -114,10 +117,10 @@ def check_name(name: str, label: str) -> None:
 
 
 def names_of(spec: JobSpec) -> tuple[str, ...]:
-    """Return the names of all variables that the user gives to the ranks.
+    """Return the names of all variables that the user sets for the ranks.
 
     Raises:
-        BadInput: for an invalid name.
+        BadInput: if a name is invalid.
     """
     of_sweep = map(sweep_values.variable, sweep_values.names_of(spec.sweep))
     names = tuple(dict.fromkeys((*spec.env, *spec.secrets, *of_sweep)))
@@ -127,7 +130,7 @@ def names_of(spec: JobSpec) -> tuple[str, ...]:
 
 
 def script_of(spec: JobSpec) -> str:
-    """Return the content of :data:`FILE`; empty if there is no variable to set."""
+    """Return the content of :data:`FILE`, or an empty string if the job sets no variable."""
     if not names_of(spec):
         return ""
     lines = [f"export {name}={_quoted(name, value)}" for name, value in spec.env.items()]
@@ -140,14 +143,14 @@ def secrets_of(values: Mapping[str, Hidden]) -> bytes:
     """Return the content of :data:`SECRETS`.
 
     Raises:
-        BadInput: for a value with a NUL byte, which a variable cannot contain.
+        BadInput: if a value has a NUL byte, which a variable cannot contain.
     """
     lines = (f"export {name}={_quoted(name, value.reveal())}\n" for name, value in values.items())
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def end_of(text: str) -> str:
-    """Return an end mark for a here-document with this text: a word that is not a line of the text."""
+    """Return an end mark for a shell here-document with this text: a word that is not a line of the text."""
     word = _END
     while word in text.split("\n"):
         word += "_"

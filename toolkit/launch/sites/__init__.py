@@ -1,1 +1,1 @@
-"""A job and the partitions of its site; site profiles drafted and checked."""
+"""Match a job to the partitions of its site; draft and check site profiles."""

@@ -1,4 +1,4 @@
-"""Draft a site profile from facts about a cluster, with the questions that only the user can answer; pure."""
+"""Draft a site profile from the facts about a cluster, with questions that only the user can answer."""
 
 import posixpath
 import re
@@ -20,15 +20,16 @@ from toolkit.near import suggest_near
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
 _LASTING = ("WORK", "PROJECT", "STORE")
-"""Variables of folders that the site does not clear; they come before scratch, which it clears."""
+"""Variables with folders whose files the site keeps; they are preferred over scratch, which the site clears.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that only the user can answer, on the terminal or by ``option``.
+    """A question that only the user can answer, in the terminal or with ``option``.
 
-    ``default`` is the answer of ``--yes``. ``choices`` are all possible answers, empty if any text is
-    allowed.
+    ``default`` is the answer with ``--yes``. ``choices`` lists all valid answers; it is empty if any text is
+    valid.
     """
 
     option: str
@@ -39,7 +40,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A profile without the user's answers; ``gaps`` are lines about facts that stayed unknown."""
+    """A site profile without the user's answers; ``gaps`` are sentences about unknown facts."""
 
     site: Site
     questions: tuple[Question, ...]
@@ -47,9 +48,10 @@ class Draft:
 
 
 def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", day: str = "") -> Draft:
-    """Return a profile from facts.
+    """Return the draft of a site profile.
 
-    ``reached`` is the destination for ``ssh``. ``day`` is the date that the profile shows as its source.
+    ``reached`` is the SSH destination of the cluster. ``day`` is the date of the probe, which the profile
+    records.
 
     Raises:
         Missing: if the host has no Slurm.
@@ -60,7 +62,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
             fix="run the command on a login node of a cluster with Slurm, or give a login node with `--host`",
         )
     facts = _sayable(facts)
-    # If no partition lists GPUs in GRES, nodes may still have GPUs that Slurm does not count.
+    # If no partition lists GPUs in GRES, the nodes may still have GPUs that Slurm does not count.
     counted = any(part.gpus for part in facts.partitions or ())
     parts = tuple(partition_of(part, counted=counted) for part in facts.partitions or ())
     questions = tuple(_questions(host, facts, parts))
@@ -90,9 +92,9 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
 
 
 def _sayable(facts: SiteFacts) -> SiteFacts:
-    """Return the facts without partitions that are down, and without names that no profile accepts.
+    """Return the facts without partitions that are down, and without names that are invalid in a profile.
 
-    A banner of the login shell can contain such a name.
+    An invalid name may come from the banner of the login shell.
     """
     parts = {part.name: part for part in facts.partitions or () if part.up and WORD.fullmatch(part.name)}
     first = next((part.name for part in parts.values() if part.default), None)
@@ -118,10 +120,10 @@ def _sayable(facts: SiteFacts) -> SiteFacts:
 
 
 def with_answers(found: Draft, answers: Mapping[str, str]) -> Site:
-    """Return the profile with the user's answers, by the name of the option (``--account``).
+    """Return the site profile with the user's answers; the keys are options such as ``--account``.
 
     Raises:
-        BadInput: if an answer is not among the choices, or not valid.
+        BadInput: if an answer is invalid or not among the choices.
     """
     known = {question.option: question.choices for question in found.questions}
     site = found.site
@@ -184,7 +186,7 @@ def _why(host: HostFacts) -> str:
 
 
 def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:
-    """Return a partition in the form of a site profile; ``counted`` says whether Slurm counts GPUs."""
+    """Return a partition as in a site profile; ``counted`` is true if Slurm counts GPUs in some partition."""
     return Partition(
         name=part.name,
         default=part.default,
@@ -210,7 +212,7 @@ def _account(facts: SiteFacts) -> str:
 
 
 def _has_runtime(host: HostFacts, facts: SiteFacts) -> bool:
-    """Return whether a container runtime is on PATH, on the compute nodes if a compute node answered."""
+    """Return whether a container runtime is on PATH; if a compute node was probed, the node's PATH."""
     if host.compute_nodes is not None and host.runtime is None and "runtime" in host.absent:
         return False
     return host.runtime is not None or any((facts.commands or ())[:2])
@@ -237,7 +239,7 @@ def _directory(facts: SiteFacts) -> str:
 
 
 def _binds(facts: SiteFacts) -> Iterator[str]:
-    """Yield the mount points of the user's folders; the runtime mounts the home folder itself."""
+    """Yield the mount points of the user's folders, except the home folder, which the runtime mounts."""
     folders = {folder.variable: folder for folder in facts.folders or ()}
     home = folders.pop("HOME", Folder(variable="HOME", path="~"))
     mounts = {f.mount for f in folders.values() if f.mount not in {"", "/", "/tmp", home.mount}}  # noqa: S108
@@ -245,7 +247,7 @@ def _binds(facts: SiteFacts) -> Iterator[str]:
 
 
 def _scratch(host: HostFacts, facts: SiteFacts) -> str:
-    """Return a folder on a disk of the node; ``$TMPDIR`` if Slurm makes a folder for each job."""
+    """Return a folder on a local disk of the nodes; ``$TMPDIR`` if each job has its own folder."""
     for path in facts.scratch or ():
         if path == host.tmpdir and re.search(r"\d|/-", path):
             return "$TMPDIR"
@@ -265,14 +267,17 @@ def _fabric(host: HostFacts) -> str:
     if host.fabrics:
         return ", ".join(host.fabrics)
     if host.infiniband:
-        # The names of the devices show the network; unknown names still mean InfiniBand or RoCE.
+        # The device names identify the network; unknown names still mean InfiniBand or RoCE.
         rows = fabrics_of(host.infiniband, (), host.link_layers)
         return ", ".join(dict.fromkeys(row.shown for row in rows)) or "InfiniBand or RoCE"
     return "Ethernet" if host.infiniband == () and host.compute_nodes else ""
 
 
 def _launch(host: HostFacts) -> Launch:
-    """Return PMIx if Slurm offers it, else PMI-2; `toolkit doctor` predicts it for an image."""
+    """Return the launch mode with PMIx if Slurm offers PMIx, else with PMI-2 if Slurm offers PMI-2.
+
+    ``toolkit doctor`` predicts whether the mode works for an image.
+    """
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     default = (host.slurm.mpi_default if host.slurm else None) or ""
     by_pmix = [name for name in (default, *types) if is_plugin(name)]

@@ -1,4 +1,4 @@
-"""Compare a job with the limits of one partition; pure."""
+"""Compare a job with the limits of a partition."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,16 +16,16 @@ _STATED_BY = {
     "GPU type": ("gpu",),
     "features": ("features",),
 }
-"""Kind of limit → the fields of a partition that state it; one of them is enough."""
+"""The partition fields that state each kind of limit; one of these fields suffices."""
 
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 
 
 class LimitExceeded(NamedTuple):
-    """A limit that a job exceeds.
+    """A partition limit that a job exceeds.
 
-    ``option`` is the request as on the command line (``--nodes 9``). ``limit`` describes the partition's
-    limit, as the object of "has" (``a limit of 8 nodes``). ``kind`` names the limit.
+    ``option`` is the job's request as a command-line option, such as ``--nodes 9``. ``limit`` is the limit as
+    words after "has", such as ``a limit of 8 nodes``. ``kind`` is the kind of limit.
     """
 
     option: str
@@ -34,18 +34,18 @@ class LimitExceeded(NamedTuple):
 
 
 def states(partition: Partition, kind: str) -> bool:
-    """Return whether a profile states a kind of limit of a partition."""
+    """Return whether a site profile states a kind of limit for a partition."""
     return any(getattr(partition, field) not in (None, "", ()) for field in _STATED_BY[kind])
 
 
 def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterator[LimitExceeded]:
-    """Yield every known limit of a partition that a job exceeds; an unknown limit forbids nothing.
+    """Yield every known limit of a partition that a job exceeds.
 
     Args:
-        spec: the job, with all options of sbatch.
+        spec: the job, with all its sbatch options.
         partition: the partition.
-        most_gpus: the most GPUs per node that any partition of the site is known to have, 0 if that is
-            unknown; a partition whose GPUs are unknown is taken to have no more.
+        most_gpus: the largest known number of GPUs per node in the site's partitions, or 0 if unknown. A
+            partition with an unknown number of GPUs is assumed to have at most this number.
     """
     yield from _time(spec, partition)
     most = min((n for n in (partition.max_nodes, partition.nodes) if n), default=None)
@@ -55,7 +55,7 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
         yield from _cores(spec, partition, partition.cores)
     yield from _memory(spec, partition)
     yield from _gpus(spec, partition, most_gpus)
-    # Only Slurm can judge features joined by | or in brackets.
+    # Only Slurm can evaluate features that are joined by | or in brackets.
     features = spec.constraint.split("&") if not set(spec.constraint) & set("|[]()*,") else []
     for feature in features if partition.features else []:
         if feature and feature not in partition.features:
@@ -81,9 +81,9 @@ def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[LimitExc
 def _threads(spec: JobSpec, partition: Partition) -> int:
     """Return how many ranks may share a core.
 
-    If a rank has a number of cores, the script asks for whole cores: one hardware thread of each. The script
-    asks for hardware threads if the job names several partitions. An sbatch option of the user or of the site
-    overrides this.
+    If a rank has a fixed number of cores, the job script requests whole cores with one hardware thread each.
+    If the job names several partitions, the script requests hardware threads. An sbatch option of the user or
+    the site overrides both.
     """
     own = any(line.startswith(("--threads-per-core", "--hint")) for line in spec.sbatch)
     whole = spec.cpus_per_rank and "," not in (spec.partition or "")
@@ -116,6 +116,6 @@ def _gpus(spec: JobSpec, partition: Partition, most: int) -> Iterator[LimitExcee
 
 
 def megabytes(size: str) -> float:
-    """Return a size in Slurm's form (``16G``) in MiB."""
+    """Return a size in Slurm's form, such as ``16G``, in MiB."""
     unit = size[-1] if size[-1] in _UNITS else "M"
     return int(size.rstrip("".join(_UNITS))) * _UNITS[unit]

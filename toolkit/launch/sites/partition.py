@@ -1,4 +1,4 @@
-"""Choose the partition of a job, with the cores, memory and features that go with it; pure."""
+"""Choose the partition of a job, and the cores, memory and features that fit the partition."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -14,15 +14,15 @@ from toolkit.model.site import Partition, Site
 from toolkit.near import suggest_near
 
 _LESS = "ask for less"
-"""The hint if no partition can run a job."""
+"""The fix if no partition can run a job."""
 
 
 class PartitionChoice(NamedTuple):
     """A job in its partition.
 
-    ``spec`` has the partition, and the cores, memory and features that fit the partition. ``partition`` is
-    ``None`` if the profile does not describe it, or the job names several. ``why`` is the reason for a
-    partition that is neither named nor the default; otherwise it is empty.
+    ``spec`` has the partition, and cores, memory and features that fit the partition. ``partition`` is
+    ``None`` if the profile does not describe the partition, or if the job names several. ``why`` is the
+    reason for a partition that is neither requested nor the default; otherwise it is empty.
     """
 
     spec: JobSpec
@@ -31,23 +31,23 @@ class PartitionChoice(NamedTuple):
 
 
 def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -> PartitionChoice:
-    """Return a job in a partition that can run it.
+    """Return the job in a partition that can run it.
 
-    A job stays in the partition that it names. Otherwise the job goes to the site's default partition, or to
-    the first partition of the profile that can run it. An unknown limit forbids nothing. A partition whose
-    relevant limits the profile states comes first. Relevant are its GPUs if the job asks for GPUs, and the
-    limits that the job exceeds in the default partition.
+    A job that names a partition stays there. Otherwise toolkit chooses the site's default partition, or the
+    first partition that can run the job. An unknown limit excludes no partition. Partitions with known
+    relevant limits are preferred: the GPUs if the job requests GPUs, and limits that the job exceeds in the
+    default partition.
 
     Args:
         spec: the job.
         site: the profile of its site.
         name: the name of the profile.
-        unsaid: which of ``partition`` and the fields ``FITTED`` the user does not set; they are empty, or
-            have the profile's defaults.
+        unsaid: the fields among ``partition`` and ``PARTITION_FIELDS`` that the user did not set; they are
+            empty or have the profile's defaults.
 
     Raises:
-        BadInput: if no partition can run the job, naming the limits of each; if the job's partition cannot
-        run it, naming the partitions that can.
+        BadInput: if no partition can run the job, with the limits of each partition; or if the requested
+            partition cannot, with the partitions that can.
     """
     if not site.partitions:
         return PartitionChoice(spec)
@@ -55,7 +55,7 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     if "partition" in unsaid and not by_sbatch:
         return _first(spec, site, name, unsaid)
     named = [_find(wanted, site, name) for wanted in (by_sbatch or spec.partition or "").split(",")]
-    # Cores that fit one of several partitions may not fit the others.
+    # A number of cores that fits one of several partitions may not fit the others.
     trials = [trial(spec, one, site, unsaid if len(named) == 1 else ()) for one in named if one]
     for found in trials:
         if found.problems:
@@ -69,8 +69,8 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
 
 
 def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> PartitionChoice:
-    """Return a job in the default partition, or in another partition that can run it."""
-    # If the profile names no default partition, its limits are unknown.
+    """Return the job in the default partition, or in another partition that can run it."""
+    # If the profile has no default partition, the limits of Slurm's default partition are unknown.
     usual = site.partition() or Partition(name="")
     trials = [trial(spec, part, site, unsaid) for part in dict.fromkeys((usual, *site.partitions))]
     fitting = [found for found in trials if not found.problems]
@@ -86,7 +86,7 @@ def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> Par
 
 
 def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
-    """Return why a job does not use the default partition."""
+    """Return why toolkit does not choose the default partition."""
     if not usual.partition.name:
         return "the profile names no default partition"
     default = f"the default partition {usual.partition.name}"
@@ -99,7 +99,7 @@ def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
 
 
 def _refusal(named: PartitionFit, others: Sequence[PartitionFit], site: str) -> BadInput:
-    """Return the error for a partition that cannot run a job, with the other partitions that can."""
+    """Return the error if a partition cannot run a job; the fix names partitions that can."""
     fitting = [found.partition for found in others if not found.problems]
     if others and not fitting:
         return _nowhere([named, *others], site)
@@ -115,7 +115,7 @@ def _refusal(named: PartitionFit, others: Sequence[PartitionFit], site: str) -> 
 
 
 def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
-    """Return the error for a job that no partition can run, with the limits of each."""
+    """Return the error if no partition can run a job, with the limits of each partition."""
     options = dict.fromkeys(problem.option for found in trials for problem in found.problems)
     limits: dict[str, list[str]] = {}
     for found in trials:
@@ -125,7 +125,7 @@ def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
 
 
 def _kinds(found: PartitionFit) -> list[str]:
-    """Return the kinds of limits that another partition has to state to be known to run a job."""
+    """Return the kinds of limits that matter for the choice of another partition."""
     kinds = [problem.kind for problem in found.problems]
     if found.spec.gpus_per_node:
         kinds += ["GPUs", *(["GPU type"] if found.spec.gpu else [])]
@@ -133,7 +133,7 @@ def _kinds(found: PartitionFit) -> list[str]:
 
 
 def _unstated_limits(partition: Partition, kinds: Iterable[str]) -> list[str]:
-    """Return the kinds of limits that the profile does not state of a partition."""
+    """Return those ``kinds`` of limits that the profile does not state for a partition."""
     return [kind for kind in kinds if not states(partition, kind)]
 
 
@@ -142,11 +142,10 @@ def _limits(found: PartitionFit) -> str:
 
 
 def _find(wanted: str, site: Site, name: str) -> Partition | None:
-    """Return the partition of a name, or the default partition without a name; ``None`` if the profile has no
-    default.
+    """Return the partition with a name; an empty name gives the default partition or ``None``.
 
     Raises:
-        BadInput: if the profile describes no partition of that name.
+        BadInput: if the profile has no partition with this name.
     """
     found = site.partition(wanted)
     if found is None and wanted:
@@ -159,7 +158,7 @@ def _find(wanted: str, site: Site, name: str) -> Partition | None:
 
 
 def _named_by_sbatch(spec: JobSpec, site: Site) -> str:
-    """Return the partition that the last option of sbatch names, as ``-p gpus`` does; else empty text."""
+    """Return the partition that the last sbatch option names, such as ``-p gpus``, or an empty string."""
     for line in reversed((*site.defaults.sbatch, *spec.sbatch)):
         if sbatch.is_one_option(line) and sbatch.reserved_name(line, ("partition", "p")):
             option, *more = sbatch.words(line)

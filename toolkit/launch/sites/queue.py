@@ -1,4 +1,4 @@
-"""Find reasons why Slurm would refuse a job: its partition, account or QOS; pure."""
+"""Find reasons for which Slurm would refuse a job: its partition, account, QOS or array size."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,10 +12,10 @@ from toolkit.near import suggest_near
 
 
 def queue_faults(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
-    """Yield the reasons why the cluster's partitions and accounts refuse a job; unknown facts refuse nothing.
+    """Yield the reasons for which the cluster would refuse a job; unknown facts give no reason.
 
     Args:
-        spec: the job, with all options of sbatch.
+        spec: the job, with all its sbatch options.
         facts: the partitions and accounts of the cluster.
     """
     named = any(sbatch.reserved_name(line, ("partition", "p")) for line in spec.sbatch)
@@ -25,11 +25,11 @@ def queue_faults(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
 
 
 def array_faults(spec: JobSpec, settings: Mapping[str, str]) -> Iterator[LaunchFault]:
-    """Yield the fault of an array that is larger than Slurm allows.
+    """Yield a fault if the job's array is larger than Slurm permits.
 
     Args:
         spec: the job.
-        settings: the lines of ``scontrol show config``.
+        settings: the settings in the output of ``scontrol show config``.
     """
     size = settings.get("MaxArraySize", "")
     if not spec.array or not size.isdigit() or (largest := _largest(spec.array)) < int(size):
@@ -46,7 +46,7 @@ def array_faults(spec: JobSpec, settings: Mapping[str, str]) -> Iterator[LaunchF
 
 
 def _largest(array: str) -> int:
-    """Return the largest number of a task.
+    """Return the largest task number in an ``--array`` value.
 
     >>> _largest("3,0-96:8%2")
     96
@@ -92,7 +92,7 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     if not rows:
         return
     accounts = list(dict.fromkeys(row.account for row in rows))
-    wanted = (spec.account or "").lower()  # in the form in which sbatch reads it
+    wanted = (spec.account or "").lower()  # sbatch also changes account names to lower case
     if wanted and wanted not in accounts:
         yield LaunchFault(
             f"--account {spec.account}: not one of your accounts{suggest_near(wanted, accounts)}",

@@ -1,4 +1,4 @@
-"""Fit the defaults of a job (cores per rank, memory, features) to one partition; pure."""
+"""Fit the cores per rank, the memory and the features of a job to one partition."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
 
 PARTITION_FIELDS = ("cpus_per_rank", "memory", "constraint")
-"""Fields of a job whose defaults in a profile hold for its default partition only."""
+"""Job fields whose default in a site profile is valid only for the default partition."""
 
 _MIXED = 2
-"""If a partition has at least this many features, its nodes may differ."""
+"""If a partition has at least this many features, its nodes may differ in hardware."""
 
 
 class PartitionFit(NamedTuple):
-    """A job fitted to a partition, and the limits of the partition that it exceeds."""
+    """A job fitted to a partition, and the partition limits that the job exceeds."""
 
     partition: Partition
     spec: JobSpec
@@ -25,11 +25,11 @@ class PartitionFit(NamedTuple):
 
 
 def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[str]) -> PartitionFit:
-    """Return a job fitted to a partition of a site.
+    """Return the job fitted to a partition.
 
-    Fields of ``FITTED`` that are ``unsaid`` change. Cores per rank become the rank's share of a node if they
-    are not set, or if the profile's default exceeds the node. Memory is at most the memory of a node. A
-    constraint that the nodes do not meet is dropped. All other fields are unchanged.
+    Only fields in ``unsaid`` change. Cores per rank become the rank's share of a node if they are unset, or
+    if the profile's default exceeds the node. Memory is reduced to the memory of a node. A constraint that
+    the nodes do not meet is removed.
     """
     found = _problems(spec, partition, site)
     kinds = {problem.kind for problem in found}
@@ -49,12 +49,12 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
 
 
 def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
-    """Return a rank's share of a node's cores, ``None`` if they are unknown.
+    """Return a rank's share of a node's cores, or ``None`` if the number of cores is unknown.
 
-    A job that asks for a part of a node's GPUs gets the same part of its cores. A job that asks for memory
-    per core gets only as many cores as the memory of the node allows.
+    A job that requests a part of a node's GPUs gets the same part of its cores. A job that requests memory
+    per core gets only as many cores as fit into the node's memory.
     """
-    # Nodes with different features may have different numbers of cores: the profile names the largest.
+    # Nodes with different features may have different numbers of cores; the profile has the largest number.
     if not partition.cores or len(partition.features) >= _MIXED:
         return None
     cores = partition.cores

@@ -1,4 +1,4 @@
-"""Compare a site profile with the facts of its cluster; pure."""
+"""Compare a site profile with the facts of its cluster."""
 
 import posixpath
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ State = Literal["holds", "differs", "undecided"]
 
 
 class ProfileCheck(NamedTuple):
-    """The check of one field of a profile, with the value on the cluster if it differs."""
+    """The result for one field of a profile; if the field differs, ``text`` has the cluster's value."""
 
     field: str
     state: State
@@ -23,7 +23,7 @@ class ProfileCheck(NamedTuple):
 
 
 def words(site: Site) -> SiteWords:
-    """Return the modules, commands and folders of a profile that the probe has to look for."""
+    """Return the modules, commands and folders in a profile, which the probe looks for on the cluster."""
     return SiteWords(
         modules=(*site.modules, *site.container.modules),
         commands=(site.container.command, launcher_at(site, "srun").COMMAND),
@@ -32,7 +32,7 @@ def words(site: Site) -> SiteWords:
 
 
 def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    """Yield the check of each field of a profile that a probe can confirm, in the order of the fields."""
+    """Yield the result for each profile field that a probe can check, in the order of the fields."""
     yield from _of_scheduler(site, host)
     yield _compare_field("architecture", site.architecture, host.architecture, host.cite("architecture"))
     yield from _of_modules(site, facts)
@@ -77,7 +77,7 @@ def _of_modules(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
 
 
 def _folders(site: Site) -> dict[str, str]:
-    """Return the folders to look for, by field; for ``directory``, its parent folder."""
+    """Return the folders that a profile names, by field; for ``directory``, its parent folder."""
     found = {f"container.binds[{n}]": bind.split(":")[0] for n, bind in enumerate(site.container.binds)}
     if site.scratch:
         found["scratch"] = site.scratch
@@ -90,7 +90,7 @@ def _folders(site: Site) -> dict[str, str]:
 
 def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     for number, (field, folder) in enumerate(_folders(site).items()):
-        # A job has the variables of the shell that submits it; the job of the probe has not.
+        # A user's job has the variables of the login shell; the probe's job does not have these variables.
         on_nodes = field != "directory" and not folder.startswith("$")
         there = _nth(facts.there_nodes if on_nodes else facts.there, number)
         where = "compute nodes" if on_nodes else "the login host"
@@ -115,7 +115,7 @@ def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
 
 
 def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    """Yield the check of the container runtime, after its modules were loaded."""
+    """Yield the result for the container runtime, which the probe looked for after it loaded the modules."""
     command, field = site.container.command, "container.command"
     asked = len(words(site).commands)
     path = _nth(facts.commands[-asked:] if facts.commands else None, 0)
@@ -193,7 +193,7 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Prof
         ("gpus", part.gpus, found.gpus),
         ("gpu", part.gpu, found.gpu or None),
     ):
-        # Zero means that the nodes have no GPUs.
+        # 0 GPUs is a value to check: the nodes have no GPUs.
         if said not in {None, ""}:
             yield _limit(f"{path}.{name}", part.name, said, now)
     for number, feature in enumerate(part.features):
@@ -221,7 +221,7 @@ def _presence(
 
 
 def _limit(field: str, part: str, said: str | int, now: str | int | None) -> ProfileCheck:
-    """Return the check of a number or a time; two notations of one time are equal."""
+    """Return the result for a number or a time; two notations of the same time are equal."""
     if now is None:
         return ProfileCheck(field, "undecided", f"{part}: {said}: unknown on the cluster")
     same = said == now

@@ -1,1 +1,1 @@
-"""Records of jobs, their submission, and their state in Slurm."""
+"""Job records, submission of jobs, and the state of jobs in Slurm."""

@@ -1,4 +1,4 @@
-"""What Slurm's accounting says about the end of a job and its steps, and where the job wrote its output."""
+"""Read the end of a job and its steps from Slurm's accounting, and find the job's output files."""
 
 import re
 from collections.abc import Sequence
@@ -8,18 +8,19 @@ from toolkit.launch.tracking import slurm
 from toolkit.run.command import Command
 
 _SECONDS = 20.0
-"""Seconds to wait for Slurm; `toolkit explain` continues without the answer after that."""
+"""The timeout, in seconds, of a query to Slurm; after it, ``toolkit explain`` continues without the result.
+"""
 
 _COLUMNS = ("JobID", "State", "ExitCode", "NodeList", "Elapsed", "Timelimit", "MaxRSS", "ReqMem")
 _PATHS = re.compile(r"(?:^|\s)(?:StdOut|StdErr)=(\S+)")
 _WELL = ("COMPLETED", "RUNNING", "PENDING", "COMPLETING", "REQUEUED", "RESIZING", "SUSPENDED", "")
 NUMBER = re.compile(r"\d{1,10}(?:_\d{1,7})?(?:\.\w{1,20})?")
-"""A job of Slurm: ``812``, a task of an array ``812_3``, a step ``812.0``."""
+"""A pattern for a Slurm job ``812``, an array task ``812_3`` or a step ``812.0``."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """The end of a job or step as ``sacct`` shows it; ``memory`` is the most of one task."""
+    """The end of a job or step as ``sacct`` shows it; ``memory`` is the largest memory of one task."""
 
     step: str
     state: str
@@ -36,7 +37,7 @@ class StepEnd:
 
     @property
     def line(self) -> str:
-        """Return the end as a line that the engine reads, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
+        """The end as a line that the engine can parse, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
         ran = f"ran {self.elapsed} of {self.limit}" if self.limit else f"ran {self.elapsed}"
         memory = f"used {self.memory}" if self.memory else ""
         asked = f"asked for {self.asked}" if self.asked else ""
@@ -46,27 +47,27 @@ class StepEnd:
 
 
 def steps(number: str) -> Command:
-    """Ask for a job and its steps."""
+    """Return the ``sacct`` command that lists a job and its steps."""
     words = ("sacct", "--noheader", "--parsable2", "-o", ",".join(_COLUMNS), "--jobs", number)
     return Command(words, timeout=_SECONDS)
 
 
 def parse_steps(text: str) -> list[StepEnd]:
-    """Read the answer to :func:`steps`, one line for each job or step."""
+    """Return the ends in the output of :func:`steps`, which has one line for each job or step."""
     found = []
     for line in text.splitlines():
         values = line.split("|")
         if len(values) != len(_COLUMNS) or not values[1].split():
             continue
         step, state, code, nodes, elapsed, limit, memory, asked = values
-        # Accounting writes "CANCELLED by 1000".
+        # sacct prints "CANCELLED by 1000" as a state.
         nodes = "" if nodes == "None assigned" else nodes
         found.append(StepEnd(step, state.split()[0], code, nodes, elapsed, limit, memory, asked))
     return found
 
 
 def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
-    """Return the ends that report a failure: steps of ranks, then the script, then the job; none repeated."""
+    """Return the failed ends without repetitions: first steps of ranks, then the script, then the job."""
     found: dict[tuple[str, str], StepEnd] = {}
     for end in sorted(ends, key=lambda one: ("." not in one.step, one.step.endswith((".batch", ".extern")))):
         if end.has_failed:
@@ -75,16 +76,16 @@ def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
 
 
 def show(number: str) -> Command:
-    """Ask the controller for the files of a job; it knows jobs of the last minutes."""
+    """Return the ``scontrol`` command that shows a job; Slurm's controller keeps jobs for some minutes."""
     return slurm.show_job(number, _SECONDS)
 
 
 def output_files(text: str) -> list[str]:
-    """Return the paths of the output files that ``scontrol show job`` names."""
+    """Return the paths of the output files in the output of ``scontrol show job``."""
     return list(dict.fromkeys(path for path in _PATHS.findall(text) if path != "/dev/null"))
 
 
 def work_folder(number: str) -> Command:
-    """Ask the accounting for the folder that a job was submitted from."""
+    """Return the ``sacct`` command that prints the folder from which a job was submitted."""
     words = ("sacct", "--noheader", "--parsable2", "--allocations", "-o", "WorkDir", "--jobs", number)
     return Command(words, timeout=_SECONDS)

@@ -1,4 +1,4 @@
-"""The tasks of a job array: their indexes, their states, and the state of the whole array; pure."""
+"""The tasks of a job array: their indexes and states, and the state of the whole array."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _FOREMOST: tuple[JobState, ...] = (
 
 
 def indexes(written: str) -> tuple[int, ...]:
-    """Return the first :data:`MOST` indexes of an array, or of a part of its tasks, from Slurm's notation.
+    """Return at most :data:`MOST_TASKS` task indexes of an array from Slurm's notation.
 
     >>> indexes("0-6:3,9%2"), indexes("[4-5]")
     ((0, 3, 6, 9), (4, 5))
@@ -28,14 +28,15 @@ def indexes(written: str) -> tuple[int, ...]:
 
 
 def foremost(states: Iterable[JobState]) -> JobState:
-    """Return the state of an array: running and waiting tasks count first, then failed tasks."""
+    """Return the state of an array: ``running`` or ``pending`` if a task has this state, then failures first.
+    """
     return min(states, key=_FOREMOST.index, default="unknown")
 
 
 def merge_tasks(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobTask, ...]:
-    """Return the tasks of a new answer, and older tasks that it does not have.
+    """Return the tasks of a new query, and older tasks that the query does not list.
 
-    An older task that had not ended is unknown now, because Slurm has forgotten it.
+    An unlisted task that had not ended becomes ``unknown``, because Slurm has forgotten it.
     """
     tasks = {task.index: task for task in now}
     for task in before:
@@ -45,5 +46,5 @@ def merge_tasks(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobT
 
 
 def with_exit_status(task: JobTask, status: int) -> JobTask:
-    """Return the task with its exit status."""
+    """Return the task with its exit status, and with the state that follows from it."""
     return msgspec.structs.replace(task, state="failed" if status else "completed", exit_code=status)

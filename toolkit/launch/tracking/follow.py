@@ -1,7 +1,8 @@
-"""Follow a job until its work is done: pass on new output, and each change of its state in Slurm.
+"""Follow a job until it ends: report new output, and each change of the job's state in Slurm.
 
-If Slurm starts the job again, or the job submits itself again before its time limit, toolkit follows the new
-run.
+If Slurm restarts the job, or the job resubmits itself before its time limit, toolkit follows the new run. D
+_OUTPUT_SECONDS, _EARLY_SECONDS Seconds between two reads of the output, and the shorter interval during the
+first ``_EARLY`` seconds.
 """
 
 import dataclasses
@@ -24,34 +25,46 @@ _OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.05
 """Seconds between two reads of the output; the second number holds until ``_EARLY`` seconds have passed."""
 
 _EARLY = 10.0
-"""Seconds in which most short jobs start and end."""
+"""The number of seconds within which most short jobs start and end."""
 
 _PIECES = 16
-"""After this many pieces of new output, the next query of Slurm may start."""
+"""The largest number of output chunks that toolkit reads before the next query of Slurm.
+
+D _METRICS_SECONDS, _METRICS_BYTES The smallest interval between two reads of the metrics in seconds, and the
+bytes to read per second.
+"""
 
 _METRICS_SECONDS, _METRICS_BYTES = 2.0, 50_000
 """Seconds between two reads of the metrics, and the bytes of metrics to read per second."""
 
 _PLACE_SECONDS = 30.0
-"""Seconds between two queries of the queue, whose answer may hold thousands of jobs."""
+"""Seconds between two queries of the whole queue, whose output may list thousands of jobs.
+
+D _FIRST_QUERY, _LAST_QUERY Seconds between two queries of Slurm, at first and later; the controller serves
+thousands of users.
+"""
 
 _FIRST_QUERY, _LAST_QUERY = 1.0, 10.0
 """Seconds between two queries of Slurm, at first and later; a controller serves thousands of users."""
 
 _AGAIN_SECONDS = 0.1
-"""Seconds until toolkit asks again if the script of a job has ended and Slurm calls the job running; doubled
-each time, up to the first of the seconds above."""
+"""The first pause, in seconds, before toolkit asks again about a job whose script has ended.
+
+Slurm may still report such a job as running. Each further pause is twice as long, up to one second.
+"""
 
 _SILENT_SECONDS = 600.0
-"""After this many seconds without an answer, toolkit gives up on Slurm, or on a lost connection.
+"""The number of seconds without an answer after which toolkit gives up on Slurm or on a lost connection.
 
-Until then, a controller may be restarting or moving to another machine."""
+A shorter silence may be a restart of the controller, or its move to another machine.
+"""
 
 _SETTLE_SECONDS = 1.0
-"""Seconds that toolkit waits for a shared file system to show the last lines of a job that has ended."""
+"""The number of seconds that toolkit waits for a shared file system to show the last lines of an ended job.
+"""
 
 OnMetrics = Callable[[bytes], None]
-"""Called with the content of the metrics file after each read, even without a change."""
+"""A function that receives the content of the metrics file after each read, even if it has not changed."""
 
 
 def follow(
@@ -64,12 +77,11 @@ def follow(
     on_again: Callable[[JobRecord], None] = lambda _: None,
     on_lost: OnLost = lambda _: None,
 ) -> JobRecord:
-    """Pass the job's output to ``on_line`` until the job has ended; return the final record.
+    """Pass the job's output to ``on_line`` until the job ends, and return the final record.
 
-    For a job of ``launch --local``, toolkit reads the state from this machine instead of from Slurm. The
-    output is saved beside the record in every case, also after an error. ``on_again`` is called if a job with
-    a new number resumes this job. ``on_lost`` is called when the connection breaks; toolkit then
-    retries it for ten minutes.
+    For a job of ``launch --local``, toolkit reads the state on this machine and not from Slurm. toolkit saves
+    the output beside the record, even after an error. toolkit calls ``on_again`` if a job with a new number
+    resumes this job. toolkit calls ``on_lost`` when the connection breaks, and then retries for ten minutes.
 
     Raises:
         Missing: if the host stays unreachable, or Slurm does not answer for ten minutes.
@@ -96,7 +108,7 @@ def follow(
             _settle(reader, jobs.size_of_output(runner, record) if record.state == "completed" else None)
             if metrics:
                 metrics.look(at_once=True)
-            # The process that launched or cancelled a local job wrote its end into the record.
+            # The process that launched or cancelled a local job writes the job's end into the record.
             record = jobs.conclude(runner, records.find(record.key) if here else record)
             if record.state != "pending":
                 return record
@@ -107,10 +119,10 @@ def follow(
 
 
 def give_up(runner: Runner, silent: float, fix: str = "") -> None:
-    """Give up if Slurm has not answered for ``silent`` seconds and this is longer than the limit.
+    """Raise an error if Slurm has not answered for at least ten minutes; ``silent`` is in seconds.
 
     Raises:
-        Missing: if the time is longer than the limit.
+        Missing: if ``silent`` exceeds the limit.
     """
     if silent >= _SILENT_SECONDS:
         raise Missing(
@@ -120,7 +132,7 @@ def give_up(runner: Runner, silent: float, fix: str = "") -> None:
 
 
 class _Metrics:
-    """Reads the whole metrics file at intervals, because a run that resumes writes the file again."""
+    """Reads the whole metrics file at intervals, because a resumed run rewrites the file."""
 
     def __init__(self, runner: Runner, path: str, on_metrics: OnMetrics) -> None:
         self._runner, self._path, self._on_metrics = runner, path, on_metrics
@@ -134,7 +146,7 @@ class _Metrics:
 
 
 class _Tail:
-    """Reads the bytes added to a file since the last read, and passes on whole lines."""
+    """Reads the new bytes of a growing file, and passes on complete lines."""
 
     def __init__(self, runner: Runner, path: str, on_line: Callable[[str], None]) -> None:
         self._runner, self._path = runner, path
@@ -143,18 +155,18 @@ class _Tail:
         self.seen = Ends()
 
     def has(self, size: int | None) -> bool:
-        """Return whether this is all of an output of ``size`` bytes; ``None`` if the size is unknown."""
+        """Return whether all ``size`` bytes of the output were read; False if the size is ``None``."""
         return size is not None and self._offset >= size
 
     def turn_to(self, path: str) -> None:
-        """Read from ``path`` from now on."""
+        """Continue with the file ``path``."""
         if path != self._path:
             self._path, self._offset = path, 0
 
     def read(self) -> bool:
-        """Pass on new lines; return False without new lines.
+        """Pass on new lines, and return whether the file had new bytes.
 
-        A call reads a limited number of pieces, so that fast output does not delay the next query of Slurm.
+        Each call reads a limited number of chunks; otherwise fast output would delay the next query of Slurm.
         """
         before = self._offset
         for chunk in itertools.islice(pieces(self._runner, self._path, before), _PIECES):
@@ -166,12 +178,12 @@ class _Tail:
         return self._offset > before
 
     def end(self) -> None:
-        """Pass on a last line that has no line break."""
+        """Pass on the last line even if it has no line break."""
         self._lines.end()
 
 
 def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iterator[JobStatus]:
-    """Yield Slurm's answers until a final one, reading output in between.
+    """Yield the job's states in Slurm until a final state, and read the output between two queries.
 
     ``look`` reads the output, and returns whether there was new output.
     """
@@ -181,7 +193,8 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
         status = jobs.query(runner, record.id)
         asked = time.monotonic()
         if status.answer == "silent":
-            # A run before a requeue may have written an exit status, so it counts only once the job runs.
+            # An earlier run before a requeue may have left an exit status, so it is read only once the job
+            # runs.
             left = jobs.left_status(runner, record) if running else None
             if left is not None and not (left == jobs.STOPPED_STATUS and record.spec.may_resume):
                 yield JobStatus("unknown", answer="forgotten")
@@ -202,9 +215,9 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
 
 
 class _Signs:
-    """Signs in the files of a job that Slurm's answer has changed.
+    """Detects in the job's files that its state in Slurm has probably changed.
 
-    Reading a file is faster than a query, and spares the controller.
+    A read of a file is faster than a query, and does not load Slurm's controller.
     """
 
     def __init__(self, runner: Runner, record: JobRecord) -> None:
@@ -212,14 +225,14 @@ class _Signs:
         self._started, self._wait = False, 0.0
 
     def of_start(self, *, wrote: bool) -> bool:
-        """Return whether a job that waits has begun: its first output is there."""
+        """Return whether a waiting job has just started, because its first output exists."""
         first, self._started = wrote and not self._started, self._started or wrote
         return first
 
     def of_end(self, passed: float) -> bool:
-        """Return whether the script of a running job has ended: it wrote its last file.
+        """Return whether the script of a running job has ended, because its exit status file exists.
 
-        ``passed`` are the seconds since the last query. Slurm registers the end a moment later.
+        ``passed`` is the time since the last query in seconds. Slurm registers the end some time later.
         """
         if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
             return False
@@ -228,7 +241,7 @@ class _Signs:
 
 
 def _states_here(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iterator[JobStatus]:
-    """Yield one state, "running", for a local job; then read its output until the job has ended."""
+    """Yield the state ``running`` once for a local job; then read the output until the job ends."""
     yield JobStatus("running", nodes=record.nodes)
     while _runs_here(runner, record):
         look()
@@ -236,14 +249,14 @@ def _states_here(runner: Runner, record: JobRecord, look: Callable[[], bool]) ->
 
 
 def _runs_here(runner: Runner, record: JobRecord) -> bool:
-    """Return whether a local job still runs; if bash never started, only the record shows its end."""
+    """Return whether a local job still runs; if bash did not start, only the record shows the end."""
     if records.find(record.key).state in FINAL_STATES or process.is_lost(record):
         return False
     return jobs.left_status(runner, record) is None
 
 
 class _Queue:
-    """Adds the place in the queue to an answer, and asks Slurm for it at intervals."""
+    """Adds a job's place in the queue to its status; asks Slurm for the place at intervals."""
 
     def __init__(self, runner: Runner, record: JobRecord) -> None:
         self._runner, self._record = runner, record
@@ -259,7 +272,7 @@ class _Queue:
 
 
 def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None:
-    """Wait until Slurm reports whether another job resumes this job, before toolkit records the end."""
+    """Wait until Slurm can list the user's jobs, because another job may resume an ended job."""
     began = time.monotonic()
     while jobs.may_have_successor(record, status) and not jobs.slurm_lists_jobs(runner, record):
         give_up(runner, time.monotonic() - began)
@@ -267,7 +280,7 @@ def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None
 
 
 def _settle(reader: _Tail, size: int | None) -> None:
-    """Read until nothing new comes for a second, or until all ``size`` bytes are read."""
+    """Read the output until no new bytes arrive for a second, or until all ``size`` bytes are read."""
     reader.read()
     quiet_since = time.monotonic()
     while not reader.has(size) and time.monotonic() - quiet_since < _SETTLE_SECONDS:

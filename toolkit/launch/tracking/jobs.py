@@ -1,4 +1,4 @@
-"""Update the record of a job from Slurm's answers, and cancel jobs."""
+"""Update the record of a job from Slurm's state, and cancel jobs."""
 
 import contextlib
 import posixpath
@@ -17,38 +17,41 @@ from toolkit.run.command import Command, Runner
 from toolkit.run.ends import read_ends
 
 EXIT_CODE = "exit-code"
-"""The file of the job's folder to which the script writes its exit status."""
+"""The file in the job's folder in which the job script writes its exit status."""
 
 STOPPED_STATUS = 75
-"""The exit status of a script that wrote a checkpoint and stopped before its time limit (EX_TEMPFAIL)."""
+"""The exit status of a script that stopped after a checkpoint before its time limit (EX_TEMPFAIL)."""
 
 _REMOVE_SECONDS = 60.0
 _CANCEL_SECONDS = 5.0
 _CANCEL_PAUSE = 0.5
-"""For how many seconds, and how often, toolkit asks Slurm whether a cancelled job has finished."""
+"""Seconds between two queries of Slurm about a cancelled job."""
 
 OnStatus = Callable[[JobRecord, JobStatus], None]
-"""Called with a job and Slurm's answer, which holds more than the record keeps, such as why the job waits."""
+"""A function that receives a job and its status in Slurm.
+
+The status has more fields than the record, such as the reason for which a job waits.
+"""
 
 
 def _ignore(record: JobRecord, status: JobStatus) -> None:
-    """Do nothing."""
+    """Do nothing; the default for ``seen``."""
 
 
 def refresh(
     runner: Runner, record: JobRecord, seconds: float = 60.0, seen: OnStatus = _ignore
 ) -> tuple[JobRecord, bool]:
-    """Ask Slurm once for the state of a job; return the record and whether Slurm answered.
+    """Ask Slurm once about a job; return the updated record, and whether Slurm answered.
 
-    The record keeps the answer. If the job has finished, toolkit also keeps its output and metrics.
-    A call takes at most ``seconds``.
+    If the job has ended, toolkit also copies its output and metrics to this machine. The query has a timeout
+    of ``seconds``.
     """
     if record.state in FINAL_STATES:
         return record, True
     try:
         record = find_number(runner, record)
     except Missing:
-        # The exit status that a script wrote shows its end, but not whether a successor job runs.
+        # The script's exit status proves the end of this job, but a successor job may still run.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     seen(record, status)
@@ -58,15 +61,15 @@ def refresh(
 
 
 def may_have_successor(record: JobRecord, status: JobStatus) -> bool:
-    """Return whether the job may have a successor: another Slurm job that resumes its work."""
+    """Return whether another Slurm job may resume this job's work."""
     ended = status.state in FINAL_STATES and status.state != "completed"
     return ended and (record.spec.may_resume or status.exit_code == STOPPED_STATUS)
 
 
 def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
-    """Return whether Slurm lists the jobs of the record.
+    """Return whether Slurm can list the jobs of the record.
 
-    toolkit never asks again about a recorded end, so it records an end only after Slurm listed the jobs.
+    toolkit never queries a recorded end again. Therefore toolkit records an end only after such a list.
     """
     try:
         successors.numbers(runner, record)
@@ -80,7 +83,8 @@ def refresh_all(
 ) -> list[tuple[JobRecord, bool]]:
     """Refresh the records of one cluster as :func:`refresh` does.
 
-    One query asks for all jobs that wait or run. If Slurm does not answer, the other records are unchanged.
+    One query covers all waiting and running jobs. Once Slurm does not answer, the remaining records stay
+    unchanged.
     """
     statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in there if record.id]) > 1:
@@ -103,7 +107,9 @@ def refresh_all(
 
 
 def find_number(runner: Runner, record: JobRecord) -> JobRecord:
-    """Find the number of a job whose submission was interrupted, by its folder, which no other job has.
+    """Find the Slurm number of a job whose submission was interrupted.
+
+    toolkit finds the job by its folder, which no other job shares.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -111,7 +117,7 @@ def find_number(runner: Runner, record: JobRecord) -> JobRecord:
     if record.id or is_local(record):
         return record
     if numbers := successors.numbers(runner, record):
-        # The first number is the array; each later number resumes one task of it.
+        # The first number is the array's number; each later number is a resumed task.
         number = numbers[0] if record.spec.array else numbers[-1]
         return records.update(record, id=number, numbers=tuple(numbers))
     return record
@@ -120,7 +126,7 @@ def find_number(runner: Runner, record: JobRecord) -> JobRecord:
 def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
     """Return the record of the job that resumes this job; ``None`` without such a job or an answer of Slurm.
 
-    Each resumed task of an array has its own number; the record holds these numbers one after the other.
+    Each resumed task of an array has its own number, and the record lists all these numbers.
     """
     if record.exit_code != STOPPED_STATUS and not record.spec.may_resume:
         return None
@@ -131,13 +137,16 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 
 
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
-    """Ask Slurm's controller, then its accounting. Slurm cannot know a job without a number."""
+    """Return the status of a job from Slurm's controller, or else from Slurm's accounting.
+
+    Without a job number, the answer is ``forgotten``.
+    """
     if not number:
         return JobStatus("unknown", answer="forgotten")
     shown = runner.run(slurm.show_job(number, seconds))
     if shown.ok and (status := slurm.parse_show_job(shown.text)):
         return status
-    with contextlib.suppress(Missing):  # a site without accounting need not have sacct
+    with contextlib.suppress(Missing):  # A site without accounting may have no sacct command.
         answer = runner.run(slurm.account(number, seconds))
         if answer.ok and (status := slurm.parse_account(answer.text)):
             return status
@@ -145,7 +154,7 @@ def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
 
 
 def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[int, int] | None:
-    """Return the place of a waiting job and the number of waiting jobs; ``None`` if Slurm does not say."""
+    """Return a waiting job's place and the number of waiting jobs; ``None`` if Slurm does not answer."""
     with contextlib.suppress(Missing):
         answer = runner.run(slurm.query_waiting_jobs(partition))
         return slurm.parse_waiting(answer.text, record.id) if answer.ok else None
@@ -153,13 +162,13 @@ def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[i
 
 
 def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
-    """Write Slurm's answer into the record.
+    """Write a Slurm status to the record, and return the record.
 
-    The record is unchanged if Slurm did not answer, or answered with an unknown state.
+    The record is unchanged if Slurm did not answer, or if the state is unknown.
     """
     if status.answer == "silent" or (status.answer, status.state) == ("answered", "unknown"):
         return record
-    if not record.id:  # Slurm does not know this job, for example because it runs only on this machine
+    if not record.id:  # Slurm does not list this job, for example because the job runs on this machine.
         return record
     chained = max(len(record.numbers) - 1, 0)
     has_tasks = status.tasks or status.answer == "forgotten"
@@ -168,7 +177,7 @@ def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
         "exit_code": status.exit_code,
         "restarts": max(record.restarts, chained + (status.restarts or 0)),
         "nodes": status.nodes or record.nodes,
-        # For a job that waits, Slurm's StartTime is only the time at which it expects the job to start.
+        # For a waiting job, Slurm's StartTime is only the expected start.
         "started": (status.started if status.state != "pending" else "") or record.started,
         "ended": status.ended,
         "tasks": arrays.merge_tasks(record.tasks, status.tasks) if has_tasks else record.tasks,
@@ -179,10 +188,10 @@ def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
 
 
 def conclude(runner: Runner, record: JobRecord) -> JobRecord:
-    """Complete the record of a job that has ended, and copy its output and metrics to this machine.
+    """Complete the record of an ended job, and copy the job's output and metrics to this machine.
 
-    If Slurm has forgotten the job, the exit status that the script wrote decides. If the job stopped and
-    submitted itself again, the record gets the new number.
+    If Slurm has forgotten the job, the script's exit status determines the state. If the job stopped and
+    resubmitted itself, the record gets the new job's number.
     """
     if record.spec.array:
         record = _tasks_concluded(runner, record)
@@ -204,7 +213,7 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def _judged_by_output(record: JobRecord) -> JobRecord:
-    """Mark a job as failed if each of its ranks reports a world of size 1, whatever its exit status."""
+    """Mark a completed job as failed if each of its ranks reports a world of size 1."""
     alone = (
         record.state == "completed" and not record.tasks and all_alone(kept_output(record), record.spec.ranks)
     )
@@ -212,7 +221,7 @@ def _judged_by_output(record: JobRecord) -> JobRecord:
 
 
 def kept_output(record: JobRecord) -> str:
-    """Return the part of a job's output that this machine has."""
+    """Return the copy of a job's output on this machine, or an empty string."""
     try:
         return (records.folder(record.key) / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -220,7 +229,7 @@ def kept_output(record: JobRecord) -> str:
 
 
 def _remove_secrets(runner: Runner, record: JobRecord) -> None:
-    """Remove the secret values of a job that has ended, because Slurm may have killed its script before."""
+    """Delete the file with the secret values of an ended job: Slurm may kill a script before it does so."""
     if record.spec.secrets:
         folders = {record.spec.directory, *(task_folder(record, task) for task in record.tasks)}
         paths = sorted(posixpath.join(folder, variables.SECRETS) for folder in folders)
@@ -229,7 +238,7 @@ def _remove_secrets(runner: Runner, record: JobRecord) -> None:
 
 
 def copy_tasks(runner: Runner, record: JobRecord) -> None:
-    """Copy output and metrics of the tasks that have begun to this machine, of an array that runs."""
+    """Copy the output and metrics of an array's started tasks to this machine."""
     for task in record.tasks:
         if task.state != "pending":
             _copy_results(runner, record, task)
@@ -248,13 +257,13 @@ def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> No
 
 
 def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
-    """Add the exit statuses that the tasks of an array wrote; the array ends with its last task."""
+    """Add the exit statuses that the tasks of an array wrote; the array ends when its last task ends."""
     known = {task.index: task for task in record.tasks}
     tasks = []
     over = record.state in {*FINAL_STATES, "unknown"}
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
-        # A failed task may have resumed since, under a number that toolkit did not ask for.
+        # A failed task may have resumed under a number that toolkit did not query.
         asked = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if asked else None
         tasks.append(task if status is None else arrays.with_exit_status(task, status))
@@ -262,26 +271,26 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     state, code = record.state, record.exit_code
     if over and whole in FINAL_STATES:
         state = whole
-        # A failure matters more than a task that stopped before its time limit.
+        # The exit status of a failed task has priority over a task that stopped before its time limit.
         worst = [task for task in tasks if task.state == whole]
         code = min(worst, key=lambda task: task.exit_code == STOPPED_STATUS).exit_code
     return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
 
 
 def output_of(record: JobRecord, task: JobTask | None = None) -> str:
-    """Return the path of the output of a job, or of one task of an array, on the cluster."""
+    """Return the path on the cluster of the output of a job or of one array task."""
     spec = record.spec
     index = str(task.index) if task else None
     return slurm.output_path(spec.directory, spec.output, record.id, spec.name, index)
 
 
 def task_folder(record: JobRecord, task: JobTask | None) -> str:
-    """Return the folder of a job on the cluster; each task of an array has its own folder inside."""
+    """Return the folder of a job on the cluster; each task of an array has a subfolder."""
     return posixpath.join(record.spec.directory, str(task.index)) if task else record.spec.directory
 
 
 def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) -> int | None:
-    """Return the exit status that the script wrote, ``None`` while it runs."""
+    """Return the exit status that the job script wrote, or ``None`` while the script runs."""
     text = (
         runner.read(posixpath.join(task_folder(record, task), EXIT_CODE)).decode("ascii", "replace").strip()
     )
@@ -289,7 +298,7 @@ def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) 
 
 
 def size_of_output(runner: Runner, record: JobRecord) -> int | None:
-    """Return how many bytes of output the script's node wrote; ``None`` if unknown."""
+    """Return the size of the output in bytes, as the script's node recorded it; ``None`` if unknown."""
     if record.spec.array:
         return None
     text = runner.read(posixpath.join(record.spec.directory, records.TIMES)).decode("ascii", "replace")
@@ -298,12 +307,12 @@ def size_of_output(runner: Runner, record: JobRecord) -> int | None:
 
 
 def cancel(runner: Runner, record: JobRecord) -> JobRecord:
-    """Ask Slurm to cancel a job, wait a few seconds, and return the record with the state after that.
+    """Ask Slurm to cancel a job, wait up to five seconds, and return the record with the new state.
 
-    toolkit itself stops a job of ``launch --local``, which Slurm does not know.
+    toolkit itself stops a job of ``launch --local``, which Slurm does not list.
 
     Raises:
-        CheckFailed: if toolkit does not know the job's number in Slurm, or the process of a local job.
+        CheckFailed: if toolkit does not know the job's Slurm number, or the process of a local job.
     """
     if is_local(record):
         return _stop_local(runner, record)
@@ -323,17 +332,17 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def _live(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of an array's jobs that wait or run; each resumed task has its own number."""
+    """Return the numbers of an array's waiting or running jobs; each resumed task has its own number."""
     if not record.spec.array:
         return []
-    with contextlib.suppress(Missing):  # the caller then uses the number of the record
+    with contextlib.suppress(Missing):  # The caller then uses the record's number.
         return successors.numbers(runner, record, live=True)
     return []
 
 
 def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
     group = process.group_of(record)
-    # The record is changed first, because the process that launched the job sees it end.
+    # The record is changed first, because the launching process also sees the job's end.
     before, record = record, records.update(record, state="cancelled")
     if not process.end(group):
         records.save(before)
@@ -342,5 +351,5 @@ def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def is_local(record: JobRecord) -> bool:
-    """Return whether the job is one of ``launch --local``: it has started, and has no number in Slurm."""
+    """Return whether a job belongs to ``launch --local``: it has started without a Slurm number."""
     return not record.id and bool(record.started) and not (record.host or record.cluster)

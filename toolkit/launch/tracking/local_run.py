@@ -24,10 +24,10 @@ def run_local(
     on_line: OnLine,
     secrets: Mapping[str, Hidden] = NO_SECRETS,
 ) -> JobRecord:
-    """Run a script of :mod:`..jobscript.localscript` in the folder of the job; return the final record.
+    """Run a script of :mod:`..jobscript.localscript` in the job's folder, and return the final record.
 
-    ``runner`` is this machine's. The output goes to ``output.log`` in the job's folder, to the record, and
-    line by line to ``on_line``. The record has no number in Slurm.
+    ``runner`` runs commands on this machine. The output is written to ``output.log`` in the job's folder and
+    beside the record, and passed to ``on_line`` line by line. The record has no Slurm number.
 
     Raises:
         Interrupted: on Ctrl-C, after all ranks have stopped.
@@ -36,7 +36,7 @@ def run_local(
     records.require_check(record)
     directory = record.spec.directory
     path = posixpath.join(directory, records.SCRIPT)
-    # The script's variables may be private, so only the user may read the script and its folder.
+    # The script may contain private variables, so only the user may read the file.
     runner.write(path, script.encode(), 0o700)
     records.keep(record, records.SCRIPT, script.encode())
     hand_over(runner, record.spec, secrets)
@@ -49,7 +49,7 @@ def run_local(
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8") as log:
             done = runner.stream(Command(("bash", path), cwd=directory), _heard(log, on_line))
-        # If a signal killed bash, the exit status is 128 + N, as in a shell.
+        # A negative status means that a signal killed bash; a shell reports it as 128 + N.
         code = done.status if done.status >= 0 else 128 - done.status
         state = "completed" if code == 0 else "failed"
     except KeyboardInterrupt:
@@ -59,7 +59,7 @@ def run_local(
             fix=f"read the output: `toolkit jobs logs {record.key}`",
         ) from None
     finally:
-        if records.find(record.key).state == "cancelled":  # `toolkit jobs cancel` killed its processes
+        if records.find(record.key).state == "cancelled":  # `toolkit jobs cancel` stopped the processes
             state = "cancelled"
         record = _save_changes(record, state=state, exit_code=code, ended=_now())
         record = jobs.conclude(runner, record)
@@ -69,12 +69,12 @@ def run_local(
 def run_again(
     runner: Runner, record: JobRecord, on_line: OnLine, secrets: Mapping[str, Hidden] = NO_SECRETS
 ) -> JobRecord:
-    """Run the script of a job that has ended again, in its folder; trainers resume from a checkpoint.
+    """Run the script of an ended job again in its folder; trainers resume from a checkpoint.
 
     Raises:
         CheckFailed: if the job still runs, or ran on another machine.
         Interrupted: on Ctrl-C, after all ranks have stopped.
-        Missing: if the script is gone.
+        Missing: if the script no longer exists.
     """
     if record.nodes != socket.gethostname():
         raise CheckFailed(
@@ -95,7 +95,7 @@ def run_again(
 
 
 def _heard(log: TextIO, on_line: OnLine) -> OnLine:
-    """Return a function that writes each line to the log and passes it to ``on_line``."""
+    """Return a function that writes each line to the log and passes the line to ``on_line``."""
 
     def heard(line: str) -> None:
         log.write(f"{line}\n")

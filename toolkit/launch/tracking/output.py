@@ -1,4 +1,4 @@
-"""Find in a job's output the rank that failed first, and its last lines; pure."""
+"""Find the rank that failed first and its last lines in a job's output."""
 
 import re
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from toolkit.knowledge.slurm import slurm
 
 _LABEL = re.compile(r"^ *(\d+): ?(.*)$")
-"""What ``srun --label`` puts before a line: the task number, padded to the widest."""
+"""The label of a line from ``srun --label``: the task number, padded to the width of the largest number."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankFailure:
-    """The first rank that failed, its node, Slurm's words for its end, and its last lines."""
+    """The first failed rank, its node, Slurm's description of its end, and its last lines."""
 
     rank: int
     node: str
@@ -20,24 +20,24 @@ class RankFailure:
 
 
 def first_failure(output: str, lines: int = 12) -> RankFailure | None:
-    """Return the rank that failed first; srun kills the other ranks after that."""
+    """Return the first rank that failed; srun then kills the other ranks."""
     failed, everything = re.compile(slurm().failed.pattern), output.splitlines()
     for line in everything:
         if found := failed.match(line):
-            rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index]  # the pattern holds a digit
+            rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index] # the pattern has a digit
             said = [text for text in (text_of_rank(one, rank) for one in everything) if text and text.strip()]
             return RankFailure(rank, found["node"], found["how"], tuple(said[-lines:]))
     return None
 
 
 def text_of_rank(line: str, rank: int) -> str | None:
-    """Return the text of a labelled line if ``rank`` wrote it, else ``None``."""
+    """Return the text of a labelled line if ``rank`` wrote the line, else ``None``."""
     found = _LABEL.match(line)
     return found[2] if found and int(found[1]) == rank else None
 
 
 def displayed_line(line: str) -> str:
-    """Return a line to show: without its label for rank 0, with ``[rank N]`` for the others."""
+    """Return a line for display: rank 0 without its label, other ranks with ``[rank N]``."""
     found = _LABEL.match(line)
     if not found:
         return line

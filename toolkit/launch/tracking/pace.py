@@ -1,4 +1,4 @@
-"""The progress of a training and its remaining time, from its metrics; pure."""
+"""Compute the progress of a training and its remaining time from its metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from toolkit.model.metrics import Count, Measure
 from toolkit.number import number
 
 _RECENT = 3
-"""The speed of this many last epochs predicts the remaining time."""
+"""The number of most recent epochs whose mean duration predicts the remaining time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """The progress of a training: ``done`` of ``epochs`` are finished.
 
-    ``images_per_second`` is the speed of the last epoch, 0 before its end. ``seconds_left`` is the predicted
-    time of the other epochs without validation, ``None`` during the first epoch. ``resumed`` counts how often
-    the training resumed from a checkpoint.
+    ``images_per_second`` is the speed of the last epoch, or 0 during the first epoch. ``seconds_left`` is the
+    predicted time of the remaining epochs without validation, or ``None`` during the first epoch. ``resumed``
+    is the number of resumptions from a checkpoint.
     """
 
     done: int
@@ -38,9 +38,9 @@ class _Line(msgspec.Struct):
 
 
 def pace(metrics: bytes) -> Pace | None:
-    """Return the progress of a training; ``None`` if the metrics have no header, or are not toolkit's.
+    """Return the progress of a training; ``None`` if the metrics have no header of toolkit.
 
-    Incomplete lines, and lines of a later release, do not count.
+    Incomplete lines, and lines with unknown fields of a later release, are ignored.
     """
     lines = [line for text in metrics.splitlines() if (line := _line(text)) is not None]
     headers = [line for line in lines if line.record == "header"]
@@ -71,7 +71,7 @@ def _seconds_left(seconds: Sequence[float], epochs: int) -> float | None:
 
 
 def describe_pace(now: Pace, since: float = 0.0) -> str:
-    """Return the progress as text: ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
+    """Return the progress as text, for example ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
 
     ``since`` is the time since the end of the last epoch, in seconds.
     """
@@ -89,7 +89,7 @@ def describe_pace(now: Pace, since: float = 0.0) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in at most two units: ``45 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``."""
+    """Return a duration as text: ``45 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

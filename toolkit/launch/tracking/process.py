@@ -13,7 +13,11 @@ from toolkit.errors import CheckFailed
 from toolkit.model.job import JobRecord
 
 FILE = "process"
-"""The file of the job's folder to which its script writes its process number while it runs."""
+"""The file in the job's folder with the process number of the running job script.
+
+D _GROUP, _STARTED Indexes of the process group and the start time after the program's name (proc_pid_stat(5),
+fields 5 and 22).
+"""
 
 _PROC = Path("/proc")
 _BOOT = Path("sys/kernel/random/boot_id")
@@ -22,14 +26,14 @@ _GROUP, _STARTED = 2, 19
 _ENDED = {"Z", "X"}
 
 _GRACE = 5.0
-"""Seconds between SIGTERM and SIGKILL for the processes of a job."""
+"""The number of seconds that toolkit waits after SIGTERM before it sends SIGKILL to a job's processes."""
 _PAUSE = 0.05
 
 
 class _ScriptProcess(NamedTuple):
-    """The process that the script wrote down.
+    """The process number that the job script recorded, with the process's start time and the boot ID.
 
-    Linux reuses the numbers of processes, so the start time and the boot identify the process.
+    Linux reuses process numbers; the start time and the boot ID identify the process.
     """
 
     number: int
@@ -38,23 +42,26 @@ class _ScriptProcess(NamedTuple):
 
 
 def process_of(record: JobRecord, proc: Path = _PROC) -> int | None:
-    """Return the number of a job's process, ``None`` if it has ended or its script wrote no number."""
+    """Return the process number of a running local job, or ``None`` if the job has ended.
+
+    The result is also ``None`` if the script recorded no number.
+    """
     found = _script_process(record)
     return found.number if found and _lives(found, proc) else None
 
 
 def is_lost(record: JobRecord, proc: Path = _PROC) -> bool:
-    """Return whether a job of this machine ended without an exit status, for example by a power failure."""
+    """Return whether a local job ended without an exit status, for example in a power failure."""
     found = _script_process(record)
     return record.nodes == socket.gethostname() and found is not None and not _lives(found, proc)
 
 
 def group_of(record: JobRecord) -> int:
-    """Return the process group that contains only the processes of a job of this machine.
+    """Return the process group of a local job, which contains only the job's processes.
 
     Raises:
-        CheckFailed: if the job runs on another machine, shares its group with another program, or is not
-        found.
+        CheckFailed: if the job runs on another machine, shares its process group with another program, or
+            its process is not found.
     """
     if record.nodes != socket.gethostname():
         raise CheckFailed(
@@ -80,7 +87,7 @@ def group_of(record: JobRecord) -> int:
 
 
 def end(group: int) -> bool:
-    """Send SIGTERM to a process group, and SIGKILL after five seconds; return whether all have ended."""
+    """Send SIGTERM to a process group, and SIGKILL after five seconds; return whether all processes ended."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, sign)
@@ -92,7 +99,7 @@ def end(group: int) -> bool:
 def _wait_for_end(group: int) -> bool:
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline:
-        # killpg also finds zombies, which stay in a container without an init process.
+        # killpg also succeeds for zombies, which remain in a container without an init process.
         if not any(_member(file, group) for file in _PROC.glob("[0-9]*/stat")):
             return True
         time.sleep(_PAUSE)
@@ -120,7 +127,7 @@ def _lives(found: _ScriptProcess, proc: Path) -> bool:
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return the fields after the program's name, which may contain spaces and parentheses."""
+    """Return the fields of a stat file after the program's name, which may contain spaces and parentheses."""
     try:
         return stat.read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Slurm's reasons why a job waits, in words, with advice; pure."""
+"""Translate Slurm's reasons for a waiting job into sentences with advice."""
 
 import re
 
@@ -6,14 +6,15 @@ from toolkit.knowledge.slurm import Waiting, slurm
 
 
 def waits_for_turn(reason: str) -> bool:
-    """Return whether the job waits only for its turn."""
+    """Return whether a Slurm reason means that the job only waits for free nodes or for jobs before it."""
     return reason in slurm().reasons.in_turn
 
 
 def describe_reason(reason: str) -> Waiting:
-    """Return a reason in words; an unknown reason stays Slurm's word."""
+    """Return the description of a Slurm reason; for an unknown reason, the description quotes Slurm's word.
+    """
     reasons = slurm().reasons
-    # Details follow a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
+    # Slurm appends details after a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
     code, _, detail = reason.partition(",")
     if known := reasons.known.get(reason) or reasons.known.get(code):
         return known

@@ -1,7 +1,7 @@
-"""Records of launched jobs: one folder for each job, below the user's state folder.
+"""Job records: one folder for each launched job, below the user's state folder.
 
-Several processes may use one record. Each file is replaced as a whole, so that a reader never sees half a
-record. A change is applied under a lock to the record on disk, not to the copy that a process read before.
+Several processes may use one record. A writer replaces a whole file, so a reader never sees half a record.
+Under a lock, :func:`update` reads the record on disk and applies changes to it.
 """
 
 import contextlib
@@ -24,13 +24,18 @@ RECORD = "record.json"
 SCRIPT = "job.sh"
 OUTPUT = "output.log"
 METRICS = "metrics.jsonl"
-"""Files of a record's folder. The job's folder on the cluster also has the last three."""
+"""The names of files in a record's folder; the last three also exist in the job's folder on the cluster."""
 
 TIMES = "start-times"
-"""The file of the job's folder in which the script notes when each phase of the start began."""
+"""The file in the job's folder in which the job script records the begin of each phase of its start."""
 
 METRICS_MOST = 64 << 20
-"""Bytes of a metrics file that toolkit reads; an epoch needs about 300."""
+"""The largest number of bytes that toolkit reads from a metrics file; an epoch needs about 300 bytes.
+
+D _LOCK_SECONDS, _LOCK_PAUSE Seconds to wait for the lock, and between two tries.
+
+A change takes milliseconds; a process that holds the lock longer is stopped.
+"""
 
 _LOCK = ".lock"
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.01
@@ -42,30 +47,29 @@ def jobs_dir() -> Path:
 
 
 def folder(key: str) -> Path:
-    """Return the folder of one record, which :mod:`toolkit.report` reads."""
+    """Return the folder of one record; :mod:`toolkit.report` reads it, too."""
     return jobs_dir() / key
 
 
 def new_key(name: str) -> str:
-    """Return a new name for a job that no other process makes at the same time."""
+    """Return a unique key for a new job: its name, the time in seconds, and six random digits."""
     return f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
 
 
 def save(record: JobRecord) -> None:
-    """Write a record; a reader sees the old one or the new one, never a part."""
+    """Write a record to disk; a concurrent reader sees either the old or the new record."""
     text = msgspec.json.format(msgspec.json.encode(record), indent=2)
     LocalRunner().write(str(folder(record.key) / RECORD), text + b"\n", 0o600)
 
 
 def update(record: JobRecord, **changes: object) -> JobRecord:
-    """Change fields of the record on disk, which another process may have written, and return the record.
+    """Change fields of the record on disk, and return the changed record.
 
-    An older answer of Slurm does not change a final state back, unless ``restarts`` or ``id`` shows that
-    Slurm started the job again. An answer about an old number does not change a record that another process
-    has given a new number.
+    A final state stays final, unless a change of ``restarts`` or ``id`` shows that Slurm restarted the job. A
+    state for an old job number does not change a record that another process has given a new number.
     """
     if "id" not in changes and not (folder(record.key) / RECORD).exists():
-        # Another process removed the record, because sbatch refused the job.
+        # Another process deleted the record, because sbatch refused the job.
         return msgspec.structs.replace(record, **changes)
     with _record_lock(folder(record.key)):
         now = _record_on_disk(record)
@@ -80,18 +84,18 @@ def update(record: JobRecord, **changes: object) -> JobRecord:
 
 
 def keep(record: JobRecord, name: str, content: bytes) -> None:
-    """Write a file beside the record."""
+    """Write a file to the record's folder."""
     LocalRunner().write(str(folder(record.key) / name), content, 0o600)
 
 
 def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
-    """Return all readable records, the oldest first; ``on_damage`` gets a message for each other record."""
+    """Return all readable records, oldest first; ``on_damage`` gets a message for each unreadable record."""
     found = []
     for file in sorted(jobs_dir().glob(f"*/{RECORD}")):
         try:
             found.append(_read(file))
         except FileNotFoundError:
-            continue  # removed since the folder was listed
+            continue  # deleted after the folder was listed
         except BadInput as error:
             on_damage(error.message)
     return sorted(found, key=lambda record: (record.submitted, record.key))
@@ -100,9 +104,10 @@ def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
 def find(
     wanted: str | None, on_damage: Callable[[str], None] = lambda _: None, *, newest: bool = False
 ) -> JobRecord:
-    """Find a record by its key, the start of its key, or any of its numbers in Slurm.
+    """Find a record by its key, the start of its key, or any of its Slurm numbers.
 
-    ``None`` finds the last record. With ``newest``, a name that several jobs have finds the last of them.
+    ``None`` gives the last record. With ``newest``, a job name that several records share gives the last
+    record.
 
     Raises:
         BadInput: if no record matches, or more than one.
@@ -131,10 +136,10 @@ def find(
 
 
 def require_check(record: JobRecord) -> None:
-    """Refuse to start a job whose image was not checked.
+    """Raise an error if the record has no result of an image check.
 
     Raises:
-        CheckFailed: if the record has no check, as records of early releases.
+        CheckFailed: if the check is missing, as in records of early releases.
     """
     if record.image_check is None:
         raise CheckFailed(
@@ -148,13 +153,14 @@ def any_kept() -> bool:
 
 
 def forget(record: JobRecord) -> None:
-    """Remove the record of a job that was not submitted."""
+    """Delete the record of a job that was not submitted."""
     shutil.rmtree(folder(record.key), ignore_errors=True)
 
 
 @contextlib.contextmanager
 def _record_lock(where: Path) -> Iterator[None]:
-    """Hold the lock of a record; continue without it after five seconds, or if the file system has none."""
+    """Take the lock of a record; continue without the lock after five seconds, or if locks are unsupported.
+    """
     where.mkdir(parents=True, exist_ok=True)
     with (where / _LOCK).open("a") as file:
         deadline = time.monotonic() + _LOCK_SECONDS
@@ -164,13 +170,13 @@ def _record_lock(where: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 time.sleep(_LOCK_PAUSE)
-            except OSError:  # some network file systems have no locks
+            except OSError:  # Some network file systems have no locks.
                 break
         yield
 
 
 def _record_on_disk(record: JobRecord) -> JobRecord:
-    """Return the record on disk, or ``record`` if it cannot be read."""
+    """Return the record on disk, or ``record`` if the file cannot be read."""
     try:
         return _read(folder(record.key) / RECORD)
     except (OSError, BadInput):

@@ -1,4 +1,4 @@
-"""Launch a job again from its record, in a new folder or in the old one."""
+"""Describe how to launch a recorded job again, in a new folder or in the same folder."""
 
 import posixpath
 import re
@@ -17,11 +17,11 @@ from toolkit.run.stage import remote_hashes
 
 @dataclass(frozen=True, slots=True)
 class Relaunch:
-    """A launch that repeats an earlier job.
+    """A launch that repeats a recorded job.
 
-    ``key`` is the key of the new record. ``spec`` holds paths on the cluster, which ``host``, ``cluster``
-    and ``ssh_config`` describe. ``image_digest`` is the digest of the image (``sha256:…``). ``arguments`` are
-    the user's arguments of a trainer, after ``--``; without a trainer, the whole command.
+    ``key`` is the key of the new record. ``spec`` contains paths on the host that ``host``, ``cluster`` and
+    ``ssh_config`` identify. ``image_digest`` is the digest of the image (``sha256:…``). ``arguments`` are the
+    user's arguments of a trainer, or without a trainer the whole command.
     """
 
     key: str
@@ -35,10 +35,10 @@ class Relaunch:
 
 
 def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
-    """Return how to launch the job of ``record`` again.
+    """Return the description of a new launch of the job in ``record``.
 
-    The new job gets a new folder beside the old folder. With ``resume`` it runs in the old folder, so that
-    trainers resume from the last checkpoint. The new job has no dependency and no start time.
+    The new job gets a new folder beside the old folder. With ``resume``, it runs in the old folder, where
+    trainers resume from the last checkpoint. Its dependency and begin time are removed.
     """
     old = record.spec
     key = records.new_key(old.name)
@@ -66,11 +66,11 @@ def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
 
 
 def check_image(runner: Runner, record: JobRecord) -> None:
-    """Compare the image of the job, and its environment image, with the digests in the record.
+    """Compare the job's image and environment image on the host with the digests in the record.
 
     Raises:
-        Missing: if a file is gone.
-        CheckFailed: if a file has another digest.
+        Missing: if a file no longer exists.
+        CheckFailed: if a file has a different digest.
     """
     _check_file(runner, record, "--image", record.spec.image, record.image_digest)
     if record.spec.env_image:
@@ -94,12 +94,12 @@ def _check_file(runner: Runner, record: JobRecord, option: str, image: str, dige
 
 
 def arguments(spec: JobSpec) -> tuple[str, ...]:
-    """Return the user's arguments of a trainer; without a trainer, the whole command."""
+    """Return the user's arguments of a trainer, or without a trainer the whole command."""
     return trainer_options(spec)[1]
 
 
 def trainer_options(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the options that toolkit gave a trainer, by name, and the user's arguments.
+    """Return the options that toolkit added to a trainer's command, by name, and the user's arguments.
 
     Without a trainer, the arguments are the whole command.
     """
@@ -111,12 +111,12 @@ def trainer_options(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
         return {}, spec.command
     options, words = {}, spec.command[len(program) :]
     for option in ("--data", "--output", "--strategy"):
-        # toolkit's options come first, and each once; the user's arguments may repeat their names.
+        # toolkit's options come first, each once; the user's arguments may repeat these options.
         if words[:1] == (option,) and len(words) > 1:
             options[option], words = words[1], words[2:]
     return options, words
 
 
 def replace_folder(text: str, old: str, new: str) -> str:
-    """Replace the folder ``old`` by ``new`` in ``text``, also in paths below it."""
+    """Replace the folder ``old`` by ``new`` in ``text``, also at the start of longer paths."""
     return re.sub(rf"{re.escape(old)}(?![\w.-])", lambda _: new, text)

@@ -1,4 +1,4 @@
-"""Commands of Slurm, and parsers of their output. The functions are pure: they run nothing."""
+"""Build Slurm commands and parse their output; no function runs a command."""
 
 import posixpath
 import re
@@ -12,25 +12,28 @@ from toolkit.model.job import FINAL_STATES, JobState, JobTask
 from toolkit.run.command import Command
 
 _QUERY_SECONDS = 60.0
-"""Seconds to wait for an answer; a controller that needs longer counts as unreachable."""
+"""The timeout of a Slurm command in seconds; after it, toolkit reports Slurm as unreachable."""
 
 _SHOWN = re.compile(
     r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition|ArrayTaskId)=(\S*)"
 )
 
 Answer = Literal["answered", "forgotten", "silent"]
-"""Slurm described the job, does not know the job, or did not answer; the job may run in the last case."""
+"""Slurm described the job, does not know the job, or did not answer.
+
+If Slurm did not answer, the job may still run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """The state of a job in Slurm.
 
-    ``reason`` is Slurm's word for why the job waits or failed. ``exit_code`` is ``None`` until the job ended.
-    ``started`` and ``ended`` are in the cluster's time zone, empty if unknown; for a waiting job ``started``
-    is the expected start. ``restarts`` counts Slurm's restarts, ``None`` if unknown. ``partition`` may be
-    several names, separated by commas. ``place`` is the job's place in the queue and the length of the
-    queue, zeros if unknown.
+    ``reason`` is Slurm's word for why the job waits or failed. ``exit_code`` is ``None`` until the job ends.
+    ``started`` and ``ended`` are in the cluster's time zone, or empty; for a waiting job, ``started`` is the
+    expected start. ``restarts`` is the number of Slurm's restarts, or ``None``. ``partition`` may contain
+    several names separated by commas. ``place`` is the job's place in the queue and the queue's length, or
+    zeros.
     """
 
     state: JobState
@@ -46,7 +49,7 @@ class JobStatus:
     tasks: tuple[JobTask, ...] = ()
 
     def of_tasks(self, written: str) -> "JobStatus":
-        """Return the status with ``tasks``: this state for each task in Slurm's list ``written``."""
+        """Return the status with one task in this state for each index in Slurm's list ``written``."""
         each = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
             for index in indexes(written)
@@ -55,12 +58,15 @@ class JobStatus:
 
 
 def sbatch(script: str, directory: str, *options: str) -> Command:
-    """Submit ``script`` from ``directory``, which becomes its working directory; ``options`` override it."""
+    """Return the command that submits ``script`` with the working directory ``directory``.
+
+    ``options`` override options in the script.
+    """
     return Command(("sbatch", "--parsable", *options, script), cwd=directory, timeout=_QUERY_SECONDS)
 
 
 def parse_sbatch(text: str) -> str | None:
-    """Return the job number that ``sbatch --parsable`` printed, as ``123`` or ``123;cluster``."""
+    """Return the job number in the output of ``sbatch --parsable``: ``123`` or ``123;cluster``."""
     for line in reversed(text.splitlines()):
         if found := re.fullmatch(r"(\d+)(;\S+)?", line.strip()):
             return found[1]
@@ -68,29 +74,34 @@ def parse_sbatch(text: str) -> str | None:
 
 
 def show_job(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Ask the controller about a job; it knows the jobs of the last minutes (MinJobAge)."""
+    """Return the command that shows a job; Slurm's controller keeps ended jobs for some minutes (MinJobAge).
+    """
     return Command(("scontrol", "--oneliner", "show", "job", number), timeout=seconds)
 
 
 def says_forgotten(errors: str) -> bool:
-    """Return whether the controller answered that it does not know the job."""
+    """Return whether an error message says that Slurm's controller does not know the job."""
     return re.search(slurm().forgotten.pattern, errors) is not None
 
 
 def says_unanswered(errors: str) -> bool:
-    """Return whether the controller did not answer, so that it may have accepted the job."""
+    """Return whether an error message says that the controller did not answer; it may have accepted the job.
+    """
     return re.search(slurm().unanswered.pattern, errors) is not None
 
 
 def parse_show_job(text: str) -> JobStatus | None:
-    """Read the output of ``scontrol -o show job``, one line for each task; ``None`` if it shows no job."""
+    """Return the status in the output of ``scontrol -o show job``, or ``None`` if the output shows no job.
+
+    An array has one line for each task.
+    """
     return _array_status([status for line in text.splitlines() if (status := _parse_line(line)) is not None])
 
 
 def _parse_line(line: str) -> JobStatus | None:
     fields: dict[str, str] = {}
     for name, value in _SHOWN.findall(line):
-        fields.setdefault(name, value)  # a path later in the line may contain such a word
+        fields.setdefault(name, value)  # a path later in the line may contain "NAME="
     if "JobState" not in fields:
         return None
     state = state_of(fields["JobState"])
@@ -102,7 +113,7 @@ def _parse_line(line: str) -> JobStatus | None:
         nodes=_value(fields.get("NodeList", "")),
         exit_code=_exit_code(fields.get("ExitCode", "")) if state not in ("pending", "running") else None,
         started=_value(fields.get("StartTime", "")),
-        # For a running job, EndTime is the time limit.
+        # For a running job, Slurm's EndTime is the time limit.
         ended=_value(fields.get("EndTime", "")) if ended else "",
         restarts=int(restarts) if restarts.isdecimal() else None,
         partition=_value(fields.get("Partition", "")),
@@ -110,7 +121,7 @@ def _parse_line(line: str) -> JobStatus | None:
 
 
 def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
-    """Return the status of an array from the statuses of its tasks."""
+    """Return the status of an array from the statuses of its tasks, or ``None`` without tasks."""
     if not tasks:
         return None
     first = foremost(task.state for task in tasks)
@@ -119,19 +130,23 @@ def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
 
 
 def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Ask the accounting, which keeps jobs for a long time; some sites have none."""
+    """Return the ``sacct`` command for a job; Slurm's accounting keeps jobs long, but some sites have none.
+    """
     columns = ("-o", "State,ExitCode,Start,End,NodeList,JobID")
     words = ("sacct", "--noheader", "--parsable2", "--allocations", *columns, "--jobs", number)
     return Command(words, timeout=seconds)
 
 
 def parse_account(text: str) -> JobStatus | None:
-    """Read the answer to :func:`account`, one line for each task; ``None`` if it does not hold the job."""
+    """Return the status in the output of :func:`account`, or ``None`` if the output lists no job.
+
+    An array has one line for each task.
+    """
     tasks = []
     for line in text.splitlines():
         word, code, started, ended, nodes, number = [*line.split("|"), "", "", "", "", ""][:6]
         if word.split():
-            # Accounting writes "CANCELLED by 1000".
+            # sacct prints "CANCELLED by 1000" as a state.
             state = state_of(word.split()[0])
             status = JobStatus(
                 state=state,
@@ -140,7 +155,7 @@ def parse_account(text: str) -> JobStatus | None:
                 started=_value(started),
                 ended=_value(ended) if state in FINAL_STATES else "",
             )
-            # A task of an array is NUMBER_INDEX.
+            # The number of an array's task is NUMBER_INDEX.
             tasks.append(status.of_tasks(number.partition("_")[2]))
     return _array_status(tasks)
 
@@ -152,30 +167,33 @@ def query_jobs(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Comma
 
 
 def parse_some(text: str) -> dict[str, JobStatus]:
-    """Read the answer to :func:`query_jobs`; return the jobs that wait or run.
+    """Return the waiting and running jobs in the output of :func:`query_jobs`, by number.
 
-    The answer does not contain how a job ended.
+    The output does not show how a job ended.
     """
     tasks: dict[str, list[JobStatus]] = {}
     for line in text.splitlines():
         name, word, reason, nodes, started = [*line.strip().split("|"), "", "", "", ""][:5]
         state = state_of(word)
         if state in ("pending", "running"):
-            # A task of an array is NUMBER_INDEX.
+            # The number of an array's task is NUMBER_INDEX.
             status = JobStatus(state, _value(reason), _value(nodes), started=_value(started))
             tasks.setdefault(name.partition("_")[0], []).append(status)
     return {number: whole for number, several in tasks.items() if (whole := _array_status(several))}
 
 
 def query_waiting_jobs(partition: str) -> Command:
-    """Ask for the waiting jobs of a partition, in the order in which Slurm tries to start them."""
+    """Return the command that lists the waiting jobs of a partition, in Slurm's order of priority."""
     where = (f"--partition={partition}",) if partition else ()
     words = ("squeue", "--noheader", "--states=PENDING", "--sort=-p,i", "--format=%i|%r", *where)
     return Command(words, timeout=_QUERY_SECONDS)
 
 
 def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
-    """Return a job's place among the jobs that wait only for their turn, and the number of these jobs."""
+    """Return a job's place among the jobs that wait for their turn, and the number of these jobs.
+
+    The result is ``None`` if the job is not among them.
+    """
     lines = (line.strip().partition("|") for line in text.splitlines())
     passed = slurm().reasons.passed_over
     turns = [name.partition("_")[0] for name, _, reason in lines if name and reason not in passed]
@@ -183,9 +201,9 @@ def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
 
 
 def list_own_jobs(*, live: bool = False) -> Command:
-    """Ask for all jobs of the user, with the folder from which each job was submitted.
+    """Return the command that lists all jobs of the user, with the folder of each submission.
 
-    With ``live``, the answer leaves out jobs that have ended.
+    With ``live``, the list has no ended jobs.
     """
     states = () if live else ("--states=all",)
     words = ("squeue", "--me", "--noheader", *states, "--format=%i|%Z")
@@ -195,15 +213,15 @@ def list_own_jobs(*, live: bool = False) -> Command:
 def parse_own_jobs(text: str, directory: str) -> list[str]:
     """Return the numbers of the jobs that were submitted from ``directory``, in ascending order.
 
-    Only the last name of the path is compared, because Slurm resolves symbolic links. The name is unique: it
-    contains the second of the launch and random characters. A task of an array that resumes itself submits
-    from its own folder, whose name is the index of the task.
+    Only the last part of the path is compared, because Slurm resolves symbolic links. This part is unique: it
+    contains the time of the launch and random characters. A resumed array task is submitted from the task's
+    subfolder, whose name is the task index.
     """
     name_of_job = posixpath.basename(directory)
     found = set()
     for line in text.splitlines():
         name, _, where = line.strip().partition("|")
-        number = name.partition("_")[0]  # a task of an array is NUMBER_INDEX
+        number = name.partition("_")[0]  # the number of an array's task is NUMBER_INDEX
         above, last = posixpath.split(where)
         of_job = last == name_of_job or (posixpath.basename(above) == name_of_job and last.isdecimal())
         if number.isdecimal() and of_job:
@@ -216,12 +234,12 @@ def scancel(*numbers: str) -> Command:
 
 
 def _value(text: str) -> str:
-    """Return a value of Slurm, or an empty text for Slurm's words for "no value", such as ``(null)``."""
+    """Return a Slurm value, or an empty string for Slurm's words for "no value", such as ``(null)``."""
     return "" if text in slurm().nothing.words else text
 
 
 def _exit_code(text: str) -> int | None:
-    """Read ``EXIT:SIGNAL``; signal N becomes 128 + N, as in a shell."""
+    """Return the exit status in ``EXIT:SIGNAL``; signal N becomes 128 + N, as in a shell."""
     found = re.fullmatch(r"(\d+):(\d+)", text.strip())
     if not found:
         return None
@@ -230,10 +248,10 @@ def _exit_code(text: str) -> int | None:
 
 
 def output_path(directory: str, output: str, number: str, name: str, task: str | None = None) -> str:
-    """Return the path of a job's output, from the value of ``--output`` with ``%j``, ``%A``, ``%x``, ``%%``.
+    """Return the path of a job's output from the ``--output`` value with ``%j``, ``%A``, ``%x``, ``%%``.
 
-    ``task`` is the index of an array's task, for ``%a``. Other patterns are unchanged, because only Slurm
-    knows their values; ``%j`` of a task is such a pattern.
+    ``task`` is the array task's index for ``%a``. Other patterns, and ``%j`` of an array task, stay
+    unchanged, because only Slurm knows their values.
     """
     values = {"j": number, "A": number, "x": name}
     if task is not None:

@@ -1,4 +1,4 @@
-"""The state of a job as a sentence."""
+"""Describe the state of a job in a sentence."""
 
 from toolkit.launch.tracking.reasons import describe_reason as reason_in_words
 from toolkit.launch.tracking.slurm import JobStatus
@@ -6,17 +6,17 @@ from toolkit.model.job import JobRecord
 from toolkit.probe.hostlist import expand
 
 _WIDE = 60
-"""A longer list of nodes is shortened."""
+"""The largest number of characters of a node list that toolkit shows unabridged."""
 
 
 def sentence(status: JobStatus, name: str) -> str:
-    """Return a sentence with the state of a job and the advice for it; ``name`` is its number."""
+    """Return a sentence with the state of a job and advice; ``name`` is the job's number or key."""
     advice = todo(status, name)
     return f"Job {name} {describe_state(status)}{'; ' if advice else ''}{advice}"
 
 
 def describe_state(status: JobStatus) -> str:
-    """Return the state of a job as a predicate, the part of a sentence after the job's name."""
+    """Return the state of a job as a predicate, such as ``runs on node1``."""
     if status.answer == "silent":
         return "is probably still running; Slurm does not answer, and toolkit asks again"
     if status.state == "pending":
@@ -28,7 +28,8 @@ def describe_state(status: JobStatus) -> str:
 
 
 def nodes(names: str) -> str:
-    """Return a short list of nodes; for a long list, the number of nodes, the first and the last."""
+    """Return a list of nodes as text; a long list becomes the number of nodes, the first and the last node.
+    """
     if len(names) <= _WIDE:
         return names
     every = expand(names)
@@ -36,12 +37,12 @@ def nodes(names: str) -> str:
 
 
 def times(restarts: int) -> str:
-    """Return how often Slurm restarted a job, in words."""
+    """Return the number of restarts in words, such as ``started again twice``."""
     return f"started again {'once' if restarts == 1 else f'{restarts} times'}"
 
 
 def describe_resumption(record: JobRecord) -> str:
-    """Return a sentence that names a job that stopped with a checkpoint, and the job that resumes it."""
+    """Return a sentence about a job that stopped with a checkpoint, and the job that resumes it."""
     before = record.numbers[-2] if len(record.numbers) > 1 else "the job before"
     return f"{before} wrote a checkpoint and stopped before its time limit; job {record.id} resumes from it"
 
@@ -62,12 +63,12 @@ def _waits(status: JobStatus) -> str:
 
 
 def clock(time: str) -> str:
-    """Return a time of Slurm, such as ``2026-11-21T19:00:12``, to the minute."""
+    """Return a Slurm time such as ``2026-11-21T19:00:12`` without its seconds."""
     return time.replace("T", " ")[:16]
 
 
 def todo(status: JobStatus, number: str) -> str:
-    """Return what you can do about a job that waits, or an empty text."""
+    """Return the advice for a waiting job, or an empty string."""
     if status.state != "pending" or not status.reason:
         return ""
     return reason_in_words(status.reason).todo.replace("NUMBER", number)

@@ -1,4 +1,4 @@
-"""Submit a job, or the script of an old one. toolkit submits once, even if sbatch's answer is lost."""
+"""Submit a job, or the script of an ended job; toolkit runs sbatch only once, even without its answer."""
 
 import contextlib
 import posixpath
@@ -20,14 +20,14 @@ _AWAY_SECONDS = 60.0
 """Seconds for which toolkit retries a broken connection while it writes the script or looks for the job."""
 
 _LOOK_PAUSES = (0.5, 2.0)
-"""Seconds that toolkit waits before it asks Slurm for the job, after an sbatch without an answer."""
+"""Seconds that toolkit waits before each search for the job, after an sbatch without an answer."""
 
 _BY_SIGNAL = 128
-"""The lowest exit status of a shell or SSH if a signal killed sbatch; sbatch itself exits with 1."""
+"""The smallest exit status with which a shell or SSH reports a signal; sbatch itself exits with 1."""
 
 
 def require_slurm(script: str) -> None:
-    """Refuse a script whose header sbatch ignores; sbatch would start it on one node with the default limits.
+    """Raise an error if the script has no Slurm header; sbatch would run it on one node with default limits.
 
     Raises:
         BadInput: if the script is for PBS.
@@ -43,29 +43,27 @@ def require_slurm(script: str) -> None:
 def submit(
     runner: Runner, record: JobRecord, script: str, secrets: Mapping[str, Hidden] = NO_SECRETS
 ) -> JobRecord:
-    """Write the script into the job's folder, submit it, and return the record with Slurm's number.
+    """Write the script to the job's folder, submit it, and return the record with its Slurm number.
 
-    ``secrets`` are variables that toolkit writes into a file of the folder that only the user can read.
-
-    Once sbatch has started, a job may run, so the record is kept unless sbatch itself refuses.
+    ``secrets`` are variables that toolkit writes to a file that only the user can read. After sbatch has
+    started, a job may run. Therefore the record is deleted only if sbatch itself refuses the job.
 
     Raises:
-        BadInput: if the script is for another scheduler, whose header sbatch would ignore.
-        CheckFailed: with sbatch's message, if sbatch refuses; the record is then removed. Also if the
-            image was not checked.
+        BadInput: if the script is for another scheduler.
+        CheckFailed: with sbatch's message, if sbatch refuses the job, or if the image was not checked.
         Missing: if toolkit does not know whether sbatch submitted the job.
-        Interrupted: on Ctrl-C while sbatch ran.
+        Interrupted: on Ctrl-C while sbatch runs.
     """
     require_slurm(script)
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
-        # "unknown" is the right state until Slurm's number is known; a killed process leaves it like this.
+        # The state is unknown until Slurm returns a number, even if this process is killed.
         record = msgspec.structs.replace(record, state="unknown")
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
-        # Writing the file may be repeated after a lost connection; sbatch below may not.
-        # The script's variables may be private, so only the user may read the script.
+        # toolkit may write the file again after a lost connection, but may run sbatch only once. Only the
+        # user may read the script, because it may contain private variables.
         patient = Patient(runner, lambda _: None, _AWAY_SECONDS)
         patient.write(path, script.encode(), 0o700)
         hand_over(patient, record.spec, secrets)
@@ -82,9 +80,9 @@ def submit(
 
 
 def hand_over(runner: Runner, spec: JobSpec, secrets: Mapping[str, Hidden]) -> None:
-    """Write secret variables into the file of the job's folder that its script reads.
+    """Write the secret variables to the file in the job's folder that the job script reads.
 
-    The content goes over SFTP or standard input, never as an argument.
+    The content is sent over SFTP or standard input, never as a command-line argument.
     """
     if secrets:
         path = posixpath.join(spec.directory, variables.SECRETS)
@@ -97,15 +95,15 @@ def resubmit(
     secrets: Mapping[str, Hidden] = NO_SECRETS,
     options: tuple[str, ...] = (),
 ) -> JobRecord:
-    """Submit the script of a job that has ended again, in its folder; trainers resume from a checkpoint.
+    """Submit the script of an ended job again in its folder; trainers resume from a checkpoint.
 
-    The record stays, and gets the new Slurm number. ``options`` of sbatch override the script.
+    The record gets the new Slurm number. ``options`` are sbatch options that override the script.
 
     Raises:
-        CheckFailed: if the job still waits or runs, or sbatch refuses.
-        Missing: if the script is gone, Slurm does not say whether a successor exists, or toolkit does not
-            know whether sbatch submitted the job.
-        Interrupted: on Ctrl-C while sbatch ran.
+        CheckFailed: if the job still waits or runs, or sbatch refuses the job.
+        Missing: if the script no longer exists, Slurm does not report whether a successor exists, or toolkit
+            does not know whether sbatch submitted the job.
+        Interrupted: on Ctrl-C while sbatch runs.
     """
     if record.state not in FINAL_STATES:
         raise CheckFailed(
@@ -118,9 +116,9 @@ def resubmit(
         raise Missing(
             f"{runner.place}: {path} no longer exists", fix=f"`toolkit launch --from-job {record.key}`"
         )
-    if later := _active_successors(runner, record):  # the user resumed the job by hand
+    if later := _active_successors(runner, record):  # the user resumed the job with sbatch
         return successors.continue_under(record, later)
-    # The start time of the first run has passed.
+    # The script's begin time has passed.
     now = ("--begin=now",) if record.spec.begin else ()
     hand_over(runner, record.spec, secrets)
     try:
@@ -136,10 +134,10 @@ def resubmit(
 
 
 def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of jobs that already resume this one.
+    """Return the numbers of jobs that already resume this job.
 
     Raises:
-        Missing: if Slurm does not answer, because a second job could be submitted.
+        Missing: if Slurm does not answer, because toolkit could then submit a second job.
     """
     try:
         return successors.active_successors(runner, record)
@@ -153,14 +151,14 @@ def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
 
 
 def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool = True) -> str:
-    """Submit the script once; if no answer comes, ask Slurm for the job instead of submitting again.
+    """Run sbatch once, and return the job's number; without an answer, look for the job in Slurm's list.
 
-    With ``forget``, a job that sbatch refused loses its record.
+    With ``forget``, toolkit deletes the record of a job that sbatch refused.
     """
     try:
         answer = runner.run(command)
     except Missing as error:
-        if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # no sbatch
+        if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # no sbatch command
             if forget:
                 records.forget(record)
             raise

@@ -1,4 +1,4 @@
-"""Find the jobs that resume a stopped job. Both jobs have the same folder, which no other job has."""
+"""Find jobs that resume a stopped job; they share the stopped job's folder with no other job."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from toolkit.run.command import Runner
 
 
 def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[str]:
-    """Return the numbers of the jobs of this record's folder that Slurm knows.
+    """Return the numbers of all jobs that Slurm lists for the record's folder.
 
-    With ``live``, leave out jobs that have ended.
+    With ``live``, ended jobs are left out.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -27,7 +27,7 @@ def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[st
 
 
 def later(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of jobs that were submitted in the record's folder after the record's last number.
+    """Return the numbers of jobs submitted from the record's folder after the record's last job.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -37,10 +37,10 @@ def later(runner: Runner, record: JobRecord) -> list[str]:
 
 
 def active_successors(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of the jobs that resume the record; for an array, the numbers of all waiting or
-    running tasks.
+    """Return the numbers of the jobs that resume the record.
 
-    A job has one successor. Each task of an array has its own successor.
+    A job has one successor. Each task of an array has its own successor. For an array, the result has the
+    numbers of all waiting or running successors.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -51,7 +51,7 @@ def active_successors(runner: Runner, record: JobRecord) -> list[str]:
 
 
 def continue_under(record: JobRecord, under: Sequence[str]) -> JobRecord:
-    """Return the record of a job that these jobs resume; the last number becomes the number of the record."""
+    """Return the record with the numbers of the jobs that resume it; the last becomes the record's number."""
     known = record.numbers or (record.id,)
     return records.update(
         record,

@@ -1,4 +1,4 @@
-"""The sizes of the worlds that the ranks of a job report in its output; pure."""
+"""Find the world sizes that the ranks of a job report in its output."""
 
 import re
 
@@ -9,19 +9,20 @@ _WORLDS = re.compile(
     |\brank[ \t]*[=:][ \t]*(\d{1,6})[,; \t]+(?:world[ _-]?)?size[ \t]*[=:][ \t]*(\d{1,6})\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""``Hello from rank 0 of 1``, ``process 0/2``, ``{"rank": 0, "size": 2``, ``rank=0 size=2``."""
+"""A pattern for ``Hello from rank 0 of 1``, ``process 0/2``, ``{"rank": 0, "size": 2`` and ``rank=0 size=2``.
+"""
 _EPOCH = re.compile(
     r"^(\d{1,6}): (.{0,20}\bepoch\b[ \t:=\[]*\d{1,6}[ \t]*(?:/[ \t]*\d{1,6})?)", re.IGNORECASE
 )
-"""``1: Epoch 1/5``: a rank, as ``srun --label`` puts it before a line, and the epoch that it begins."""
+"""A pattern for ``1: Epoch 1/5``: the rank in the label of ``srun --label``, and the epoch that it begins."""
 _MOST = 4 << 20
 
 
 def all_alone(text: str, ranks: int) -> bool:
     """Return whether each of ``ranks`` ranks reports that it is rank 0 of a world of size 1.
 
-    A report names a rank and the size of its world in one line. One report of a larger world makes the answer
-    False; fewer reports than ranks do as well.
+    A report is a line with a rank and a world size. The result is False if a rank reports a larger world, or
+    if there are fewer reports than ranks.
     """
     if ranks < 2:
         return False
@@ -36,7 +37,7 @@ def all_alone(text: str, ranks: int) -> bool:
 
 
 def same_epochs(text: str, ranks: int) -> str:
-    """Return a line about an epoch that all ``ranks`` ranks report; empty if one rank reports no epoch."""
+    """Return the words about an epoch that all ``ranks`` ranks report, or an empty string."""
     if ranks < 2:
         return ""
     ranks_of: dict[str, set[str]] = {}
