@@ -1,4 +1,4 @@
-"""Rules about the host's MPI mounted into the container instead of the image's."""
+"""Rules about an MPI of the host that is mounted into the container instead of the image's MPI."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -38,9 +38,9 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     modes=("bind",),
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
-    """The MPI must be in a separate folder: the host's /usr cannot replace the image's /usr. toolkit
-    searches mpirun on PATH, Cray's folders, and folders that variables of modules name. Facts contain no user
-    names, so an MPI in a folder named after you cannot be mounted.
+    """The host's MPI must be in a separate folder, because the host's /usr cannot replace the image's /usr.
+    toolkit searches the mpirun on PATH, Cray's folders, and folders that variables of modules name. Facts
+    contain no user names, so toolkit cannot mount an MPI from a folder that has your user name.
     """
     host = provider_guarded(case)
     if host is None:
@@ -73,7 +73,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
     """The loader compares sonames: ``libmpich.so.12`` is not ``libmpi.so.12`` and not ``libmpi.so.40``. A
-    program with a DT_RPATH, as conda links mpi4py, finds its own MPI first.
+    program with a DT_RPATH finds its own MPI first; conda builds mpi4py with a DT_RPATH.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.image.mpi
@@ -116,8 +116,9 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_name_of_another(case: Case) -> Hit | None:
-    """Open MPI 1.10 and the MPICH family call their library ``libmpi.so.12``, so the loader cannot tell the
-    two families apart. A program of Open MPI then misses symbols such as ``ompi_mpi_comm_world``.
+    """Open MPI 1.10 and the MPICH family call their library ``libmpi.so.12``, so the loader cannot
+    distinguish the two families. A program that was built for Open MPI then misses symbols such as
+    ``ompi_mpi_comm_world``.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.original.mpi
@@ -145,8 +146,9 @@ def bind_name_of_another(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_glibc_older(case: Case) -> Hit | None:
-    """A library of the host runs with the image's C library, and never with musl. This matters even if
-    programs load the image's MPI: libraries beside the mounted library replace libraries of the same name.
+    """A library of the host runs with the image's C library; it never runs with musl. Even if programs load
+    the image's MPI, the loader takes the other libraries in the mounted folder instead of the image's
+    libraries of the same name.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
     host, mpi, glibc = provider_guarded(case), case.image.mpi, case.image.glibc
@@ -161,7 +163,7 @@ def bind_glibc_older(case: Case) -> Hit | None:
 
 
 def _loads_mounted(case: Case) -> bool:
-    """Return whether programs load any mounted library."""
+    """Return whether programs load at least one of the mounted libraries."""
     mpi = case.image_facts.mpi
     return mpi is not None and bool(mounted_first(case) & {*mpi.needs, mpi.soname})
 
@@ -180,8 +182,9 @@ def _loads_mounted(case: Case) -> bool:
     modes=("bind",),
 )
 def bind_library_older(case: Case) -> Hit | None:
-    """The image's MPI, or its remaining half, needs an interface that only a newer libfabric has. The loader
-    finds the mounted libfabric of the host first.
+    """The image's MPI needs an interface that only a newer libfabric has. The loader finds the host's mounted
+    libfabric before the image's libfabric. The same happens if only a part of the image's MPI is still in
+    use.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)
@@ -208,7 +211,9 @@ def bind_library_older(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_library_missing(case: Case) -> Hit | None:
-    """Libraries outside the mounted folders must be in the image, where its loader finds them."""
+    """The host's MPI needs libraries outside its mounted folders. The loader must find these libraries in the
+    image.
+    """
     case.ask("host.mpis", "image.mpi")
     host = provider_guarded(case)
     if host is None or not case.plan.binds or not mounted_loads(case):
@@ -231,15 +236,17 @@ def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
 
 
 def _linked_libraries(host: HostMpi) -> set[str]:
-    """Return the libraries that are always loaded with the host's MPI library."""
+    """Return the libraries that the loader always loads together with the host's MPI library."""
     of_components = {n for names in (host.components_need or {}).values() for n in names}
     return {*(host.needs or ()), *(set(host.outside or ()) - of_components)}
 
 
 def _second_libraries(case: Case, host: HostMpi) -> set[str]:
-    """Return the mounted libraries that the image's second MPI library loads, if it stays in use.
+    """Return the mounted libraries that the image's second MPI library loads, if programs still use that
+    library.
 
-    The host's PMIx is mounted for a component; the image's second library is linked with the image's PMIx.
+    The host's PMIx is mounted for a component of the host's MPI. The image's second MPI library is linked
+    with the image's PMIx.
     """
     if not is_split(case):
         return set()
@@ -258,8 +265,8 @@ def _second_libraries(case: Case, host: HostMpi) -> set[str]:
     modes=("bind",),
 )
 def bind_component_lacks_library(case: Case) -> Hit | None:
-    """Open MPI skips a component that it cannot load. Without a component for the interface that the launcher
-    offers, no rank finds the others.
+    """Open MPI skips a component that it cannot load. Without a component for the launcher's interface, ranks
+    do not find each other.
     """
     case.ask("host.mpis", "image.mpi")
     host, found = provider_guarded(case), offer(case)
@@ -273,7 +280,9 @@ def bind_component_lacks_library(case: Case) -> Hit | None:
 
 
 def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
-    """Return the libraries that each component for these interfaces needs; empty without component files."""
+    """Return, for each component that supports these interfaces, the libraries that it needs; empty without
+    component files.
+    """
     needs = host.components_need or {}
     told = (host.components or {}).get("pmix", ())
     names = {*told, *(name.removeprefix("pmix_") for name in needs if name.startswith("pmix_"))}
@@ -292,7 +301,9 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     modes=("bind",),
 )
 def bind_modules_differ(case: Case) -> Hit | None:
-    """UCX opens its modules by path, so the host's libucs finds the image's modules of another release."""
+    """UCX opens its modules by path. The host's libucs therefore finds the image's modules, which are from
+    another UCX release.
+    """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_guarded(case), case.original_facts.ucx
     if host is None or inside is None or not case.plan.binds or not _loads_mounted(case):
@@ -318,8 +329,8 @@ def bind_modules_differ(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
-    """An Open MPI with components as files looks for them in the folder of its build. In the container that
-    folder has the image's components, which fit only if both releases are equal.
+    """An Open MPI with components as files looks for the components in the folder that its build set. In the
+    container, that folder contains the image's components, which work only with an MPI of the same release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_of(case), case.original_facts.mpi
@@ -345,7 +356,8 @@ def _opens_own(case: Case, host: HostMpi) -> bool:
 
 
 def _loads_components_of(host: str | None, image: str | None) -> bool:
-    """Return whether two releases of Open MPI 4 are of one series, so that they may share components.
+    """Return whether two releases of Open MPI 4 are of one series; such releases may be able to share
+    components.
 
     Open MPI compares only the version of the component interface (open-mpi/ompi:opal/mca/base at v4.1.4,
     mca_base_component_repository.c).
@@ -365,7 +377,9 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
     modes=("bind",),
 )
 def bind_abi_split(case: Case) -> Hit | None:
-    """Programs of Open MPI 6 need libopen_mpi.so.40 from the image and libmpi from the host."""
+    """Programs that were built for Open MPI 6 load libopen_mpi.so.40 from the image and libmpi from
+    the host.
+    """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_guarded(case), case.original.mpi
     if host is None or inside is None or not is_split(case):

@@ -1,6 +1,7 @@
-"""Rules about libcuda: whether programs find the host's, which ``--nv`` mounts, or the image's cuda-compat.
+"""Rules about libcuda: whether programs load the host's libcuda, which ``--nv`` mounts, or the image's
+cuda-compat.
 
-No rule here changes how MPI starts.
+No rule in this module changes how MPI starts.
 """
 
 import posixpath
@@ -30,9 +31,9 @@ _NV = "--nv"
     accelerator="gpu-failure",
 )
 def cuda_compat_refused(case: Case) -> Hit | None:
-    """cuda-compat supports data-centre GPUs and some branches of the driver. On other hosts cuInit returns
-    error 804 (forward compatibility was attempted on non supported HW) or 803 (system has unsupported display
-    driver / CUDA driver combination).
+    """cuda-compat supports data-centre GPUs, and only some branches of the driver. On other hosts cuInit
+    returns error 804 (forward compatibility was attempted on non supported HW) or 803 (system has unsupported
+    display driver / CUDA driver combination).
     """
     case.have(*PAIR, "image.cuda_compat")
     if not too_old(case):
@@ -66,12 +67,12 @@ def _refusal(case: Case) -> str:
 )
 def cuda_compat_needed(case: Case) -> Hit | None:
     """With --nv the loader finds the host's libcuda in /.singularity.d/libs. The loader finds the newer
-    libcuda of cuda-compat only if LD_LIBRARY_PATH names that folder first. If you set the variable, name all
-    folders: cuda-compat's, the image's, and the driver's, because programs also need other libraries of the
-    driver.
+    libcuda of cuda-compat only if LD_LIBRARY_PATH names cuda-compat's folder first. If you set
+    LD_LIBRARY_PATH, name all folders: cuda-compat's folder, the image's folders, and the driver's folder.
+    Programs also need other libraries of the driver.
 
-    If toolkit's table lacks the CUDA release, toolkit does not know whether its libraries work with this
-    driver.
+    If toolkit's table does not have the CUDA release, toolkit does not know whether cuda-compat works with
+    this driver.
     """
     case.have(*PAIR, "image.cuda_compat")
     if not too_old(case) or _refusal(case):
@@ -97,22 +98,23 @@ def cuda_compat_needed(case: Case) -> Hit | None:
 
 
 def _ask_path(case: Case) -> None:
-    """Ask for the image's own search path, unless the launch sets another."""
+    """Require the fact about the image's LD_LIBRARY_PATH, unless the launch sets the variable."""
     if _PATH not in case.plan.env:
         case.ask(f"image.environment.{_PATH}", failed_only=True)
 
 
 def _names_compat(case: Case) -> bool:
-    """Return whether programs find the libraries of cuda-compat before the host's driver."""
+    """Return whether LD_LIBRARY_PATH has a folder of cuda-compat before the folder of the host's driver."""
     named = _library_folders(case)
     before = named[: named.index(DRIVER)] if DRIVER in named else named
     return not set(before).isdisjoint(case.image_facts.cuda_compat_folders or _COMPAT)
 
 
 def _path_with(case: Case, *first: str) -> str:
-    """Return the option that sets a search path: given folders, then the image's, then the driver's.
+    """Return the option that sets LD_LIBRARY_PATH: the given folders, the image's folders, the driver's
+    folder.
 
-    A value set in the container replaces everything that image and runtime set.
+    A value that is set in the container replaces the values of the image and the runtime.
     """
     own = (
         f
@@ -144,8 +146,8 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     """The user-space part of the driver must not be older than the kernel module. Otherwise every CUDA call
     returns error 803.
 
-    NVIDIA's framework images name ``compat/lib``. NVIDIA's images create that folder only if programs need
-    the libraries of ``compat/lib.real``, so the name alone does no harm.
+    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. These images create that folder only if
+    programs need the libraries of ``compat/lib.real``, so the entry alone is harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):
@@ -170,8 +172,8 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
 )
 def library_path_hides_driver(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs, and the runtime adds that folder to
-    LD_LIBRARY_PATH. A value that you set inside the container replaces this. Programs then find no
-    libcuda.so.1, and train on the CPU or fail. (The runtime also adds the folder to a non-empty
+    LD_LIBRARY_PATH. A value that you set inside the container replaces the runtime's value. Programs then
+    find no libcuda.so.1, and train on the CPU or fail. (The runtime also adds the folder to a non-empty
     APPTAINERENV_LD_LIBRARY_PATH.)
     """
     case.have("host.gpu_driver")
@@ -185,7 +187,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
     fix = f"`--env {_PATH}={':'.join((*_library_folders(case), DRIVER))}`"
-    # Without --nv it is a job without GPUs, and the variable does no harm.
+    # Without --nv the job uses no GPUs, and the variable is harmless.
     return Hit(evidence, fix=fix, severity="error" if asked else "warning")
 
 
@@ -201,8 +203,8 @@ def library_path_hides_driver(case: Case) -> Hit | None:
 )
 def driver_not_searched(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs. A script in /.singularity.d/env, which
-    Apptainer writes when it builds an image, adds that folder to LD_LIBRARY_PATH. A folder that was unpacked
-    in another way lacks the script, and programs find no libcuda.so.1.
+    Apptainer writes when it builds an image, adds that folder to LD_LIBRARY_PATH. A sandbox folder that
+    another program unpacked does not have the script, and programs find no libcuda.so.1.
     """
     case.have("host.gpu_driver")
     image, runtime = case.image_facts, case.host_facts.runtime

@@ -1,4 +1,4 @@
-"""Rules about options of the container that hide files or variables from MPI."""
+"""Rules about container options that hide files or variables from MPI."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
@@ -35,8 +35,9 @@ def _tmp_is_bound(case: Case) -> bool:
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def tmp_hidden(case: Case) -> Hit | None:
-    """A PMIx 5 or 6 client reads the server's shared segments below /tmp; PMIx 3 and 4 clients do not use
-    them. A PMIx 7 client has another store, and reads from a PMIx 5 or 6 server by ``hash``.
+    """A PMIx 5 or 6 client reads the server's shared-memory files below /tmp; PMIx 3 and 4 clients do not use
+    such files. A PMIx 7 client has another store, and reads from a PMIx 5 or 6 server with the component
+    ``hash``.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -68,7 +69,7 @@ def tmp_hidden(case: Case) -> Hit | None:
 
 
 def _reads_files(case: Case, server: str | None) -> bool:
-    """Return whether the client has the store that this server offers first."""
+    """Return whether the PMIx client has the store component that the server prefers."""
     own = store_of(case.image_facts.pmix or "")
     offered = store_of(server) if server else own
     return offered is not None and offered in (case.image_facts.pmix_components.get("gds") or (own,))
@@ -105,15 +106,17 @@ def tmp_not_mounted(case: Case) -> Hit | None:
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "Open MPI's own launcher was not measured without /tmp")
     because = "without /tmp Open MPI cannot create its session directory"
-    # ORTE also creates the directory for a single rank (tests/matrix/truth: Open MPI 1.10.2). 5.0.10 then
-    # needs no directory.
+    # ORTE creates the session directory for a single rank too (tests/matrix/truth: Open MPI 1.10.2). A single
+    # rank of Open MPI 5.0.10 needs no session directory.
     chance = _by_its_daemon(case, mpi)
     stage = LaunchStage.START if brings_orte(mpi) else None
     return Hit(tuple(said), "init-failure", because, stage=stage, by_chance=chance)
 
 
 def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
-    """Return how ranks may fail when another rank's daemon stops, before they look for /tmp."""
+    """Return other possible outcomes: another rank's daemon stops, and the ranks fail before they
+    need /tmp.
+    """
     if case.mode != "srun-pmix":
         return ()
     rows = (row for row in find_mismatches(mpi, "pmix") if row.first and row.munge == case.host_facts.munge)

@@ -1,6 +1,6 @@
-"""Rules about the network between nodes: what the host has, and whether the image can use it.
+"""Rules about the network between nodes: which networks the host has, and whether the image can use them.
 
-No rule changes an outcome: ranks also find each other over TCP, at a fraction of the speed.
+No rule in this module changes an outcome: without a fast network, ranks use TCP, at a fraction of the speed.
 """
 
 from typing import Literal
@@ -19,14 +19,16 @@ from toolkit.runtime.enroot import PYXIS, RUNTIME
 from toolkit.sonames import plain
 
 _OWN_MPI = tuple(mode for mode in MPI_MODES if mode != "bind")
-"""Modes in which the image's own MPI sends the messages."""
+"""Launch modes in which the image's own MPI sends the messages."""
 
 _CARRIERS = ("image.ucx_transports", "image.libfabric_providers")
 _HOST = ("host.infiniband", "host.fabrics")
 _BY_VERBS = {"ib", "verbs", "efa"}
-"""Modules of UCX and providers of libfabric that open their device through libibverbs."""
+"""UCX modules and libfabric providers that open their device through libibverbs."""
 _Way = Literal["fast", "none", "ucx", "libfabric"]
-"""What the MPI lacks for a network: nothing, a component, or a module in UCX or a provider in libfabric."""
+"""What the MPI lacks to use a network: nothing (``fast``), a component (``none``), a UCX module, or a
+libfabric provider.
+"""
 
 
 def networks(case: Case) -> tuple[Fabric, ...]:
@@ -38,7 +40,9 @@ def networks(case: Case) -> tuple[Fabric, ...]:
 
 
 def _slow_network(case: Case, wanted: _Way) -> Fabric | None:
-    """Return a network of the host that the image's MPI cannot use for this reason."""
+    """Return the first network of the host for which the image's MPI lacks ``wanted``; ``None`` if there is
+    no such network.
+    """
     found = networks(case)
     if not found or (mpi := case.image.mpi) is None:
         return None
@@ -51,7 +55,7 @@ def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
     if mpi.implementation == "intelmpi":
         return _by_libfabric(case, row)
     if mpi.implementation != "mpich":
-        return "fast"  # an MPI with its own transport; facts do not name it
+        return "fast"  # facts do not show which networks such an MPI supports
     device = mpi.device or ""
     if "ucx" in device:
         return _by_ucx(case, row)
@@ -100,8 +104,8 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
 )
 def mpi_lacks_fabric(case: Case) -> Hit | None:
     """An MPI without a component for a network silently uses TCP, often with a tenth of the bandwidth and ten
-    times the latency. The job gives right results, slowly. A libfabric or UCX in the image helps only if the
-    MPI opens it: Open MPI does so by its components mtl/ofi and pml/ucx.
+    times the latency. The job gives right results, but it is slow. A libfabric or UCX in the image helps only
+    if the MPI opens it. Open MPI opens libfabric with its component mtl/ofi, and UCX with pml/ucx.
     """
     row = _slow_network(case, "none")
     if row is None:
@@ -111,7 +115,9 @@ def mpi_lacks_fabric(case: Case) -> Hit | None:
 
 
 def _another_mpi(row: Fabric) -> str:
-    """Return the fix if the MPI lacks a component: adding a library that it never opens does not help."""
+    """Return the fix for an MPI without a component for a network: another MPI, because this MPI never opens
+    an added library.
+    """
     if row.mtl:
         return row.fix
     opened = _OPENS_UCX if row.ucx else _OPENS_LIBFABRIC
@@ -133,8 +139,8 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
     advice=True,
 )
 def ucx_lacks_fabric(case: Case) -> Hit | None:
-    """The MPI would use UCX, whose build lacks the modules for InfiniBand and RoCE. UCX then silently uses
-    TCP. To see it, set ``UCX_TLS=rc,self``: 'no usable transports'.
+    """The MPI uses UCX, and this UCX lacks the modules for InfiniBand and RoCE. UCX then silently uses TCP.
+    To test this, set ``UCX_TLS=rc,self``: UCX then reports 'no usable transports'.
     """
     row = _slow_network(case, "ucx")
     if row is None:
@@ -160,9 +166,9 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
     advice=True,
 )
 def libfabric_lacks_provider(case: Case) -> Hit | None:
-    """The MPI would use libfabric, which has no provider for the network and therefore uses its TCP provider.
-    To see it, set ``FI_PROVIDER=…`` to the right name: 'no provider found'. An MPICH may contain libfabric in
-    its own library; then it loads no separate libfabric.
+    """The MPI uses libfabric. Without a provider for the network, libfabric uses its TCP provider. To test
+    this, set ``FI_PROVIDER=…`` to the provider's name: libfabric then reports 'no provider found'. Some
+    builds of MPICH contain libfabric in their own library; such an MPICH loads no separate libfabric.
     """
     row = _slow_network(case, "libfabric")
     if row is None:
@@ -181,7 +187,9 @@ _ANOTHER_MPICH = (
 
 
 def _contains_libfabric(mpi: ImageMpi | None) -> bool:
-    """Return whether an MPICH with known libraries loads no libfabric, because it contains one."""
+    """Return whether the MPI is an MPICH that contains libfabric: its needed libraries are known and include
+    no libfabric.
+    """
     if mpi is None or mpi.implementation != "mpich" or not mpi.needs:
         return False
     return not any(plain(name).startswith("libfabric.") for name in (*mpi.needs, *(mpi.lacks or ())))
@@ -198,8 +206,8 @@ def _contains_libfabric(mpi: ImageMpi | None) -> bool:
 )
 def verbs_driver_missing(case: Case) -> Hit | None:
     """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind of
-    device. Without the driver they see no device and use TCP; NCCL prints 'NET/IB : No device found'. Drivers
-    of the host fit only the host's libibverbs.
+    device. Without the driver, UCX, libfabric and NCCL find no device and use TCP; NCCL prints 'NET/IB : No
+    device found'. Drivers of the host work only with the host's libibverbs.
 
     NCCL opens libibverbs itself when it starts. If an image for GPUs has no libibverbs, NCCL silently uses
     TCP.
@@ -210,7 +218,7 @@ def verbs_driver_missing(case: Case) -> Hit | None:
         return None
     image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
-    # If libibverbs is missing, modules that need it do not load; NCCL looks for libibverbs as well.
+    # If libibverbs is missing, modules that need libibverbs do not load. NCCL needs libibverbs too.
     if image.nccl is None and (there == "absent" or not modules):
         case.ask("image.nccl")
         return None
@@ -228,7 +236,7 @@ def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 
 def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
-    """Judge NCCL without libibverbs, through which it uses every network that needs no plugin."""
+    """Judge an image without libibverbs: NCCL needs libibverbs for every network that needs no plugin."""
     row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:
         return None
@@ -254,9 +262,9 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     advice=True,
 )
 def fabric_devices_hidden(case: Case) -> Hit | None:
-    """MPI and NCCL open a card by a file below /dev/infiniband, and use TCP without one. podman shows only
-    the devices that options name. enroot shows all devices, unless the administrator sets
-    ENROOT_RESTRICT_DEV.
+    """MPI and NCCL open a network card through a file below /dev/infiniband; without the file they use TCP.
+    podman shows a container only the devices that options name. enroot shows all devices, unless the
+    administrator sets ENROOT_RESTRICT_DEV.
     """
     case.have("host.runtime")
     if case.request.nodes == 1 or not case.host.infiniband:
@@ -285,9 +293,9 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
     advice=True,
 )
 def locked_memory_limited(case: Case) -> Hit | None:
-    """RDMA, as in InfiniBand and RoCE, sends from locked memory. If the limit is low, registering memory
-    fails: 'Cannot allocate memory', a crash, or a fall back to TCP. A shell over SSH often has another limit
-    than a Slurm job. A limit of several GiB for each process is enough.
+    """RDMA (InfiniBand and RoCE) sends from locked memory. If the limit on locked memory is low, registering
+    memory fails: the job reports 'Cannot allocate memory', crashes, or falls back to TCP. A shell over SSH
+    often has another limit than a Slurm job. A limit of several GiB for each process is enough.
     """
     if not case.host.infiniband:
         return None
@@ -309,9 +317,9 @@ def locked_memory_limited(case: Case) -> Hit | None:
     advice=True,
 )
 def shared_memory_small(case: Case) -> Hit | None:
-    """NCCL, MPI and PyTorch's data loaders exchange data between the processes of a node in /dev/shm, which
-    the container shares with the host. If /dev/shm is full, they fail with 'No space left on device' or 'Bus
-    error'.
+    """NCCL, MPI and PyTorch's data loaders exchange data between the processes of a node in /dev/shm. The
+    container shares /dev/shm with the host. If /dev/shm is full, processes fail with 'No space left on
+    device' or 'Bus error'.
     """
     size = case.host.shm
     if size is None or size >= fabric.fabric().shared_memory.small:
@@ -333,8 +341,8 @@ def shared_memory_small(case: Case) -> Hit | None:
 )
 def single_copy_unavailable(case: Case) -> Hit | None:
     """For large messages within a node, MPI reads the other rank's memory directly (CMA, XPMEM). The kernel
-    refuses it between user namespaces, and if Yama's ptrace_scope is above 0. Open MPI then copies twice,
-    through /dev/shm.
+    refuses such reads between user namespaces, and if Yama's ptrace_scope is above 0. Open MPI then copies
+    each message twice, through /dev/shm.
     """
     case.have("host.runtime")
     runtime = case.host.runtime

@@ -1,4 +1,6 @@
-"""Rules about GPUs: the driver of the host and the CUDA of the image. No rule changes how MPI starts."""
+"""Rules about GPUs: the driver of the host and the CUDA of the image. No rule in this module changes how MPI
+starts.
+"""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -17,11 +19,15 @@ PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container has no access to the GPUs of its node"
 _OF_NVIDIA = ("nvidia", "--gpu", "libcuda")
-"""Words by which podman and podman-hpc hand in GPUs: CDI, --gpus, --gpu, devices, or the driver itself."""
+"""Words with which podman and podman-hpc pass GPUs to a container: CDI, --gpus, --gpu, devices, or the driver
+itself.
+"""
 
 
 def names_gpus(case: Case) -> bool:
-    """Return whether enroot's hook mounts the driver."""
+    """Return whether enroot's GPU hook mounts the driver: an option or NVIDIA_VISIBLE_DEVICES
+    requests GPUs.
+    """
     if any(word in case.plan.container for word in (*PYXIS.GPUS, *RUNTIME.GPUS)):
         return True
     said = {**case.image_facts.environment, **case.host_facts.environment, **case.plan.env}.get(VISIBLE)
@@ -29,7 +35,7 @@ def names_gpus(case: Case) -> bool:
 
 
 def gpu_kinds(case: Case) -> tuple[Gpu, ...]:
-    """Return the kinds of the host's GPUs that toolkit knows, each once."""
+    """Return the GPU types of the host that toolkit's table has, each type once."""
     found = (cuda.gpu_of(name) for name in case.host_facts.gpus or ())
     return tuple(dict.fromkeys(kind for kind in found if kind))
 
@@ -50,11 +56,12 @@ def too_old(case: Case) -> bool:
     accelerator="gpu-failure",
 )
 def gpu_driver_too_old(case: Case) -> Hit | None:
-    """Each major release of CUDA needs a driver of its family or a newer driver; before CUDA 11 each minor
+    """Each major release of CUDA needs a driver of its family or a newer driver; before CUDA 11, each minor
     release does. With an older driver every CUDA call fails with 'CUDA driver version is insufficient for
     CUDA runtime version', and TensorFlow trains on the CPU.
 
-    The package cuda-compat in the image can solve this on data-centre GPUs; other rules judge that.
+    On data-centre GPUs, the package cuda-compat in the image can replace a newer driver; other rules judge
+    cuda-compat.
     """
     case.have(*PAIR)
     if not too_old(case):
@@ -78,9 +85,9 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_minor_compatibility(case: Case) -> Hit | None:
-    """From CUDA 11 on, a driver runs every release of its major family, with two exceptions: code that the
-    driver must compile at start (PTX) from the newer toolkit (error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
-    and features that need the newer driver (error 36).
+    """From CUDA 11 on, a driver runs every release of its major family, with two exceptions. The driver
+    cannot compile PTX code of a newer CUDA (error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and it does not
+    support features that need a newer driver (error 36).
     """
     case.have(*PAIR)
     if too_old(case) or not older(case.host.gpu_driver, cuda.full_driver(case.image.cuda or "")):
@@ -98,8 +105,9 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_newer_than_cuda(case: Case) -> Hit | None:
-    """CUDA's libraries have no machine code for newer GPUs. The driver compiles libraries with PTX at the
-    first start, which takes minutes. Libraries without PTX fail with 'no kernel image is available'.
+    """CUDA's libraries have no machine code for GPUs that are newer than this CUDA. At the first start, the
+    driver compiles the PTX code in the libraries, which takes minutes. Libraries without PTX fail with 'no
+    kernel image is available'.
     """
     case.have("image.cuda", "host.gpus")
     for kind in gpu_kinds(case):
@@ -121,11 +129,11 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
 )
 def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     """CUDA 12 ended support for Kepler, CUDA 13 for Maxwell, Pascal and Volta. The driver cannot compile for
-    older GPUs, so CUDA's libraries fail on them with 'no kernel image is available for execution'.
+    unsupported GPUs, so CUDA's libraries fail with 'no kernel image is available for execution'.
     """
     case.have("image.cuda", "host.gpus")
     for kind in gpu_kinds(case):
-        # 12.9.1 is of the series 12.9.
+        # ``kind.last`` is a series such as 12.9, which includes 12.9.1.
         if older(kind.last, cuda.series(case.image.cuda or "")):
             title = f"CUDA {kind.last} is the last for {kind.family} GPUs; the image has {case.image.cuda}"
             return Hit(case.cite("image.cuda", "host.gpus"), title=title, source=kind.source)
@@ -142,9 +150,9 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_parts_apart(case: Case) -> Hit | None:
-    """A MIG part of a GPU is a separate device: CUDA IPC, peer-to-peer and NVLink do not work between parts.
-    MPI and NCCL copy through the memory of the host instead. Up to 2.31, NCCL fails if two ranks have parts
-    of one GPU: 'Duplicate GPU detected'.
+    """Each MIG part of a GPU is a separate device: CUDA IPC, peer-to-peer and NVLink do not work between
+    parts. MPI and NCCL copy through the memory of the host instead. NCCL up to 2.31 fails with 'Duplicate GPU
+    detected' if two ranks use parts of one GPU.
     """
     case.have("host.mig", "image.cuda")
     if not case.host.mig or case.request.ranks_per_node == 1:
@@ -162,8 +170,8 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_without_driver(case: Case) -> Hit | None:
-    """Programs built for CUDA start without a GPU and work on the CPU. Login nodes often have no GPU, unlike
-    compute nodes.
+    """Programs built for CUDA start without a GPU and compute on the CPU. Many login nodes have no GPU,
+    although their compute nodes have GPUs.
     """
     case.have("image.cuda")
     if case.host.gpu_driver or case.host_facts.amd_gpus:
@@ -200,8 +208,8 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_of_amd(case: Case) -> Hit | None:
-    """Programs built for CUDA find no NVIDIA GPU, and silently compute on the CPU. AMD GPUs need programs
-    built for ROCm, which toolkit does not judge.
+    """On AMD GPUs, programs built for CUDA silently compute on the CPU. AMD GPUs need programs built for
+    ROCm, which toolkit does not judge.
     """
     case.have("image.cuda")
     if case.host_facts.gpu_driver:
@@ -237,10 +245,10 @@ def gpu_of_amd(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_not_handed_in(case: Case) -> Hit | None:
-    """A driver of NVIDIA consists of devices and libraries, and --nv mounts both. ROCm is in the image and
-    needs only devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES says so,
-    which images with CUDA set. podman mounts the devices that --device names. /dev/kfd belongs to a
-    group, and in a user namespace a process has only the groups that keep-groups keeps.
+    """An NVIDIA driver consists of devices and libraries, and --nv mounts both. ROCm is in the image and
+    needs only devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it;
+    images with CUDA set this variable. podman mounts the devices that --device names. The device /dev/kfd
+    belongs to a group. In a user namespace, a process loses this group unless keep-groups keeps it.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
@@ -266,7 +274,9 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
 
 
 def _no_device(case: Case) -> Hit | None:
-    """Return that podman gives no device to the container, or that its user may not open it."""
+    """Return the finding that podman gives the container no GPU, or a GPU that its user may not open;
+    otherwise ``None``.
+    """
     said = " ".join((*case.plan.container, *case.plan.binds))
     nvidia, evidence = bool(case.host_facts.gpus), f"plan: {' '.join(case.plan.container)}"
     fact = "host.gpus" if nvidia else "host.amd_gpus"
@@ -282,7 +292,9 @@ def _no_device(case: Case) -> Hit | None:
 
 
 def _not_visible(case: Case) -> Hit | None:
-    """Return that enroot's hook mounts no driver, as its variable is not set."""
+    """Return the finding that enroot's hook mounts no driver because NVIDIA_VISIBLE_DEVICES is not set;
+    otherwise ``None``.
+    """
     inside = case.image_facts.environment
     if not inside or f"environment.{VISIBLE}" in case.image_facts.unknown or names_gpus(case):
         return None
@@ -301,8 +313,8 @@ def _not_visible(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_libraries_missed(case: Case) -> Hit | None:
-    """``--nv`` mounts the libraries that the host's list of libraries names. Programs built for CUDA fail
-    without them: 'libcuda.so.1: cannot open shared object file'.
+    """``--nv`` mounts the driver's libraries that the host's loader cache lists. Programs built for CUDA fail
+    without these libraries: 'libcuda.so.1: cannot open shared object file'.
     """
     case.have("host.runtime", "host.gpus")
     found = case.host_facts.runtime
@@ -326,8 +338,8 @@ def gpu_libraries_missed(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def ranks_more_than_gpus(case: Case) -> Hit | None:
-    """Each rank uses the GPU with its local number. If that GPU does not exist, CUDA reports 'invalid device
-    ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
+    """Each rank uses the GPU with its local rank number. If that GPU does not exist, CUDA reports 'invalid
+    device ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
     """
     if not case.request.gpus or case.plan.starter:
         return None
@@ -355,8 +367,8 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
 )
 def gpus_numbered_per_rank(case: Case) -> Hit | None:
     """With --gpus-per-task Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that uses
-    ``cuda:LOCAL_RANK`` fails on every rank but the first. ``jax.distributed.initialize()`` without arguments
-    uses the GPU with the local number of the rank, and always fails.
+    ``cuda:LOCAL_RANK`` then fails on every rank except the first. ``jax.distributed.initialize()`` without
+    arguments selects the GPU with the rank's local number, and always fails.
     """
     found = [word for word in case.plan.launcher if word.startswith(_EACH_ITS_OWN)]
     if not found or case.request.ranks_per_node == 1:

@@ -1,4 +1,4 @@
-"""Rules about the host: what must exist before any rank can start."""
+"""Rules about the host: the software and settings without which no rank starts."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -13,7 +13,7 @@ from toolkit.runtime.enroot import PYXIS, RUNTIME
 OUTSIDE_SLURM: frozenset[Mode] = frozenset(
     {"mpirun-container", "mpirun-host", "gloo", "torch", "jax", "tf-config"}
 )
-"""Launchers that start several ranks on one machine without srun. A single rank needs no launcher."""
+"""Launch modes that start several ranks on one machine without srun. A single rank needs no launcher."""
 _ALLOW = "administrator: allow user namespaces on the compute nodes (sysctl user.max_user_namespaces)"
 _NAMES_HOSTS = frozenset(
     {
@@ -23,7 +23,7 @@ _NAMES_HOSTS = frozenset(
 )
 """Options of Open MPI's mpirun and of Hydra that name the hosts."""
 _IN_NAMESPACE = frozenset({"-u", "--userns"})
-"""Options by which a setuid installation makes a user namespace as well."""
+"""Options with which a setuid installation also creates a user namespace."""
 
 
 @rule(
@@ -36,11 +36,11 @@ _IN_NAMESPACE = frozenset({"-u", "--userns"})
     facts=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
-    """A job needs an allocation of Slurm. Without Slurm's commands no allocation is possible.
+    """A job needs a Slurm allocation. Without Slurm's commands no allocation is possible.
 
-    Ranks on this machine (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of
-    other schedulers (PBS, LSF) start ranks by mpirun, or by a launcher that you name. An mpirun that names
-    its hosts needs no scheduler.
+    Ranks on this machine (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of other
+    schedulers (PBS, LSF) start ranks with mpirun, or with a launcher that you name. An mpirun with a list of
+    hosts needs no scheduler.
     """
     if case.host.slurm is not None:
         return None
@@ -62,7 +62,7 @@ def slurm_absent(case: Case) -> Hit | None:
     facts=("host.runtime",),
 )
 def runtime_absent(case: Case) -> Hit | None:
-    """Apptainer or Singularity starts a SIF, so it must be on PATH on every node."""
+    """Apptainer or Singularity starts a SIF file. One of the two must be on PATH on every node."""
     if case.host.runtime is not None:
         return None
     return Hit(case.cite("host.runtime"), "unavailable")
@@ -78,9 +78,10 @@ def runtime_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces", "host.environment"),
 )
 def user_namespaces_off(case: Case) -> Hit | None:
-    """An unprivileged Apptainer creates a user namespace, as enroot, podman and Charliecloud do. If the
-    kernel forbids that, Apptainer needs setuid. One of the two is enough, so the rule decides if either is
-    known to work. --userns needs a namespace in any case.
+    """An unprivileged Apptainer creates a user namespace, and so do enroot, podman and Charliecloud. If the
+    kernel forbids user namespaces, Apptainer needs a setuid installation. User namespaces or setuid is
+    enough, so the finding disappears if toolkit knows that one of them works. --userns always needs a user
+    namespace.
     """
     case.ask("host.runtime")
     asked = options(case, _IN_NAMESPACE)
@@ -114,9 +115,9 @@ def user_namespaces_off(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces_limit"),
 )
 def user_namespaces_few(case: Case) -> Hit | None:
-    """Each rank in its own container takes a user namespace, and the kernel counts the namespaces of a
-    user. In a report the kernel kept namespaces of earlier steps for a while: a step failed that took a third
-    of the limit or more.
+    """Each rank in its own container uses one user namespace, and the kernel limits the number of namespaces
+    of each user. In one report, the kernel kept namespaces of earlier steps for a while, and a step failed
+    that needed a third of the limit or more.
     """
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
     if not limit or case.mode in {"mpirun-container", "gloo"} or 3 * ranks <= limit:
@@ -146,8 +147,8 @@ def user_namespaces_few(case: Case) -> Hit | None:
     facts=("host.runtime", "host.gpus", "host.gpu_container_cli", "image.environment", "image.cuda"),
 )
 def gpu_hook_lacks_program(case: Case) -> Hit | None:
-    """The hook runs if NVIDIA_VISIBLE_DEVICES is set, which images with CUDA do, and a failed hook ends the
-    start of the container.
+    """enroot's GPU hook runs if NVIDIA_VISIBLE_DEVICES is set; images with CUDA set this variable. If the
+    hook fails, enroot does not start the container.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if host.runtime is None or kind not in (RUNTIME, PYXIS) or not names_gpus(case):
@@ -170,9 +171,11 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     facts=("host.slurm",),
 )
 def too_few_nodes(case: Case) -> Hit | None:
-    """No partition has that many nodes. sbatch refuses such a job, or the job waits forever.
+    """No partition has as many nodes as the job requests. sbatch refuses such a job, or the job waits
+    forever.
 
-    If sinfo does not print the number, this rule says nothing; sbatch refuses impossible requests itself.
+    If sinfo does not print the number of nodes, toolkit reports nothing; sbatch itself refuses impossible
+    requests.
     """
     slurm = case.host.slurm
     if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
@@ -249,14 +252,14 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
-    """The site profile names a type of an earlier Slurm. After an update, or on another cluster, Slurm may
-    not have this plugin.
+    """The site profile names a plugin type of an earlier Slurm release. After an update, or on another
+    cluster, Slurm may not have this plugin.
     """
     case.ask("host.slurm.mpi_types")
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
-    # If Slurm has no plugin of this kind at all, the rules above report it.
+    # If Slurm has no plugin of this kind, slurm-lacks-pmix or slurm-lacks-pmi2 reports the fault.
     if kind in {"", "none", *types} or not any(is_plugin(t) == is_plugin(kind) for t in types if t != "none"):
         return None
     offered = ", ".join(types)
@@ -276,7 +279,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def host_launcher_absent(case: Case) -> Hit | None:
-    """The hybrid model needs an mpirun outside the container, on PATH as a job finds it."""
+    """The launch mode mpirun-host needs an mpirun outside the container, on the PATH of the job."""
     if host_launcher(case.host) or knowledge.mpi().starters(program_of(case.plan.launcher)):
         return None
     return Hit(case.cite("host.mpis"), "unavailable")
@@ -315,7 +318,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
 def mpi_default_none(case: Case) -> Hit | None:
     """With MpiDefault=none a plain ``srun`` starts ranks that cannot find each other.
 
-    A launch that names its interface still works. The finding explains why the same command fails without
+    A launch that names its interface works. This finding explains why the same command fails without
     ``--mpi``.
     """
     case.ask("host.slurm.mpi_default")

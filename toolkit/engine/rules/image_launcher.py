@@ -1,4 +1,4 @@
-"""Rules about settings of the image that its launcher reads."""
+"""Rules about settings of the image that the image's launcher reads."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -22,8 +22,8 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
     modes=("mpirun-container",),
 )
 def image_tmpdir_not_writable(case: Case) -> Hit | None:
-    """An Open MPI keeps its launcher's session below TMPDIR, and an image is read-only. Ranks that srun or
-    the host's mpirun starts use the folder of the PMIx server instead.
+    """Open MPI's launcher creates its session directory below TMPDIR, and an image is read-only. Ranks that
+    srun or the host's mpirun starts use the PMIx server's folder instead.
     """
     mpi, folder = case.image.mpi, case.image_facts.environment.get("TMPDIR")
     if mpi is None or mpi.implementation != "openmpi" or not folder:
@@ -47,7 +47,9 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def image_launcher_interface(case: Case) -> Hit | None:
-    """The launcher of an Open MPI before 5 connects to its daemons over the interfaces in this setting."""
+    """The launcher of Open MPI before release 5 connects to its daemons over the interfaces in
+    oob_tcp_if_include.
+    """
     case.ask("image.environment", failed_only=True)
     mpi, image = case.image.mpi, case.image_facts
     said = image.environment.get(_INTERFACES) or image.settings.get(_INTERFACES)

@@ -1,4 +1,4 @@
-"""Rules about what a rank shares with its node: the network, the user number, open files."""
+"""Rules about the network, the user id and the open files that a container shares with its node."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, LaunchStage, rule
@@ -8,7 +8,7 @@ from toolkit.model.prediction import Mode
 from toolkit.runtime.charliecloud import RUNTIME as CHARLIECLOUD
 
 _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
-"""Modes in which ranks in separate containers reach a launcher outside."""
+"""Launch modes in which each rank runs in a separate container and connects to a launcher outside."""
 
 
 @rule(
@@ -20,9 +20,10 @@ _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
     facts=("host.runtime",),
 )
 def network_apart(case: Case) -> Hit | None:
-    """Ranks reach each other and their PMIx server at addresses of the node, which are absent in a separate
-    network. Rootless podman makes such a network with pasta or slirp4netns, and fails without them: 'could
-    not find pasta, the network namespace can't be configured'.
+    """Ranks reach each other and their PMIx server at addresses of the node; a container with a separate
+    network does not have these addresses. Rootless podman creates a separate network with pasta or
+    slirp4netns. If the host has neither program, podman fails with 'could not find pasta, the network
+    namespace can't be configured'.
     """
     case.ask("host.runtime")
     found, runtime = hides(case, "network"), case.host_facts.runtime
@@ -53,8 +54,8 @@ def network_apart(case: Case) -> Hit | None:
     modes=_FROM_HOST,
 )
 def user_inside_differs(case: Case) -> Hit | None:
-    """A client of PMIx sends its user number, and the server compares it with the number of the user who
-    started the job. Root inside a container, which is the user outside, sends 0.
+    """A PMIx client sends its user id, and the server compares it with the user id of the user who started
+    the job. A user who is root inside the container sends 0.
     """
     case.ask("image.mpi.interfaces")
     found, offered = hides(case, "identity"), offer(case)
@@ -74,8 +75,8 @@ def user_inside_differs(case: Case) -> Hit | None:
     modes=_FROM_HOST,
 )
 def pmi_socket_closed(case: Case) -> Hit | None:
-    """Slurm and Hydra open a socket for each rank and set PMI_FD to its number. A runtime that closes open
-    files keeps the number and closes the socket: 'PMIU_write error; fd=14 … Bad file descriptor'.
+    """Slurm and Hydra open a socket for each rank and set PMI_FD to its number. Some runtimes close open
+    files, but leave PMI_FD set. The rank then reports 'PMIU_write error; fd=14 … Bad file descriptor'.
     """
     case.ask("image.mpi.interfaces")
     found, offered = hides(case, "descriptors"), offer(case)
@@ -94,8 +95,8 @@ def pmi_socket_closed(case: Case) -> Hit | None:
     facts=("host.runtime", "host.slurm"),
 )
 def join_lacks_slurm(case: Case) -> Hit | None:
-    """Ranks of a node share one container by ``--join``. ch-run reads their number and the name of the
-    container from variables of a Slurm step, unless options give both.
+    """With ``--join``, the ranks of a node share one container. ch-run reads the number of ranks and the
+    container's name from variables of a Slurm step, unless options give both values.
     """
     words = case.plan.container
     if "--join" not in words or any(word.startswith(("--join-ct", "--join-pid")) for word in words):

@@ -1,4 +1,4 @@
-"""Rules about Slurm's PMI library, for an MPI in an image that was built with it."""
+"""Rules about an MPI in an image that was built with Slurm's PMI library."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
@@ -9,7 +9,9 @@ from toolkit.folders import is_below
 from toolkit.model.mpifacts import ImageMpi
 
 _ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
-"""Open MPI tries libpmi2 first, which reaches Slurm's plugin by the descriptor in PMI_FD."""
+"""MPI implementations that use only Slurm's PMI-1 library. Open MPI first tries libpmi2, which reaches
+Slurm's plugin through the descriptor in PMI_FD.
+"""
 _CONFIGURATION = "/etc/slurm/slurm.conf"
 
 
@@ -28,9 +30,9 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def slurm_pmi_unreachable(case: Case) -> Hit | None:
-    """Inside a job, Slurm's libpmi.so sends messages of Slurm's protocol to srun. The library needs munge, a
-    Slurm that understands its release, and the cluster's slurm.conf, for which it waits a minute. Outside a
-    job a rank starts as a world of size 1.
+    """Inside a job, Slurm's libpmi.so sends messages in Slurm's own protocol to srun. The library needs
+    munge, a Slurm release that supports its protocol, and the cluster's slurm.conf. Without slurm.conf, the
+    library waits a minute and then fails. Outside a job, each rank starts as a world of size 1.
     """
     case.ask("image.mpi")
     mpi = case.image_facts.mpi

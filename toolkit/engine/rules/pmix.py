@@ -1,4 +1,4 @@
-"""Rules about PMIx: Slurm's server and the image's client."""
+"""Rules about PMIx: the server of Slurm or of the host's mpirun, and the image's client."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -35,7 +35,9 @@ def _pair(server: str, client: str) -> Pair | None:
     modes=("srun-pmix", "bind"),
 )
 def pmix_pair_fails(case: Case) -> Hit | None:
-    """All PMIx releases from 2.1.1 on connect with each other; older releases connect only with some."""
+    """All PMIx releases from 2.1.1 on can connect with each other. Older releases connect with some releases
+    only.
+    """
     case.ask("image.mpi.interfaces", "host.slurm.mpi_types")
     mpi, found = case.image.mpi, offer(case)
     if mpi is None or not _speaks_pmix(case) or found is None or not found.pmix:
@@ -72,9 +74,10 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def pmix_components_named(case: Case) -> Hit | None:
-    """The server names the security and the store to use (``munge,native``, ``shmem2,hash``). A client 3.2.0
-    to 3.2.3 aborts at the first that it does not have. A client without munge has no psec/munge, and no such
-    client has the store of a PMIx 5. A server that was built without munge does not name the module munge.
+    """The PMIx server names the security and store components to use (``munge,native``, ``shmem2,hash``). A
+    PMIx client 3.2.0 to 3.2.3 aborts at the first component that it does not have. A client that was built
+    without munge has no psec/munge, and no such client has the store of PMIx 5. A server that was built
+    without munge does not name psec/munge.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     found, launcher = offer(case), host_launcher(case.host_facts)
@@ -96,7 +99,7 @@ def pmix_components_named(case: Case) -> Hit | None:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} aborts because it lacks {lacking}, which the server names"
-    # Ranks that share an identity would start as worlds of size 1 later; this failure comes first.
+    # Ranks that share an identity start as worlds of size 1 only later; the abort comes first.
     waits = waits_for_failed_rank(case, met=False)
     outcome: Outcome = "hang" if waits else "init-failure"
     because = f"{because}; Intel's Hydra keeps waiting for the rank" if waits else because
@@ -106,7 +109,7 @@ def pmix_components_named(case: Case) -> Hit | None:
 
 
 def _without_munge(launcher: HostMpi | None) -> bool:
-    """Return whether a launcher's PMIx library is known not to be linked with munge."""
+    """Return whether the launcher's known libraries include PMIx and do not include munge."""
     if launcher is None or launcher.needs is None:
         return False
     parts = (launcher.components_need or {}).values()
