@@ -1,1 +1,1 @@
-"""The rules of the engine: a module for each topic, a function for each rule."""
+"""The rules of the engine: one module for each topic, one function for each rule."""

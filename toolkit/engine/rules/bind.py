@@ -222,7 +222,7 @@ def bind_library_missing(case: Case) -> Hit | None:
 
 
 def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
-    """Judge the libraries that are needed, and are neither mounted nor in the image."""
+    """Return a finding if the wanted libraries are neither mounted nor in the image; otherwise ``None``."""
     original, offered = case.original_facts.mpi, case.image_facts.libraries
     there = set(original.needs if original else ()) if offered is None else set(offered)
     lacking = sorted(wanted - mounted_libraries(case) - there)

@@ -1,4 +1,6 @@
-"""Rules about the image: what its MPI needs, and whether the image matches its description."""
+"""Rules about the image: the files and settings that its MPI needs, and whether the image matches its
+description.
+"""
 
 import posixpath
 import re
@@ -26,16 +28,22 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
-"""mpi4py with an extension for each ABI opens an MPI before it chooses the extension (its _mpiabi.py)."""
+"""Path of an mpi4py extension for one MPI ABI. An mpi4py with several such extensions opens an MPI before it
+selects the extension (mpi4py's _mpiabi.py).
+"""
 _RANK_VARIABLES = frozenset(("PMI_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMI_ID"))
 _PROVIDER_PATH = "FI_PROVIDER_PATH"
 _ADD_PROVIDER = "add the libraries that its providers need, or a libfabric with tcp (Debian: libfabric1)"
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
-"""Folders of Intel MPI's own libfabric: its mpirun searches the first two (env/vars.sh), mpi4py all."""
+"""Folders of Intel MPI's own libfabric. Intel's mpirun searches the first two (env/vars.sh); mpi4py searches
+all of them.
+"""
 
 
 _TRANSPORTS = {"btl", "mtl"}
-"""Frameworks of Open MPI that carry messages; every usable Open MPI has components of the first."""
+"""Open MPI's frameworks that send messages. Every working Open MPI has components of the framework
+``btl``.
+"""
 
 
 @rule(
@@ -49,7 +57,7 @@ _TRANSPORTS = {"btl", "mtl"}
     modes=MPI_MODES,
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
-    """toolkit found no libmpi on the paths that the loader of the image searches."""
+    """toolkit found no libmpi on the paths that the image's loader searches."""
     if case.image.mpi is not None:
         return None
     if case.request.has_one_rank and case.mode != "mpirun-container":
@@ -72,9 +80,9 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_moved(case: Case) -> Hit | None:
-    """Open MPI looks for its plugins below the prefix of its build, or below OPAL_PREFIX. If Open MPI was
-    moved, as HPC-X out of its image, it finds no plugins. It aborts in MPI_Init before it looks for a
-    launcher (opal_shmem_base_select failed).
+    """Open MPI looks for its plugins below the prefix of its build, or below OPAL_PREFIX. If an Open MPI was
+    moved to another folder, such as HPC-X copied out of its image, it finds no plugins. Open MPI then aborts
+    in MPI_Init before it looks for a launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.built_for is None:
@@ -104,8 +112,8 @@ def mpi_moved(case: Case) -> Hit | None:
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_lacks_plugins(case: Case) -> Hit | None:
-    """The libraries of Open MPI were copied into the image without the files that they open when they run.
-    MPI_Init finds no component, and aborts before it looks for a launcher (opal_shmem_base_select failed).
+    """The image has the libraries of Open MPI without the plugins that they open at run time. MPI_Init finds
+    no component, and aborts before it looks for a launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation != "openmpi" or not mpi.components or mpi.built_for:
@@ -126,13 +134,15 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
-    """toolkit predicts MPI implementations with recorded launches, and others by their own launcher."""
+    """toolkit predicts launches only for MPI implementations with recorded launches, or if the launcher and
+    the image's MPI are from the same implementation.
+    """
     case.ask("image.mpi.version")
     mpi = case.image.mpi
     if mpi is None or any(row.implementation == mpi.implementation for row in knowledge.mpi().mismatch):
         return None
     if case.mounted_over is not None and mpi != case.mounted_over.mpi:
-        return None  # the host's own MPI, launched as without a container
+        return None  # programs load the host's own MPI, as without a container
     if case.mode == "mpirun-host" and is_same_mpi(host_launcher(case.host_facts), mpi):
         return None
     return Hit(case.cite("image.mpi"), "unknown", f"{family(mpi.implementation)} has no recorded launches")
@@ -148,16 +158,17 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def libfabric_missing(case: Case) -> Hit | None:
-    """Intel MPI has no transport between nodes: it opens libfabric.so.1 when it starts. Before 2021.18 a
-    single rank also opens libfabric, and crashes with a segmentation fault if libfabric is missing. Intel MPI
-    contains a libfabric in a folder that only LD_LIBRARY_PATH, its own mpirun or mpi4py 4.1 name.
+    """Intel MPI sends messages between nodes only through libfabric: it opens libfabric.so.1 when it starts.
+    Before 2021.18 a single rank also opens libfabric, and crashes with a segmentation fault if libfabric is
+    missing. Intel MPI contains a libfabric in a folder that only LD_LIBRARY_PATH, Intel's mpirun or mpi4py
+    4.1 names.
     """
     case.ask("image.mpi.version", "image.libfabric")
     mpi = case.image_facts.mpi
     if mpi is None or brings_libfabric(case):
         return None
     if setting_value(case, "I_MPI_FABRICS") == "shm":
-        return None  # not opened; the rules about settings judge shared memory alone
+        return None  # Intel MPI does not open libfabric then; setting-breaks-mpi judges this
     if _in_reach(case, mpi):
         return None
     alone = case.mode != "mpirun-container" and (not _server(case) or bool(clearing_options(case)))
@@ -184,9 +195,10 @@ def libfabric_missing(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
-    """The providers of Intel's libfabric are files. This libfabric searches FI_PROVIDER_PATH, or the folder
-    that it was built for, which an image does not have. Without a provider MPI_Init fails, even for one rank.
-    The script env/vars.sh of Intel MPI sets the variable; a LD_LIBRARY_PATH that leads to libfabric does not.
+    """The providers of Intel's libfabric are separate files. Intel's libfabric searches FI_PROVIDER_PATH, or
+    the folder that its build set, which an image does not have. Without a provider MPI_Init fails, even for
+    one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. Setting only LD_LIBRARY_PATH to the folder
+    of libfabric is not enough.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
@@ -194,7 +206,7 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     shared = setting_value(case, "I_MPI_FABRICS") == "shm"
     if shared or (folder and setting_value(case, _PROVIDER_PATH)) or not _in_reach(case, mpi):
         return None
-    # Facts of an earlier release do not have the providers: they were not looked for, and are not asked for.
+    # Facts that an earlier release wrote do not have the providers; the rule does not require them.
     unread = "libfabric_providers" in case.image_facts.unknown
     found = case.image.libfabric_providers if unread else case.image_facts.libfabric_providers
     if not folder and found != ():
@@ -222,9 +234,9 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def image_sets_rank(case: Case) -> Hit | None:
-    """The environment of an image takes the place of the variables of the host. An image that was saved in a
-    job may contain the rank and the size of that job. Each new rank then uses the values of the old job. With
-    a size of one, each rank starts as a world of size 1, and the job exits with status 0.
+    """A variable of the image replaces the host's variable of the same name. An image that was saved inside a
+    job may contain the rank and the size of that job. Each new rank then uses the old values. With an old
+    size of one, each rank starts as a world of size 1, and the job exits with status 0.
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation not in HYDRA:
@@ -242,8 +254,8 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
-    """Return how ranks may end that mpirun stops after another rank's failure, while they still write about
-    their own error.
+    """Return other possible outcomes of a crash: mpirun may stop ranks that are still writing about their own
+    error.
 
     Measured with several ranks on each of several nodes, in 2 of 14 such launches (tests/matrix/truth: pmix,
     mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
@@ -254,7 +266,7 @@ def _other_exits(case: Case) -> tuple[Outcome, ...]:
 
 
 def _in_reach(case: Case, mpi: ImageMpi) -> bool:
-    """Return whether this launch finds the libfabric of the image."""
+    """Return whether the MPI finds the image's libfabric in this launch."""
     path = case.image.libfabric
     own = [f"{mpi.prefix}/{below}" for below in _OWN_LIBFABRIC if mpi.implementation == "intelmpi"]
     if path is None or posixpath.dirname(path) not in own:
@@ -270,18 +282,20 @@ def _in_reach(case: Case, mpi: ImageMpi) -> bool:
         return True
     case.ask("image.libraries", failed_only=True)
     there = case.image_facts.libraries
-    # Facts of an earlier release, or of a report, do not list the libraries.
+    # Facts from an earlier release or from a report do not list the libraries.
     return there is None or "libfabric.so.1" in there
 
 
 def _server(case: Case) -> str:
-    """Return the interface by which the library finds its launcher: ``pmi``, ``pmix``, or empty text."""
+    """Return the interface through which the MPI connects to its launcher: ``pmi``, ``pmix``, or
+    empty text.
+    """
     found = offer(case)
     return interface_in_use(case, found) if found else ""
 
 
 def brings_libfabric(case: Case) -> bool:
-    """Return whether the launch mounts a libfabric of the host, and the loader searches its folder."""
+    """Return whether the launch mounts a libfabric of the host into a folder that the loader searches."""
     if case.mode == "bind" and "libfabric.so.1" in mounted_first(case):
         return True
     if not case.host_facts.libfabric:
@@ -302,8 +316,8 @@ def brings_libfabric(case: Case) -> bool:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def mpi_release_defect(case: Case) -> Hit | None:
-    """Recorded launches show that some single releases fail. If the ranks of a node share one identity, each
-    world has one rank of each node.
+    """Recorded launches show that some MPI releases fail in certain launches. If the ranks of a node share
+    one identity, each world has only one rank of each node.
     """
     case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)
@@ -332,7 +346,9 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
-    """Return whether the launch avoids a defect, or its MPI takes another network module."""
+    """Return whether the launch sets the option that avoids the defect, or whether its MPI uses another
+    network module.
+    """
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}
     if chosen := setting_value(case, NETMOD):
@@ -359,7 +375,7 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
     advice=True,
 )
 def stack_disagrees(case: Case) -> Hit | None:
-    """The build wrote ``/opt/toolkit/stack.json``. Since then the image has changed."""
+    """The build of the image wrote ``/opt/toolkit/stack.json``. The image has changed since its build."""
     case.ask("image.stack")
     if not case.image_facts.disagreements:
         return None

@@ -1,4 +1,4 @@
-"""Rules about mpirun: the host's outside the container, and the image's inside."""
+"""Rules about mpirun: the host's mpirun outside the container, and the image's mpirun inside."""
 
 import posixpath
 
@@ -28,9 +28,9 @@ from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import is_same_version, parse
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
-"""Variables that a moved launcher of Open MPI 4 exports, in both spellings."""
+"""Variables that an Open MPI 4 launcher exports if it was moved from the folder of its build."""
 _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
-"""Components of Open MPI 3 and 4 that fail if only one of the two variables is set."""
+"""Components of Open MPI 3 and 4 that fail if only one of the two prefix variables is set."""
 
 
 @rule(
@@ -43,8 +43,8 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     modes=("mpirun-host",),
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
-    """Open MPI's launcher exports the folder of its plugins. If the image's Open MPI or its PMIx has plugins
-    as files, it searches that folder, finds no matching plugins, and aborts in MPI_Init.
+    """Open MPI's launcher exports the folder of its plugins. If the image's Open MPI or PMIx has plugins as
+    files, it searches that folder, finds no matching plugins, and aborts in MPI_Init.
     """
     case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
@@ -55,7 +55,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
         return Hit(case.cite("host.mpis"), "unknown", seen) if mpi.plugins else None
     left = [name for name in host.leaks if name not in case.plan.unset]
     evidence = case.cite("host.mpis", "image.mpi")
-    # MPI_Init opens its components first, so the rank fails before anything else.
+    # MPI_Init opens its components first, so this fault precedes all other faults.
     if mpi.plugins and (hiding := [name for name in left if name in variables.hide_plugins]):
         because = (
             f"{', '.join(hiding)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
@@ -82,8 +82,8 @@ def host_launcher_leaks(case: Case) -> Hit | None:
 )
 def launcher_prefix_half_removed(case: Case) -> Hit | None:
     """An Open MPI that contains its own PMIx (components pmix2x, pmix3x) aborts if PMIX_INSTALL_PREFIX is set
-    and OPAL_PREFIX is not. If only OPAL_PREFIX is set, the launch works. An external PMIx (ext3x), and Open
-    MPI 5 and later, do not compare the two.
+    and OPAL_PREFIX is not set. If only OPAL_PREFIX is set, the launch works. Open MPI with an external PMIx
+    (ext3x), and Open MPI from 5 on, do not compare the two variables.
     """
     case.ask("host.mpis", "image.mpi.version")
     host, mpi = host_launcher(case.host), case.image.mpi
@@ -110,20 +110,21 @@ def launcher_prefix_half_removed(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def launcher_pmix_pair(case: Case) -> Hit | None:
-    """With a launcher and a library of different releases, some pairs work, some abort, some hang.
+    """If mpirun and the image's MPI library are of different releases, some pairs work, some pairs abort, and
+    some pairs hang.
 
-    toolkit predicts only measured pairs.
+    toolkit predicts only pairs that were measured.
     """
     case.ask("host.mpis", "image.mpi.interfaces", "image.pmix")
     host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
     if host is None or mpi is None or client is None or "pmix" not in (mpi.interfaces or ()):
         return None
     if host.implementation != "openmpi":
-        return None  # Hydra does not serve PMIx
+        return None  # Hydra has no PMIx server
     evidence = case.cite("host.mpis", "image.pmix")
     row = launcher_pair(host, client, case.request, case.plan.unset)
     if row is None and _same_release(host, mpi, client):
-        return None  # the same happens without a container
+        return None  # the container changes nothing for equal releases
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
@@ -131,7 +132,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
-    if not row.found:  # its MPI continues without PMIx
+    if not row.found:  # the MPI then continues without PMIx
         return judge_client(case, mpi, row, "host.mpis", "image.pmix")
     return Hit(
         evidence, row.outcome, row.because, source=row.source, stage=LaunchStage.END if row.late else None
@@ -139,7 +140,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
 
 
 def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
-    """Return whether both sides are of one release of Open MPI with one series of PMIx, such as 3.2."""
+    """Return whether mpirun and library are of one Open MPI release with one PMIx series, such as 3.2."""
     alike = host.implementation == mpi.implementation and is_same_version(
         host.version or "", mpi.version or ""
     )
@@ -162,8 +163,9 @@ def _series(pmix: str | None) -> tuple[int, ...]:
     modes=("mpirun-host", "srun-none"),
 )
 def launcher_of_batch_system(case: Case) -> Hit | None:
-    """aprun, jsrun, flux and others start ranks instead of srun. Each tells ranks their number in its own
-    way, and an MPI that was not built for it starts each rank alone, or aborts.
+    """aprun, jsrun, flux and other launchers start ranks instead of srun. Each launcher gives ranks their
+    number in its own way. An MPI that was not built for the launcher starts each rank as a world of size 1,
+    or aborts.
     """
     rows = knowledge.mpi().starters(program_of(case.plan.launcher))
     if not rows or case.request.has_one_rank:
@@ -184,7 +186,7 @@ def launcher_of_batch_system(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def container_launcher_absent(case: Case) -> Hit | None:
-    """Without a given path, the launcher inside the container must be on the image's PATH."""
+    """If the plan names no path, the launcher inside the container must be on the image's PATH."""
     case.ask("image.mpi", "image.mpi.launcher")
     launcher = case.image.mpi.launcher if case.image.mpi else None
     if not launcher:
@@ -209,10 +211,10 @@ def container_launcher_absent(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def container_launcher_fails(case: Case) -> Hit | None:
-    """A launcher in the container has neither srun nor a way to start programs in containers on other nodes.
+    """A launcher in the container has neither srun nor another way to start programs in containers on other
+    nodes.
 
-    The job script can provide a way: for ``toolkit-agent`` it runs the launcher's commands on other nodes by
-    srun.
+    The job script can provide ``toolkit-agent``, which runs the launcher's commands on other nodes with srun.
     """
     case.ask("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh")
     mpi = case.image.mpi
@@ -233,13 +235,13 @@ def container_launcher_fails(case: Case) -> Hit | None:
         because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
-        # On several nodes ssh is not enough: it would call programs outside the container.
+        # On several nodes ssh is not enough, because ssh starts programs outside the container.
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
         # Hydra does not load the MPI of its ranks; Open MPI's launchers need the MPI's libraries.
         apart = starter.implementation in HYDRA
         stage = LaunchStage.LAUNCHER if apart else LaunchStage.START
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
-    # A launcher of another MPI in the image, or Hydra with an MPICH built only for PMIx.
+    # The launcher may belong to another MPI of the image, or be Hydra with an MPICH that supports only PMIx.
     orte = starter.implementation == "openmpi"
     if orte and needs_own_daemons(mpi):
         return of_its_daemons(case, starter, mpi, "image.mpirun")
@@ -249,7 +251,9 @@ def container_launcher_fails(case: Case) -> Hit | None:
 
 
 def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:
-    """Judge an Open MPI under a launcher of another release in the image, as under the host's launcher."""
+    """Judge an Open MPI under a launcher of another release in the same image, with the pairs measured on
+    hosts.
+    """
     evidence = case.cite("image.mpi", "image.mpirun", "image.pmix")
     if not _is_same_installation(starter.launcher or "", starter):
         because = f"the release of {starter.launcher} is unknown"
@@ -271,9 +275,9 @@ _NOBODY = ImageMpi(implementation="", version=None, library="", interfaces=None)
 
 
 def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
-    """Return the MPI whose launcher runs: the launcher that the plan names, or the first on PATH.
+    """Return the MPI whose launcher runs: the launcher that the plan names, or the first launcher on PATH.
 
-    ``None`` if there are several and toolkit did not read PATH.
+    Return ``None`` if the image has several MPIs and toolkit could not read its PATH.
     """
     word = case.plan.launcher[0]
     if "/" not in word and case.image_facts.other_mpis and case.state("image.mpirun") == "unknown":
@@ -282,12 +286,14 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
     if path is None:
         return mpi
     using = [m for m in (mpi, *case.image_facts.other_mpis) if m.launcher == path]
-    # An MPI without its own launcher uses a launcher of its kind on PATH.
+    # An MPI without its own launcher uses another launcher on PATH.
     return next((m for m in using if _is_same_installation(path, m)), using[0] if using else _NOBODY)
 
 
 def _is_same_installation(launcher: str, mpi: ImageMpi) -> bool:
-    """Return whether both belong to one installation, if paths are known (a recipe has no paths)."""
+    """Return whether launcher and library are in one installation; True if the paths are unknown, as in a
+    recipe.
+    """
     return "/" not in mpi.library or is_below(mpi.library, posixpath.dirname(posixpath.dirname(launcher)))
 
 

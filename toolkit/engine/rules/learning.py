@@ -1,4 +1,4 @@
-"""Rules about software that trains on a GPU: TensorFlow, cuDNN, NCCL. No rule changes how MPI starts."""
+"""Rules about TensorFlow, PyTorch, cuDNN and NCCL on GPUs. No rule in this module changes how MPI starts."""
 
 import posixpath
 
@@ -59,9 +59,9 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
     accelerator="cpu-only",
 )
 def tensorflow_cuda_missing(case: Case) -> Hit | None:
-    """When TensorFlow starts, it opens CUDA's libraries by names that contain the major release of its build.
-    If the libraries are missing, TensorFlow prints 'Could not load dynamic library' or 'Cannot dlopen some
-    GPU libraries' and trains on the CPU.
+    """When TensorFlow starts, it opens CUDA's libraries by names that contain the major CUDA release of its
+    build. If the libraries are missing, TensorFlow prints 'Could not load dynamic library' or 'Cannot dlopen
+    some GPU libraries' and trains on the CPU.
     """
     case.have("host.gpu_driver", "image.tensorflow_cuda")
     wanted, found = case.image.tensorflow_cuda or "", case.image.cuda
@@ -82,9 +82,9 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
 )
 def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
     """Within a major release, programs run with a newer cuDNN than they were built for, but not with an older
-    one. A cuDNN of another major release has another library name, so TensorFlow does not find it.
+    cuDNN. A cuDNN of another major release has another library name, so TensorFlow does not find it.
 
-    TensorFlow then fails at the first convolution, or trains on the CPU.
+    With a wrong cuDNN, TensorFlow fails at the first convolution, or trains on the CPU.
     """
     case.have("host.gpu_driver", "image.tensorflow_cudnn")
     wanted, found = case.image.tensorflow_cudnn or "", case.image.cudnn
@@ -104,10 +104,11 @@ def _wheel(case: Case) -> Wheel | None:
 
 
 def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
-    """Return whether a wheel has no machine code for a GPU, so that the driver must compile its PTX.
+    """Return whether a wheel has no machine code for a GPU, so that the driver must compile the wheel's PTX
+    code.
 
-    Machine code runs on its own capability and on newer ones of the same major number
-    (CUDA C++ Programming Guide, binary compatibility).
+    Machine code for a compute capability also runs on newer capabilities of the same major number (CUDA C++
+    Programming Guide, binary compatibility).
     """
     same = [c for c in wheel.native if cuda.major(c) == cuda.major(kind.compute)]
     return all(older(kind.compute, c) for c in same) and not older(kind.compute, wheel.ptx)
@@ -124,8 +125,8 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     advice=True,
 )
 def tensorflow_compiles_at_start(case: Case) -> Hit | None:
-    """The driver compiles TensorFlow's PTX, which takes minutes on the first start of every node without the
-    result in its cache.
+    """The driver compiles TensorFlow's PTX code, which takes minutes. It compiles again at the first start on
+    every node whose cache does not have the result.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -146,8 +147,8 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     advice=True,
 )
 def tensorflow_ptx_too_new(case: Case) -> Hit | None:
-    """For this GPU TensorFlow has only PTX, from a newer toolkit than the driver supports. The driver refuses
-    it with 'the provided PTX was compiled with an unsupported toolchain'.
+    """For this GPU, TensorFlow has only PTX code, from a newer CUDA than the driver supports. The driver
+    refuses the code with 'the provided PTX was compiled with an unsupported toolchain'.
     """
     case.have("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -169,8 +170,8 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     advice=True,
 )
 def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
-    """TensorFlow skips GPUs that are older than all GPUs for which it has code: it prints 'Ignoring visible
-    gpu device', or its kernels fail.
+    """TensorFlow has no code for GPUs as old as this GPU. TensorFlow prints 'Ignoring visible gpu device' and
+    skips the GPU, or its kernels fail.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -194,7 +195,8 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
 )
 def cudnn_dropped_gpu(case: Case) -> Hit | None:
     """From 9.11 on, cuDNN has no code for Maxwell, Pascal and Volta: the first convolution fails with
-    CUDNN_STATUS_ARCH_MISMATCH. TensorFlow 2.20 and later accept any cuDNN 9, and pip installs the newest.
+    CUDNN_STATUS_ARCH_MISMATCH. TensorFlow 2.20 and later accept any cuDNN 9, and pip installs the newest
+    cuDNN 9.
     """
     case.have("host.gpus", "image.cudnn")
     return _dropped_gpu(case, "image.cudnn", case.image.cudnn or "", "cuDNN", cuda.cuda().cudnn_gpu)
@@ -210,8 +212,8 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_lacks_gpu(case: Case) -> Hit | None:
-    """NCCL starts its own kernels on the GPU. On a newer GPU the driver compiles the kernels at start, or
-    they fail. On a GPU that NCCL no longer supports, the kernels fail.
+    """NCCL starts its own kernels on the GPU. On a newer GPU, the driver compiles NCCL's kernels at the
+    start, or the kernels fail. On a GPU that NCCL no longer supports, the kernels fail.
     """
     case.have("host.gpus", "image.nccl")
     return _dropped_gpu(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
@@ -238,8 +240,8 @@ def _dropped_gpu(
     advice=True,
 )
 def nccl_cuda_mismatch(case: Case) -> Hit | None:
-    """Each release of NCCL is built for some major releases of CUDA. An NCCL for another CUDA contains that
-    CUDA's code and needs the driver for it.
+    """Each release of NCCL is built for some major releases of CUDA. An NCCL that was built for another CUDA
+    contains code of that CUDA and needs a driver for that CUDA.
     """
     case.have("image.nccl", "image.cuda")
     release = cuda.major(case.image.cuda or "")
@@ -260,8 +262,8 @@ def nccl_cuda_mismatch(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_known_bad(case: Case) -> Hit | None:
-    """Some releases of NCCL hang or crash in correct jobs. You can replace the release that a framework was
-    built with by a later release of the same major version.
+    """Some releases of NCCL hang or crash in correct jobs. You can install a later release of the same major
+    version instead of the NCCL that a framework was built with.
     """
     case.have("image.nccl")
     version = case.image.nccl or ""
@@ -287,7 +289,7 @@ def nccl_known_bad(case: Case) -> Hit | None:
 def nccl_needs_plugin(case: Case) -> Hit | None:
     """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot NCCL needs the plugin aws-ofi-nccl
     (libnccl-net.so or libnccl-net-ofi.so). Without the plugin NCCL uses TCP, at a fraction of the speed. With
-    NCCL_DEBUG=INFO, NCCL then prints 'Using network Socket'; with the plugin it prints 'NET/OFI'.
+    NCCL_DEBUG=INFO, NCCL prints 'NET/OFI' if it uses the plugin, and 'Using network Socket' if it uses TCP.
     """
     case.have("image.nccl", "host.fabrics")
     row = cuda.cuda().nccl_plugin
@@ -301,11 +303,14 @@ def nccl_needs_plugin(case: Case) -> Hit | None:
 
 
 def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None:
-    """NCCL opens the plugin by name, and the loader searches only the folders that it knows."""
+    """Return a finding if the loader does not search the folder of the NCCL plugin, which NCCL opens
+    by name.
+    """
     given = {**case.image_facts.environment, **case.plan.env}
     folder, paths = posixpath.dirname(path), given.get("LD_LIBRARY_PATH", "").split(":")
     found = case.image_facts.nccl_ofi_found
-    # An earlier release of toolkit did not record the folder: below /opt the loader needs LD_LIBRARY_PATH.
+    # Facts of an earlier release do not have ``nccl_ofi_found``. A plugin below /opt then needs
+    # LD_LIBRARY_PATH.
     if found is None:
         found = not (is_below(folder, "/opt") and "LD_LIBRARY_PATH" in given)
     if found or folder in paths or "NCCL_NET_PLUGIN" in given:

@@ -20,19 +20,20 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 
 
 def _users(case: Case) -> dict[str, str]:
-    """Return the programs that load an MPI in this mode. In the mode ``gloo`` only Horovod's extension
-    does."""
+    """Return program → MPI library for programs that load an MPI in this launch mode. In the mode ``gloo``
+    only Horovod's extension loads an MPI.
+    """
     found = case.image_facts.programs or {}
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
 
 
 def _is_replaced(case: Case) -> bool:
-    """Return whether the host's MPI replaces the image's."""
+    """Return whether programs load the host's MPI instead of the image's MPI."""
     return case.mode == "bind" and mounted_loads(case) is True
 
 
 def _folders_before_image(case: Case) -> str | None:
-    """Return the folders that the loader searches before the image's; empty if unknown or unchanged."""
+    """Return the LD_LIBRARY_PATH of the launch, if it differs from the image's value; otherwise ``None``."""
     asked = launch_search_path(case.host_facts, case.plan)
     return None if asked == case.image_facts.environment.get("LD_LIBRARY_PATH") else asked
 
@@ -46,9 +47,9 @@ def _folders_before_image(case: Case) -> str | None:
     facts=("image.programs",),
 )
 def programs_find_no_mpi(case: Case) -> Hit | None:
-    """The image has an MPI, but no program finds it. The MPI is of another family, so its library has another
-    name, or it is in a folder that the loader does not search. In modes without MPI only Horovod's own
-    library counts: built with MPI, it does not load without MPI.
+    """The image has an MPI, but no program finds it. The MPI may be of another family, whose library has
+    another name, or it may be in a folder that the loader does not search. In launch modes without MPI,
+    toolkit checks only Horovod's library: if it was built with MPI, it does not load without MPI.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
@@ -83,7 +84,7 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
 
 
 def _launcher_sets_path(case: Case) -> bool:
-    """Return whether the launcher in the image sets the search path so that the program finds the MPI.
+    """Return whether the launcher in the image sets LD_LIBRARY_PATH so that the program finds the MPI.
 
     Open MPI's mpirun, called by its full path, sets LD_LIBRARY_PATH for its ranks to the folder of its
     libraries (open-mpi/ompi:docs/man-openmpi/man1/mpirun.1.rst, --prefix).
@@ -105,8 +106,8 @@ def _launcher_sets_path(case: Case) -> bool:
     facts=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
 )
 def mpi_lacks_library(case: Case) -> Hit | None:
-    """If a library is missing, every program that is linked with it, and the MPI's own launcher, fail before
-    they call MPI. Libraries of NVIDIA's driver come from the host.
+    """If a library that the MPI needs is missing, programs and the MPI's own launcher fail before they call
+    MPI. Libraries of NVIDIA's driver come from the host.
     """
     mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:
@@ -145,7 +146,7 @@ def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tupl
 
 
 def _mounted_libraries(case: Case) -> set[str]:
-    """Return the libraries that mounts add to the image."""
+    """Return the sonames of the libraries that mounts add to the image."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
     return found | mounted_first(case) if case.mode == "bind" else found
 
@@ -163,9 +164,9 @@ def _mounted_libraries(case: Case) -> set[str]:
     modes=("bind",),
 )
 def bind_lacks_mpi_4(case: Case) -> Hit | None:
-    """Libraries of the MPICH ABI have one name, whatever standard they follow. mpi4py 4.0 that was built with
-    MPICH 4 is linked with functions of MPI 4. A library of MPI 3.1 does not have them, and Python refuses
-    the module.
+    """All libraries of the MPICH ABI have the same name, whatever MPI standard they follow. An mpi4py 4.0
+    that was built with MPICH 4 is linked with functions of MPI 4. A library of MPI 3.1 does not have these
+    functions, and Python cannot import mpi4py.
     """
     provider, own = provider_guarded(case), case.original_facts.mpi
     if provider is None or own is None or not mounted_loads(case):
@@ -185,7 +186,9 @@ def bind_lacks_mpi_4(case: Case) -> Hit | None:
 
 
 def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
-    """Return whether a library is of MPICH's releases with this standard; Cray's 9 is MPICH 4."""
+    """Return whether an MPICH, or a Cray MPI that is based on it, is in a range of MPICH releases. Cray MPI 9
+    is based on MPICH 4.
+    """
     if mpi.implementation == "cray":
         return within(mpi.version or "", mpich.replace("4.0", "9.0"))
     return mpi.implementation == "mpich" and within(mpi.version or "", mpich)

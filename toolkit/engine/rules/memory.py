@@ -1,4 +1,4 @@
-"""Rules about memory that ranks share or lock, and about processes and namespaces of a node."""
+"""Rules about memory that ranks share or lock, and about process and user namespaces of a node."""
 
 from toolkit import knowledge
 from toolkit.engine import fast_network
@@ -21,18 +21,20 @@ from toolkit.model.mpifacts import ImageMpi
 from toolkit.versions import within
 
 _SPARED = 41 / 55
-"""Measured result of launches with two ranks in separate process namespaces."""
+"""Fraction of the measured launches with two ranks in separate process namespaces that did not crash."""
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
-"""Transports of UCX between processes of one node (openucx/ucx:docs/source/faq.md)."""
+"""UCX transports between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
-"""Size of /dev/shm in bytes below which batches of images do not fit."""
+"""A /dev/shm smaller than this size, in bytes, has no room for batches of images."""
 _LARGER = (
     "make /dev/shm larger (`docker run --shm-size`, `mount -o remount,size=…`), or use another transport"
 )
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
-    """Return whether a row applies to this library; ``None`` if a deciding fact is unknown."""
+    """Return whether a row of the knowledge applies to this MPI library; ``None`` if a fact for the decision
+    is unknown.
+    """
     if not row.of(mpi):
         return False
     if row.device and mpi.device is not None and not mpi.device.startswith(row.device):
@@ -51,9 +53,8 @@ def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
 
 
 def _own_shm(mpi: ImageMpi) -> bool | None:
-    """Return whether MPICH uses its own shared memory. An MPICH built only for UCX leaves shared memory to
-    UCX by default. Without UCX nothing provides shared memory (pmodels/mpich:src/mpid/ch4/subconfigure.m4,
-    ch4_shm).
+    """Return whether MPICH uses its own shared memory; ``None`` if unknown. By default, an MPICH built only
+    for UCX leaves shared memory to UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
     """
     if mpi.own_shm is not None or mpi.device is None:
         return mpi.own_shm
@@ -90,9 +91,9 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def namespaces_split_a_node(case: Case) -> Hit | None:
-    """Without setuid every start of the container creates a separate user namespace. Between user namespaces
-    the kernel refuses shared memory through /proc and cross-memory attach; some builds of MPI do not notice
-    in time.
+    """Without setuid, each start of the container creates a separate user namespace. Between user namespaces
+    the kernel refuses shared memory through /proc and cross-memory attach. Some builds of MPI do not detect
+    this in time.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image_facts.mpi, alone_in_namespace(case)
@@ -116,7 +117,9 @@ def namespaces_split_a_node(case: Case) -> Hit | None:
 
 
 def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
-    """Return whether messages use UCX, and shared memory within a node, with the settings in force."""
+    """Return whether Open MPI sends messages within a node with UCX and shared memory, with the settings in
+    force.
+    """
     pml = setting_value(case, "OMPI_MCA_pml") or ""
     named = "ucx" in pml.removeprefix("^").split(",")
     tls = setting_value(case, "UCX_TLS") or ""
@@ -133,9 +136,9 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _still_applies(row: Namespaces, case: Case) -> bool:
-    """Return whether no fact of host or plan removes the cause that a row describes."""
+    """Return whether the cause that a row describes exists on this host and in this plan."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
-        return False  # MPICH sees that the kernel forbids cross-memory attach, and uses another way
+        return False  # MPICH detects that the kernel forbids cross-memory attach, and uses another way
     name, _, value = row.lifted_by.partition("=")
     return not (row.lifted_by and case.plan.env.get(name) == value)
 
@@ -155,7 +158,7 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
 )
 def large_messages_hang(case: Case) -> Hit | None:
     """Ranks start and small messages pass, so a start-up test succeeds. The first large gradient then hangs.
-    The predicted outcome concerns the start, so this rule does not change it.
+    The predicted outcome is about the start, so this rule does not change it.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)
@@ -181,12 +184,13 @@ def large_messages_hang(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
-    """Open MPI compares process numbers to decide whether this process created a shared-memory segment. If
-    the numbers are equal, the rank uses the recorded address as its own. If every rank has its own process
-    namespace, two ranks can have the same number, and then crash with a segmentation fault. Such a crash
-    happens in one of four launches with two ranks, so the predicted outcome does not change; with three ranks
-    on a node it happens more often than not. Intel MPI did not crash in 24 launches (6 with equal numbers),
-    nor did MPICH in any; ``--ipc`` alone does no harm.
+    """Open MPI compares process numbers to decide whether a process created a shared-memory segment. If the
+    numbers are equal, the rank uses the creator's address of the segment. If every rank has its own process
+    namespace, two ranks can have the same number, and then crash with a segmentation fault.
+
+    Such a crash happens in one of four launches with two ranks, so the predicted outcome does not change.
+    With three ranks on a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal
+    numbers). MPICH did not crash in any launch. ``--ipc`` alone is harmless.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")
@@ -213,22 +217,22 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def mpi_shared_memory_small(case: Case) -> Hit | None:
-    """MPICH keeps its queues between ranks of one node in /dev/shm, and uses the memory step by step. If
-    /dev/shm has too little room, the kernel kills the rank. Open MPI keeps its queues in other files, or
-    works without them.
+    """MPICH keeps its queues between ranks of one node in /dev/shm, and uses more of this memory over time.
+    If /dev/shm is full, the kernel kills the rank. Open MPI keeps its queues in other files, or works without
+    them.
     """
     case.ask("image.mpi")
     mpi, there = case.image_facts.mpi, case.host_facts.shm
     if mpi is None or case.request.ranks_per_node == 1:
         return None
     if own_shared_memory(case):
-        return None  # the container's own /dev/shm has the usual size
+        return None  # the container has its own /dev/shm of the usual size
     for row in knowledge.mpi().shared_memory:
         fits = _shares_by(case, mpi, row)
         if fits is not False:
             case.ask("host.shm", failed_only=True)
         share = case.request.ranks_per_node / 2
-        # If the probe did not ask for the size, assume the usual size.
+        # If the probe did not read the size, assume the usual size.
         if fits is False or there is None or there >= row.enough * share:
             continue
         if fits is None:
@@ -255,10 +259,10 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def shared_memory_apart(case: Case) -> Hit | None:
-    """The first rank of a node creates a file in /dev/shm and sends its name to the others. With --contain,
-    or with 'mount dev = minimal', each container has its own tmpfs at /dev/shm, so the other ranks do not
-    find the file. The result depends on the release. Open MPI then uses another way. MPICH and related
-    libraries were not measured.
+    """The first rank of a node creates a file in /dev/shm and sends the file's name to the other ranks. With
+    --contain, or with 'mount dev = minimal', each container has its own tmpfs at /dev/shm, and the other
+    ranks do not find the file. The outcome depends on the MPI release. Open MPI then uses another way. MPICH
+    and related libraries were not measured.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, apart = case.image_facts.mpi, own_shared_memory(case)
@@ -325,7 +329,7 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
 )
 def rdma_memory_refused(case: Case) -> Hit | None:
     """InfiniBand, RoCE and EFA read buffers that the process has locked in memory. NCCL registers its buffers
-    when it connects, and ends if the limit is lower. It does not fall back to TCP.
+    when it connects, and aborts if the limit on locked memory is too low. NCCL does not fall back to TCP.
     """
     limit, host = case.host_facts.locked_memory, case.host_facts
     if case.request.nodes == 1 or not built_for_gpus(case.image_facts):
@@ -340,9 +344,9 @@ def rdma_memory_refused(case: Case) -> Hit | None:
     if limit is None:
         raise Undecided("host.locked_memory")
     if "efa" in (host.fabrics or ()) and not case.image_facts.nccl_ofi:
-        return None  # without the plugin NCCL sends by TCP
+        return None  # without the plugin NCCL uses TCP
     if host.compute_nodes is None and "locked_memory" in host.evidence:
-        raise Undecided("host.locked_memory")  # a shell on the login host, whose limit differs from a job's
+        raise Undecided("host.locked_memory")  # the login host's limit differs from a job's limit
     said = {**host.environment, **case.image_facts.environment, **case.plan.env}
     if said.get("NCCL_IB_DISABLE") == "1" or said.get("NCCL_NET") == "Socket":
         return None

@@ -1,4 +1,4 @@
-"""Rules about what runtime and kernel need to mount an image: the kernel, squashfuse, or neither."""
+"""Rules about how the runtime mounts an image: with the kernel, with squashfuse, or not at all."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
@@ -14,15 +14,17 @@ from toolkit.versions import older, within
 _IN_EVERY_IMAGE = {"/tmp", "/var/tmp", "/home", "/mnt", "/opt", "/srv", "/etc", "/usr", "/var", "/dev"}  # noqa: S108
 """Folders of the Filesystem Hierarchy Standard."""
 _MENDED = "4.0"
-"""From this release on, distributions are known to add features of later kernels to their own."""
+"""Distributions add features of later kernels to kernels from this release on."""
 
 
 _GIVEN_FUSE = "3.3"
-"""The first release of libfuse that mounts by an open /dev/fuse."""
+"""The first libfuse release that accepts an open /dev/fuse as mount point."""
 
 
 def _by_kernel(case: Case, *, failed_only: bool) -> bool:
-    """Return whether the kernel mounts the image: with setuid, if the release and its settings allow it."""
+    """Return whether the kernel mounts the image: the runtime is setuid, and its release and settings allow
+    it.
+    """
     case.ask("host.runtime.setuid", failed_only=failed_only)
     found = case.host_facts.runtime
     if found is None or not found.setuid:
@@ -44,10 +46,10 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     facts=("host.runtime", "host.kernel", "host.runtime.setuid", "host.runtime.version", "image.compression"),
 )
 def image_compression_too_new(case: Case) -> Hit | None:
-    """With setuid the kernel mounts the file system in a SIF. A kernel that is older than the compression
-    prints 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on then uses
-    squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids it. The Linux 4 of a
-    distribution may have features of later kernels.
+    """With setuid the kernel mounts the file system in a SIF. If the kernel does not support the compression,
+    it reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on then uses
+    squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids squashfuse. A distribution's
+    Linux 4 may have features of later kernels.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -82,7 +84,7 @@ def image_compression_too_new(case: Case) -> Hit | None:
 )
 def kernel_cannot_mount(case: Case) -> Hit | None:
     """With setuid the kernel mounts the file system in a SIF through a loop device. Kernels of compute nodes
-    may lack one of the two modules, although the login node has it.
+    may lack the module loop or squashfs, even if the login node has both.
     """
     case.have("host.runtime")
     runtime_name = case.host_facts.runtime.name if case.host_facts.runtime else ""
@@ -111,8 +113,8 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.fuse3"),
 )
 def fuse3_too_old(case: Case) -> Hit | None:
-    """From 1.3 on a setuid Apptainer opens /dev/fuse itself and gives squashfuse the open file instead of a
-    folder. libfuse supports this from 3.3 on; RHEL 8.0 to 8.5 have 3.2.1.
+    """From 1.3 on, a setuid Apptainer opens /dev/fuse itself and passes the open file to squashfuse instead
+    of a folder. libfuse supports this from 3.3 on; RHEL 8.0 to 8.5 have libfuse 3.2.1.
     """
     case.have("host.runtime")
     found, there = case.host_facts.runtime, case.host_facts.fuse3
@@ -139,8 +141,8 @@ def fuse3_too_old(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.version", "host.kernel"),
 )
 def runtime_needs_newer_kernel(case: Case) -> Hit | None:
-    """A runtime asks the kernel for features, and starts no container without them. Kernels of distributions
-    that add features to old kernels are not judged.
+    """A runtime needs certain kernel features, and starts no container without them. toolkit does not judge
+    distributions that add such features to old kernels.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -171,8 +173,8 @@ def runtime_needs_newer_kernel(case: Case) -> Hit | None:
     facts=("host.runtime",),
 )
 def writable_needs_folders(case: Case) -> Hit | None:
-    """The runtime makes a missing folder in an overlay or underlay over the image. With --writable there is
-    neither.
+    """The runtime creates missing mount points in an overlay or underlay over the image. With --writable
+    there is neither an overlay nor an underlay.
     """
     case.have("host.runtime")
     found = case.host_facts.runtime
@@ -199,11 +201,11 @@ _UNPACK_ONCE = "unpack once: `apptainer build --sandbox DIR IMAGE`, start DIR"
     advice=True,
 )
 def squashfuse_absent(case: Case) -> Hit | None:
-    """Without setuid squashfuse mounts the image instead of the kernel. If squashfuse is not installed, or
-    the release does not support it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image
+    """Without setuid, squashfuse mounts the image instead of the kernel. If squashfuse is not installed, or
+    the runtime does not support it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image
     into a temporary folder at each start, once for each rank. Unpacking takes minutes, and several times the
-    image's size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older kernel SingularityCE
-    unpacks.
+    image's size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older kernel SingularityCE unpacks
+    the image.
     """
     found = case.host.runtime
     if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":
@@ -237,9 +239,9 @@ def squashfuse_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
 )
 def squashfuse_refused(case: Case) -> Hit | None:
-    """Without setuid Apptainer from 1.1 on uses squashfuse instead of the kernel, which needs Linux 4.18. On
-    an older kernel Apptainer does not unpack the image, and fails with 'fusermount3: mount failed:
-    Operation not permitted'.
+    """Without setuid, Apptainer from 1.1 on mounts the image with squashfuse, which needs Linux 4.18. On an
+    older kernel Apptainer does not unpack the image, and fails with 'fusermount3: mount failed: Operation not
+    permitted'.
     """
     case.have("host.runtime")
     found = case.host_facts.runtime
@@ -263,6 +265,8 @@ def squashfuse_refused(case: Case) -> Hit | None:
 
 
 def _unpacks(case: Case) -> bool:
-    """Return whether a variable asks to unpack the image (apptainer/apptainer:cmd/internal/cli at v1.4.5)."""
+    """Return whether a variable makes the runtime unpack the image (apptainer/apptainer:cmd/internal/cli at
+    v1.4.5).
+    """
     names = {f"{runtime_name}_UNSQUASH" for runtime_name in runtime_prefixes(case.host_facts)}
     return bool(names & (set(case.host_facts.environment) - set(case.plan.unset)))

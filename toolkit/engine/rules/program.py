@@ -29,8 +29,8 @@ _NAME_IT = "name the program: `toolkit doctor IMAGE -- COMMAND`"
     modes=_OWN_MODES,
 )
 def mount_hides_mpi(case: Case) -> Hit | None:
-    """The runtime mounts the host's /tmp, /var/tmp and home over the same folders of the image. Programs do
-    not find a file in the hidden folder, or the library that they load from it, although the image has both.
+    """The runtime mounts the host's /tmp, /var/tmp and home folder over the same folders of the image. The
+    mount hides the program's file, or the MPI library that the program loads, although the image has both.
     """
     image = case.original_facts
     if not image.hidden or any(image.programs.values()):
@@ -55,8 +55,9 @@ def mount_hides_mpi(case: Case) -> Hit | None:
     modes=_OWN_MODES,
 )
 def loader_refuses_program(case: Case) -> Hit | None:
-    """Before a program starts, the loader looks for each version that a library must define, and for each
-    symbol that is bound at the start. A library of the right name with other symbols makes the program fail.
+    """Before a program starts, the loader checks each symbol version that a library must define, and each
+    symbol that is bound at the start. If a library has the right name but lacks these symbols, the program
+    fails.
     """
     case.ask("image.refused", failed_only=True)
     image = case.original_facts
@@ -84,8 +85,8 @@ def loader_refuses_program(case: Case) -> Hit | None:
     modes=_OWN_MODES,
 )
 def programs_disagree(case: Case) -> Hit | None:
-    """Which launch mode works depends on the MPI that the program loads. Without a command, toolkit cannot
-    say which mode works for all programs of the image.
+    """Which launch mode works depends on the MPI that the program loads. Without a command, toolkit does not
+    know which program the job will start.
     """
     if case.request.has_one_rank:
         return None
@@ -105,9 +106,8 @@ def programs_disagree(case: Case) -> Hit | None:
     facts=("image.program",),
 )
 def launcher_in_ranks(case: Case) -> Hit | None:
-    """A script in the image may call mpirun for the use on one machine. toolkit starts such a script once
-    for each rank. Then each mpirun reads the variables of the outer launcher, and fails or starts another
-    world.
+    """A script in the image may call mpirun, for use on one machine. toolkit starts such a script once for
+    each rank. Each mpirun then reads the variables of the outer launcher, and fails or starts another world.
     """
     program = case.image_facts.program
     if program is None or not program.chain or case.request.has_one_rank:
@@ -131,8 +131,8 @@ def launcher_in_ranks(case: Case) -> Hit | None:
     programs=("serial",),
 )
 def program_joins_no_ranks(case: Case) -> Hit | None:
-    """A launcher that offers PMI or PMIx starts copies. A program without MPI does not look for the other
-    copies. Each copy does all of the work.
+    """A launcher that offers PMI or PMIx starts one copy of the program for each rank. A program without MPI
+    does not look for the other copies. Each copy does all of the work.
     """
     if case.request.has_one_rank:
         return None
@@ -153,8 +153,8 @@ def program_joins_no_ranks(case: Case) -> Hit | None:
     advice=True,
 )
 def entry_point_skipped(case: Case) -> Hit | None:
-    """Docker starts a command by the image's entry point. A job starts it by `exec`, without the entry point,
-    so a library path or a setting that the script sets is missing.
+    """Docker starts a command through the image's entry point. A job starts the command with `exec`, which
+    skips the entry point. A library path or another setting that the entry point sets is then missing.
     """
     image = case.image_facts
     if not image.entry_sets or (image.program and image.entry_script in image.program.chain):
@@ -188,7 +188,7 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
     programs=WITHOUT_MPI,
 )
 def ranks_not_told(case: Case) -> Hit | None:
-    """The job script sets each rank's number from variables of the launcher: ``SLURM_PROCID``,
+    """The job script reads each rank's number from variables of the launcher: ``SLURM_PROCID``,
     ``OMPI_COMM_WORLD_RANK``. Without these variables the rank number is empty, and the program rejects it.
     """
     case.ask("host.environment")

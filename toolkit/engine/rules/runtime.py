@@ -1,4 +1,4 @@
-"""Rules about the container runtime: its release, and what it permits in a container."""
+"""Rules about the container runtime: its release, and its settings."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Ask for the release of a runtime; if the release is unknown, the runtime's name is also a guess."""
+    """Require the release of the runtime. If the release is unknown, the runtime's name is a guess too."""
     found = case.host.runtime
     if found is not None and found.seen and not found.version and runtime_of(case.host_facts).MEASURED:
         raise Undecided("host.runtime.version")
@@ -27,8 +27,8 @@ def ask_release(case: Case) -> None:
     facts=("host.runtime", "image.format", "host.runtime.version"),
 )
 def runtime_cannot_read_image(case: Case) -> Hit | None:
-    """Singularity 3 and later read SIF files. Only SingularityCE 4 reads OCI-SIF files. Another runtime
-    prints 'image format not recognized'.
+    """Singularity from 3 on and Apptainer read SIF files. Only SingularityCE 4 reads OCI-SIF files. Other
+    runtimes print 'image format not recognized'.
     """
     case.have("host.runtime")
     found = case.host.runtime
@@ -51,8 +51,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """The command line follows the documentation of the runtime. The shared namespaces, variables and folders
-    of ranks are also from the documentation, not measured.
+    """The launch line follows the runtime's documentation. toolkit also knows the shared namespaces,
+    variables and folders of ranks only from the documentation.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -75,8 +75,7 @@ def oci_mode(case: Case) -> Hit | None:
     """In the OCI mode of SingularityCE 4 each rank has separate process, IPC and user namespaces. Without
     --no-compat, the container also has its own /tmp, /dev/shm and environment. MPI in this mode was not
     measured; without the launcher's variables each rank starts as a world of size 1. An OCI-SIF needs this
-    mode: 'native runtime does not support OCI-SIF images, use
-    --oci mode'.
+    mode: 'native runtime does not support OCI-SIF images, use --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
     if asked:
@@ -102,8 +101,8 @@ def oci_mode(case: Case) -> Hit | None:
     facts=("host.runtime", "image.format"),
 )
 def image_kind_forbidden(case: Case) -> Hit | None:
-    """A centre may forbid folders, bare squashfs files or SIFs that are not encrypted: 'configuration
-    disallows users from running sandbox containers'.
+    """A centre may forbid sandbox folders, bare squashfs files or SIF files that are not encrypted:
+    'configuration disallows users from running sandbox containers'.
     """
     case.have("host.runtime")
     rows = (row for row in runtime.runtime().forbidden if row.format == case.image.format)
@@ -128,8 +127,9 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     advice=True,
 )
 def images_limited(case: Case) -> Hit | None:
-    """The runtime refuses other images: 'image is not in an allowed configured path', 'image is not owned by
-    required user(s)'. Facts do not contain the allowed folders and owners.
+    """The runtime starts only images from allowed folders or owners. It refuses other images: 'image is not
+    in an allowed configured path', 'image is not owned by required user(s)'. toolkit's facts do not contain
+    the allowed folders and owners.
     """
     case.ask("host.runtime")
     names = ("limit container paths", "limit container owners", "limit container groups")
@@ -151,7 +151,7 @@ def images_limited(case: Case) -> Hit | None:
 def bind_source_missing(case: Case) -> Hit | None:
     """If the source of a 'bind path' in the runtime's settings is missing, every container fails with 'mount
     source … doesn't exist'. The default settings bind /etc/localtime, which a minimal system lacks. From
-    Apptainer 1.1 and SingularityCE 3.10 on, --no-mount skips a single bind. This rule does not concern binds
+    Apptainer 1.1 and SingularityCE 3.10 on, --no-mount skips a single bind. This rule does not check binds
     that you add.
     """
     case.have("host.runtime")
@@ -181,10 +181,8 @@ def bind_source_missing(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_retired(case: Case) -> Hit | None:
-    """Faults of a release that is no longer maintained are never fixed; this includes security faults. Such a
-    release also lacks later
-    options: --env (3.6),
-    --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
+    """A release that is no longer maintained never gets fixes, not even for security faults. Such a release
+    also lacks later options: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -206,8 +204,8 @@ def runtime_retired(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_vulnerable(case: Case) -> Hit | None:
-    """Some faults concern only a setuid installation with a certain setting. Such faults do not change how
-    ranks start. The advisory of the CVE says who can exploit the fault.
+    """Some security faults affect only a setuid installation with a certain setting. Security faults do not
+    change how ranks start. The advisory of the CVE says who can exploit the fault.
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -246,8 +244,8 @@ def _line(case: Case, name: str) -> str:
     advice=True,
 )
 def home_not_mounted(case: Case) -> Hit | None:
-    """A program in the container does not see files below the home folder. Caches that the program writes
-    below the home folder fail, because the file system is read-only.
+    """A program in the container does not see files below the home folder. Programs cannot write caches below
+    the home folder, because the file system is read-only.
     """
     if setting(case, "mount home") != "no":
         return None
@@ -264,7 +262,7 @@ def home_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def binds_refused(case: Case) -> Hit | None:
-    """With 'user bind control = no' the runtime skips every --bind with a warning, and the program does not
+    """With 'user bind control = no' the runtime skips every --bind with a warning. The program then does not
     find its folders.
     """
     if setting(case, "user bind control") != "no":
@@ -283,8 +281,8 @@ def binds_refused(case: Case) -> Hit | None:
     advice=True,
 )
 def binds_need_folders(case: Case) -> Hit | None:
-    """The runtime creates missing folders by overlay or underlay, and the administrator allows neither. A
-    bind to a folder that the image lacks fails with "destination … doesn't exist in container".
+    """The runtime creates missing mount points with an overlay or underlay, and the administrator allows
+    neither. A bind to a folder that the image lacks fails with "destination … doesn't exist in container".
     """
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
         return None
@@ -339,8 +337,8 @@ def bind_not_allowed(case: Case) -> Hit | None:
 def device_files_hidden(case: Case) -> Hit | None:
     """With 'mount dev = minimal' or 'no' the container has neither /dev/infiniband nor the host's /dev/shm.
     Open MPI and NCCL then use TCP, even between ranks of one node. A bind of all of /dev works with
-    'minimal', not with 'no'. The runtime skips only a bind of /dev/shm, because the container has one
-    already.
+    'minimal', not with 'no'. The runtime skips a bind of /dev/shm alone, because the container already has a
+    /dev/shm.
     """
     found = setting(case, "mount dev")
     if found not in {"minimal", "no"} or (found == "minimal" and binds_devices(case)):
@@ -358,8 +356,8 @@ def device_files_hidden(case: Case) -> Hit | None:
     advice=True,
 )
 def session_folder_small(case: Case) -> Hit | None:
-    """With --writable-tmpfs programs write into a tmpfs of this size. Larger files fail with 'No space left
-    on device'.
+    """With --writable-tmpfs, programs write into a tmpfs whose size is 'sessiondir max size'. Larger files
+    fail with 'No space left on device'.
     """
     size = setting(case, "sessiondir max size")
     if not size.isdecimal() or int(size) >= runtime.runtime().session.small:

@@ -1,4 +1,4 @@
-"""Rules about variables and files that change an MPI's behaviour and reach it in the container."""
+"""Rules about variables and configuration files that change how an MPI in the container behaves."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
@@ -23,8 +23,8 @@ from toolkit.engine.wireup import leaves_out_home
     modes=MPI_MODES,
 )
 def setting_breaks_mpi(case: Case) -> Hit | None:
-    """Apptainer passes the environment on. Variables such as ``OMPI_MCA_btl=openib`` and ``OPAL_PREFIX=…``
-    are meant for the host's MPI, but the MPI in the image also reads them and fails.
+    """Apptainer passes variables of the host into the container. Variables such as ``OMPI_MCA_btl=openib``
+    and ``OPAL_PREFIX=…`` are meant for the host's MPI. The MPI in the image reads them too, and fails.
     """
     mpi = case.image.mpi
     reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)
@@ -62,7 +62,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     advice=True,
 )
 def host_settings_leak(case: Case) -> Hit | None:
-    """A module or a profile sets these variables for the host's MPI, and a job inherits them."""
+    """A module or a shell profile sets these variables for the host's MPI, and a job inherits them."""
     case.ask("host.environment")
     names = harmful_variables(case.host, case.mode)
     if not names:
@@ -81,7 +81,9 @@ def host_settings_leak(case: Case) -> Hit | None:
     advice=True,
 )
 def mca_params_file(case: Case) -> Hit | None:
-    """The runtime mounts the home folder, so the image's Open MPI reads settings meant for another MPI."""
+    """The runtime mounts the home folder, so the image's Open MPI reads settings that are meant for another
+    MPI.
+    """
     case.ask("host.mca_params", "image.mpi")
     mpi, lines = case.image.mpi, case.host.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):

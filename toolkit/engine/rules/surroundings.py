@@ -1,4 +1,4 @@
-"""Rules about what the container shares with its host: folders, variables, PMIx's store."""
+"""Rules about what the container shares with its host: folders, variables, the store of PMIx."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -12,7 +12,7 @@ _MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - Apptainer's def
 
 
 def _bound(case: Case, folder: str) -> bool:
-    """Return whether the container has a folder of the host under the same name."""
+    """Return whether the container has a folder of the host at the same path."""
     sources = ((bind.split(":")[0], bind_target(bind)) for bind in case.plan.binds)
     named = [source for source, target in sources if source == target]
     return any(is_below(folder, top) for top in (*_MOUNTED, *named))
@@ -37,8 +37,9 @@ def _cite_variable(case: Case, name: str) -> str:
     advice=True,
 )
 def tmpdir_not_in_container(case: Case) -> Hit | None:
-    """The container gets the variable but not the folder. Open MPI cannot create its session directory in
-    this folder, Python uses another folder, and other programs fail with 'No such file or directory'.
+    """The runtime passes the variable TMPDIR to the container, but does not mount its folder. Open MPI cannot
+    create its session directory in this folder. Python uses another folder. Other programs fail with 'No such
+    file or directory'.
     """
     folder = case.host.tmpdir
     if folder is None or "TMPDIR" in {*case.plan.env, *case.plan.unset} or _bound(case, folder):
@@ -56,8 +57,8 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
     advice=True,
 )
 def tmpdir_not_usable(case: Case) -> Hit | None:
-    """A login node's TMPDIR often does not exist on compute nodes. Every program that needs a temporary file
-    then fails.
+    """A login node's TMPDIR often does not exist on compute nodes. Programs that create temporary files then
+    fail.
     """
     if case.host.tmpdir_usable is not False or "TMPDIR" in {*case.plan.env, *case.plan.unset}:
         return None
@@ -75,8 +76,9 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     advice=True,
 )
 def slurm_tmp_not_mounted(case: Case) -> Hit | None:
-    """Slurm's PMIx plugin creates a session folder below TmpFS and gives its name to the ranks. If TmpFS is
-    not /tmp, the container does not have the folder. From 22.05 on mpi.conf may name another folder.
+    """Slurm's PMIx plugin creates a session folder below TmpFS and passes the folder's name to the ranks. If
+    TmpFS is not /tmp, the container does not have the folder. From 22.05 on, mpi.conf may name another folder
+    than TmpFS.
     """
     case.ask("host.slurm")
     settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
@@ -101,7 +103,8 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
     """Servers before PMIx 5 keep their shared store in PMIX_SERVER_TMPDIR, which is below SlurmdSpoolDir. A
-    client without that folder asks by messages. Messages work, but very many ranks start more slowly.
+    client without that folder sends messages to the server instead. Messages work, but very many ranks start
+    more slowly.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
@@ -154,9 +157,10 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     advice=True,
 )
 def pmix_lacks_native_security(case: Case) -> Hit | None:
-    """Server and client need a common way to prove the user's identity (psec). Nearly every build has
-    'native'. A client that has only munge needs the host's munge socket, which a container does not have. The
-    server refuses a client without munge and without native: INVALID-CREDENTIAL.
+    """The PMIx server and its client need a common security module (psec), which proves the user's identity.
+    Nearly every build has the module 'native'. A client that has only munge needs the host's munge socket,
+    which a container does not have. The server refuses a client without munge and without native:
+    INVALID-CREDENTIAL.
     """
     case.have("image.pmix")
     ways = set(case.image_facts.pmix_components.get("psec", ()))
@@ -176,9 +180,9 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
     advice=True,
 )
 def preload_leaks(case: Case) -> Hit | None:
-    """The loader of the container looks for a library of the host. Usually the library is missing, and every
-    program prints "object '…' from LD_PRELOAD cannot be preloaded: ignored". If the library exists in the
-    image, it may need another C library and crash the program.
+    """The container's loader looks for the host's library that LD_PRELOAD names. Usually the image does not
+    have this library, and every program prints "object '…' from LD_PRELOAD cannot be preloaded: ignored". If
+    the image has a library at this path, the library may need another C library and crash the program.
     """
     case.ask("host.environment")
     return Hit((_cite_variable(case, "LD_PRELOAD"),)) if _is_inherited(case, "LD_PRELOAD") else None
@@ -194,8 +198,9 @@ def preload_leaks(case: Case) -> Hit | None:
     advice=True,
 )
 def library_path_forced(case: Case) -> Hit | None:
-    """The host's LD_LIBRARY_PATH stays outside, but the runtime sets APPTAINERENV_LD_LIBRARY_PATH inside,
-    instead of the image's value. Programs then miss libraries, or load libraries of the host.
+    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. It sets the value of
+    APPTAINERENV_LD_LIBRARY_PATH as LD_LIBRARY_PATH in the container, instead of the image's value. Programs
+    then miss libraries, or load libraries of the host.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]
@@ -212,8 +217,8 @@ def library_path_forced(case: Case) -> Hit | None:
     advice=True,
 )
 def nodes_differ(case: Case) -> Hit | None:
-    """A job on two kinds of nodes works only if it works on both kinds. These facts describe the kind with
-    most nodes.
+    """A job on two kinds of nodes works only if it works on both kinds. toolkit's facts describe the kind
+    with the most nodes.
     """
     case.ask("host.compute_nodes")
     lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host_facts.differs.items()))
@@ -231,7 +236,9 @@ def nodes_differ(case: Case) -> Hit | None:
     advice=True,
 )
 def compute_nodes_not_asked(case: Case) -> Hit | None:
-    """Login nodes often have no GPU, no InfiniBand, and other processors and limits than compute nodes."""
+    """Login nodes often have no GPU and no InfiniBand, and have other processors and limits than compute
+    nodes.
+    """
     case.have("host.slurm")
     if case.host.compute_nodes:
         return None

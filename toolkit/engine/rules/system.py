@@ -1,4 +1,4 @@
-"""Rules about kernel, processor and C library: whether a program of the image can start on this host."""
+"""Rules about kernel, processor and C library: whether the host can start a program of the image."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -22,8 +22,8 @@ _OF_DEBIAN = ("debian", "ubuntu")
     facts=("host.kernel", "host.architecture", "image.glibc"),
 )
 def kernel_too_old(case: Case) -> Hit | None:
-    """A container shares the kernel of its host. Every release of glibc needs a minimum kernel. On an older
-    kernel each program fails with 'FATAL: kernel too old'.
+    """A container uses the kernel of its host. Every release of glibc needs a minimum kernel release. On an
+    older kernel each program fails with 'FATAL: kernel too old'.
     """
     case.ask("host.kernel", "image.glibc", failed_only=True)
     row = glibc.oldest_kernel(case.image_facts.glibc or "", case.host_facts.architecture)
@@ -44,13 +44,13 @@ def kernel_too_old(case: Case) -> Hit | None:
     facts=("image.cpu_level", "host.cpu_level"),
 )
 def image_needs_newer_processor(case: Case) -> Hit | None:
-    """A library can state which level of x86-64 it needs. On a processor below that level glibc refuses to
-    load it: 'CPU ISA level is lower than required'. If only the compiler knew the level, the program fails
-    with 'Illegal instruction'.
+    """A library can declare the x86-64 level that it needs. On a processor below that level, glibc refuses to
+    load the library: 'CPU ISA level is lower than required'. A library that was compiled for a newer level
+    without declaring it fails with 'Illegal instruction'.
     """
     case.ask("image.cpu_level", failed_only=True)
     wanted = glibc.level(case.image_facts.cpu_level or "")
-    if not wanted:  # the oldest level, which every x86-64 has; or no library states a level
+    if not wanted:  # no library declares a level, or only the level that every x86-64 has
         return None
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
@@ -100,8 +100,8 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
     facts=("host.gpu_driver", "host.gpu_libraries_glibc", "image.glibc", "image.cuda"),
 )
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
-    """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
-    at least as new as the driver's build; with an older glibc in the image they fail with "version
+    """``--nv`` mounts libraries of the host's driver into the container. These libraries need a glibc at
+    least as new as the glibc of their build. With an older glibc in the image they fail with "version
     `GLIBC_2.xx' not found". Programs built for CUDA then do not start; other programs run without the GPU.
     """
     asked = _NV in case.plan.container
@@ -129,8 +129,9 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     facts=("host.glibc", "host.distribution", "image.glibc", "image.glibc_needed", "image.distribution"),
 )
 def bind_hides_c_library(case: Case) -> Hit | None:
-    """Programs of the image then meet the C library of the host, or its loader. An older C library lacks
-    versions that they need. A loader and a C library of different releases do not work together.
+    """Programs of the image load the C library of the host, or start with the host's loader. An older C
+    library lacks symbol versions that these programs need. A loader and a C library of different releases do
+    not work together.
     """
     hidden = [target for target in bind_targets(case.plan) if target in _OF_C_LIBRARY]
     if not hidden:
@@ -148,7 +149,7 @@ def bind_hides_c_library(case: Case) -> Hit | None:
             return Hit(evidence, "loader-failure", because)
         lacks = older(outside, case.image_facts.glibc_needed or inside) or older(outside, inside)
         return Hit(evidence, "loader-failure" if lacks else "unknown", shown)
-    # Debian and Ubuntu keep the C library elsewhere, and only the loader in /lib64.
+    # Debian and Ubuntu have only the loader in /lib64, and the C library in another folder.
     if "/lib64" not in hidden and not {"/", "/usr", "/lib"} & set(hidden):
         return None
     return Hit(evidence, "unknown" if of_debian else "loader-failure", shown)
@@ -164,8 +165,8 @@ def bind_hides_c_library(case: Case) -> Hit | None:
     advice=True,
 )
 def image_glibc_too_old(case: Case) -> Hit | None:
-    """A program or library from a newer distribution, or a wheel that was forced in, needs versions of the C
-    library that the image does not have. The loader then refuses the library.
+    """A program or library from a newer distribution, or a wheel that pip was forced to install, needs glibc
+    symbol versions that the image does not have. The loader then refuses the program or library.
     """
     case.have("image.glibc", "image.glibc_needed")
     if not older(case.image.glibc, case.image.glibc_needed):

@@ -1,4 +1,4 @@
-"""Rules about how ranks find each other: the launcher's interfaces, and the MPI in the image."""
+"""Rules about how ranks find each other: the interface that the launcher offers, and the image's MPI."""
 
 from dataclasses import replace
 
@@ -35,7 +35,9 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import is_same_version, within
 
 _REFUSES = "unsupported PMI version"
-"""A string in the library of an MPICH that aborts if it sees PMIx, even beside PMI: 5.0, not 4.3."""
+"""A string in the library of an MPICH that aborts if it detects PMIx, even if PMI works: MPICH 5.0 has it,
+4.3 does not.
+"""
 
 
 @rule(
@@ -50,9 +52,9 @@ _REFUSES = "unsupported PMI version"
 def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass rank, size and the address of their server in PMIX_*, PMI_* and SLURM_*.
 
-    Without them every rank of an MPI starts as a world of size 1. Even Open MPI 4 cannot detect this without
-    Slurm's variables. Some releases behave differently: Open MPI 2 starts a daemon, and needs ssh for the
-    daemon.
+    Without these variables, every rank of an MPI program starts as a world of size 1. Open MPI 4 detects this
+    only with Slurm's variables. Some releases behave differently: Open MPI 2 starts a daemon, and needs ssh
+    for the daemon.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -84,7 +86,7 @@ def environment_cleaned(case: Case) -> Hit | None:
     modes=("srun-pmix",),
 )
 def image_lacks_pmix(case: Case) -> Hit | None:
-    """srun offers PMIx, and the library that the program loads has no PMIx client.
+    """srun offers PMIx, and the MPI library that the program loads has no PMIx client.
 
     Depending on implementation and version, the ranks abort in MPI_Init, or each rank starts as a world of
     size 1 and the job exits with status 0.
@@ -107,7 +109,7 @@ def image_lacks_pmix(case: Case) -> Hit | None:
     modes=("srun-pmi2",),
 )
 def image_lacks_pmi2(case: Case) -> Hit | None:
-    """Slurm's pmi2 plugin serves only PMI-1 and PMI-2. Packaged Open MPI has no client for PMI."""
+    """Slurm's pmi2 plugin offers only PMI-1 and PMI-2. Packaged builds of Open MPI have no PMI client."""
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
     if mpi is None or PMI & spoken_interfaces(case):
@@ -127,7 +129,9 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
     modes=("srun-none",),
 )
 def nothing_offered(case: Case) -> Hit | None:
-    """``--mpi=none`` is for programs without MPI. An MPI then finds no server to ask for its peers."""
+    """``--mpi=none`` is for programs without MPI. An MPI program finds no PMI server, so its ranks cannot
+    find each other.
+    """
     case.ask("image.mpi")
     mpi = case.image_facts.mpi
     if mpi is None:
@@ -146,8 +150,8 @@ def nothing_offered(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_interface_differs(case: Case) -> Hit | None:
-    """The plan chose the launcher for the host's MPI, but programs may load another MPI. Without ``--mpi``
-    srun offers its default. ``cray_shasta`` serves Cray's MPI alone.
+    """toolkit chose the launcher's options for the host's MPI, but programs may load another MPI. Without
+    ``--mpi`` srun offers its default. The type ``cray_shasta`` works with Cray's MPI only.
     """
     case.ask("image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
@@ -169,11 +173,13 @@ def bind_interface_differs(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
-    """Open MPI's launcher speaks PMIx, and Hydra speaks PMI. Libraries of the other family do not understand
-    the launcher's messages. Nor do an MPICH built only for PMIx, and an Open MPI 1, which is older than PMIx.
+    """Open MPI's launcher offers PMIx, and Hydra offers PMI. MPI libraries of the other family do not
+    understand the launcher's messages. An MPICH built only for PMIx, and an Open MPI 1, which is older than
+    PMIx, do not understand the launcher of their own family either.
 
-    In an allocation Hydra starts its proxies by srun. If Slurm's default is PMIx, the ranks inherit the PMIx
-    identity of one process a node. With one rank a node, an Open MPI therefore works by chance.
+    In an allocation Hydra starts its proxies with srun. If Slurm's default is PMIx, the ranks inherit the
+    PMIx identity of a step with one process on each node. With one rank on each node, an Open MPI therefore
+    works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
@@ -196,8 +202,8 @@ def host_launcher_other_family(case: Case) -> Hit | None:
 def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
     """Judge an MPI that does not understand the host's launcher.
 
-    An Open MPI built for PMI asks Slurm's own library, which connects to Hydra before it gives up. If a node
-    has several ranks, one may keep waiting (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
+    An Open MPI built for PMI uses Slurm's own PMI library, which connects to Hydra before it gives up. If a
+    node has several ranks, a rank may keep waiting (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
     """
     said = judge_unanswered(case, mpi, sees, "host.mpis")
     asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
@@ -207,7 +213,9 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
-    """Judge incompatible members of one family: an MPICH built only for PMIx, an Open MPI 1."""
+    """Judge an incompatible launcher and MPI of one family: an MPICH built only for PMIx, or an Open
+    MPI 1.
+    """
     pair = {host.implementation, mpi.implementation}
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
         return said
@@ -222,9 +230,9 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 
 
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
-    """Judge an Open MPI 1, which assumes that an ORTE of the same release started it.
+    """Judge an Open MPI 1, which assumes that an ORTE launcher of the same release started it.
 
-    ``None`` if the launcher has the same release.
+    Return ``None`` if the launcher has the same release.
     """
     evidence = case.cite(name, "image.mpi")
     row = next(
@@ -272,8 +280,8 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     modes=("mpirun-host",),
 )
 def pmix_refused(case: Case) -> Hit | None:
-    """MPICH 5 looks for PMIX_RANK first, and aborts if it cannot use the value, even if PMI works. An
-    MPICH built with PMIx aborts too, because it cannot decide between PMI and PMIx.
+    """MPICH 5 looks for PMIX_RANK first, and aborts if it cannot use the value, even if PMI works. An MPICH
+    built with PMIx aborts too, because it cannot decide between PMI and PMIx.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi = host_launcher(case.host), case.image.mpi
@@ -306,11 +314,11 @@ def pmix_refused(case: Case) -> Hit | None:
     modes=("mpirun-host", "srun-pmix"),
 )
 def rank_outside_step(case: Case) -> Hit | None:
-    """An Open MPI 4 that its own launcher did not start looks for a Slurm step before it asks PMIx.
+    """An Open MPI 4 that its own launcher did not start looks for a Slurm step before it connects to PMIx.
 
-    PRRTE starts local ranks outside any step, and before 26.05 Slurm does not set SLURM_STEP_ID in a batch
-    script. Without the variable these ranks start as singletons, and ranks on other nodes wait for them
-    forever or fail.
+    PRRTE starts the ranks on its own node outside any step. Before 26.05, Slurm does not set SLURM_STEP_ID in
+    a batch script. Without SLURM_STEP_ID these ranks start as worlds of size 1, and ranks on other nodes wait
+    for them forever or fail.
     """
     case.ask("image.mpi.version", "image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
@@ -328,14 +336,14 @@ def rank_outside_step(case: Case) -> Hit | None:
     outcome: Outcome = (
         "singletons" if all_outside or (refused and needs_named_components(case.image)) else "hang"
     )
-    # A client that lacks a component aborts immediately. Clients that PRRTE does not serve otherwise hang
+    # A client that lacks a component aborts immediately. Other clients that PRRTE does not support hang
     # (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth, and 3.2.5 of Open MPI 4.1.8).
     stage = LaunchStage.START if refused and outcome == "hang" else None
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
 
 
 def _refuses_other_nodes(case: Case) -> bool:
-    """Return whether ranks cannot use the interface of a PRRTE that starts them on another node."""
+    """Return whether ranks that PRRTE starts on other nodes cannot use PRRTE's interface."""
     host, client = host_launcher(case.host_facts), case.image_facts.pmix
     pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
     return pair is not None and pair.outcome == "init-failure"
@@ -352,7 +360,9 @@ def _refuses_other_nodes(case: Case) -> bool:
     modes=("mpirun-host",),
 )
 def host_launcher_not_known(case: Case) -> Hit | None:
-    """toolkit predicts launchers of Open MPI and Hydra, but not Cray's aprun, IBM's jsrun and others."""
+    """toolkit predicts launches with Open MPI's mpirun and Hydra, but not with Cray's aprun, IBM's jsrun and
+    others.
+    """
     host = host_launcher(case.host)
     if host is None or host.lacks or host.implementation in {"openmpi", *HYDRA}:
         return None
