@@ -1,1 +1,1 @@
-"""Predict launches from facts. Pure functions; each finding cites the lines of its evidence."""
+"""Predict launches from facts. All functions are pure, and each finding cites the lines of its evidence."""

@@ -1,4 +1,4 @@
-"""Say whether a prediction rests on a recorded launch, on rules about measured causes, or on neither."""
+"""Find what a prediction is based on: a recorded launch, rules about measured causes, or neither of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,9 @@ from toolkit.versions import parse, upstream
 
 @dataclass(frozen=True, slots=True)
 class LaunchCoverage:
-    """The value of one launch on each axis; empty if the axis does not matter to the launch."""
+    """The properties of one launch that are compared with recorded launches; empty if a property does not
+    matter.
+    """
 
     launch: str
     slurm: str
@@ -27,9 +29,10 @@ class LaunchCoverage:
 
 
 def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
-    """Return the basis of a prediction, and the axes on which no recorded launch is like this launch.
+    """Return the basis of a prediction, and the properties of the launch that no recorded launch has.
 
-    ``rule`` is the rule that decides. The basis is ``measured`` only if this rule decided a recorded launch.
+    ``rule`` is the id of the rule that decides the outcome. The basis is ``measured`` only if this rule also
+    decided a recorded launch.
     """
     outside = tuple(_beyond(case))
     if outside:
@@ -41,7 +44,7 @@ def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
 
 
 def launch_coverage(case: Case) -> LaunchCoverage:
-    """Return what a launch covers of each axis."""
+    """Return the properties of a launch that are compared with recorded launches."""
     host, mpi = case.host_facts, case.image_facts.mpi
     runtime = host.runtime
     provider = provider_of(case) if case.mounted_over is not None else None
@@ -70,7 +73,7 @@ def _launch(case: Case) -> str:
 
 
 def _server(case: Case) -> str:
-    """Return what gives a rank its number and peers: Slurm's PMIx, or the MPI of the host's mpirun."""
+    """Return what tells a rank its number and its peers: Slurm's PMIx, or the MPI of the host's mpirun."""
     host = case.host_facts
     if case.mode == "srun-pmix":
         return f"pmix {_series(host.pmix)}" if host.pmix else ""
@@ -84,13 +87,13 @@ def _name_series(mpi: ImageMpi | HostMpi | None) -> str:
 
 
 def _series(version: str | None) -> str:
-    """Return the first two numbers of a release: ``24.11``."""
+    """Return the first two numbers of a release: ``24.11``; empty if the release is unknown."""
     found = parse(version or "")
     return f"{found.major}.{found.minor}" if found else ""
 
 
 def _beyond(case: Case) -> Iterator[str]:
-    """Yield the axes on which no recorded launch is like this one, in words for users."""
+    """Yield the properties of the launch that no recorded launch has, as text for users."""
     host, known, found = case.host_facts, measured_launches(), launch_coverage(case)
     runtime, mpi = host.runtime, case.image_facts.mpi
     if runtime and runtime.setuid and case.mode != "mpirun-container":
@@ -105,7 +108,7 @@ def _beyond(case: Case) -> Iterator[str]:
     if found.server and not _is_server_recorded(found.server, known.servers):
         server = _in_words(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
         yield server
-    is_named = server == f"{mpi_name(mpi)} of the host"  # the mounted library
+    is_named = server == f"{mpi_name(mpi)} of the host"  # ``mpi`` is the mounted library
     if mpi and mpi.version and not is_named and not _is_between_measured(found.library, known.libraries):
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:
@@ -115,12 +118,14 @@ def _beyond(case: Case) -> Iterator[str]:
 
 
 def _is_server_recorded(server: str, known: frozenset[str]) -> bool:
-    """Return whether launches with this server are recorded, or with an older and a newer series of it."""
+    """Return whether launches with this server were recorded, or with an older and a newer series of the same
+    MPI.
+    """
     return server in known if server.startswith("pmix ") else _is_between_measured(server, known)
 
 
 def _is_between_measured(entry: str, known: frozenset[str]) -> bool:
-    """Return whether ``NAME SERIES`` is between measured series of that name."""
+    """Return whether the series in ``NAME SERIES`` is between two measured series with the same name."""
     name, _, series = entry.partition(" ")
     there = [parse(one.partition(" ")[2]) for one in known if one.partition(" ")[0] == name]
     found = parse(series)

@@ -1,4 +1,4 @@
-"""One launch to judge, and how a rule reads the facts that it needs."""
+"""One launch to judge: its facts, its plan, and the methods with which rules read the facts."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,25 +13,25 @@ State = Literal["known", "absent", "unknown", "moot"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One launch: this image on this host, for this request, with the words of this plan.
+    """One launch: an image on a host, the requested job, and the plan of the launch.
 
-    Rules read ``host``, ``image`` and ``original``. Reading an unknown field raises :class:`Undecided`;
-    ``None`` means that the fact is absent. ``host_facts``, ``image_facts`` and ``original_facts``
-    are the same facts without that guard, for code that handles unknown facts itself.
+    Rules read ``host``, ``image`` and ``original``. Reading an unknown field of these raises
+    :class:`Undecided`; ``None`` means that the fact is absent. ``host_facts``, ``image_facts`` and
+    ``original_facts`` have the same facts without this check, for code that handles unknown facts itself.
     """
 
     host_facts: HostFacts
     image_facts: ImageFacts
-    """The image as programs see it. In mode ``bind`` the MPI of this image is the host's."""
+    """The image as programs see it. In the launch mode ``bind``, its MPI is the host's MPI."""
     request: Request
     plan: Plan
     mounted_over: ImageFacts | None = None
-    """The image as toolkit read it, if the launch mounts something of the host over it."""
+    """The image as toolkit read it, if the launch mounts a library of the host over the image."""
     host: HostFacts = field(init=False, repr=False, compare=False)
     image: ImageFacts = field(init=False, repr=False, compare=False)
     original: ImageFacts = field(init=False, repr=False, compare=False)
     _states: dict[str, State] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The answers of :meth:`state`. Rules ask for the same facts many times."""
+    """Cache for :meth:`state`, because rules need the same facts many times."""
 
     def __post_init__(self) -> None:
         image = Guarded(self.image_facts, self.image_facts, "image")
@@ -49,11 +49,11 @@ class Case:
         return self.plan.mode
 
     def ask(self, *names: str, failed_only: bool = False) -> None:
-        """Continue only if each of these facts is known or absent.
+        """Raise an exception unless each of these facts is known or absent.
 
-        Raise :class:`Undecided` for unknown facts, and :class:`Moot` if a fact is part of something absent.
-        With ``failed_only`` a fact counts as unknown only if reading it failed. Facts that an older
-        toolkit saved lack newer fields, which is not a reason to withhold every prediction.
+        Raise :class:`Undecided` for unknown facts, and :class:`Moot` if a fact is part of an absent thing.
+        With ``failed_only`` a fact is unknown only if reading it failed. Facts that an older toolkit saved
+        lack newer fields; ``failed_only`` ignores such fields, so that old facts still give predictions.
         """
         unknown: list[str] = []
         for name in names:
@@ -66,7 +66,7 @@ class Case:
             raise Undecided(*unknown)
 
     def have(self, *names: str) -> None:
-        """Continue only if none of these facts is absent; otherwise raise :class:`Moot`."""
+        """Raise :class:`Moot` if one of these facts is absent, and :class:`Undecided` if one is unknown."""
         unknown: list[str] = []
         for name in names:
             state = self._states.get(name) or self.state(name)
@@ -79,7 +79,7 @@ class Case:
 
     @property
     def asked_facts(self) -> set[str]:
-        """The facts that rules have asked this case for, or have read from it."""
+        """The dotted names of all facts that rules have read from this case."""
         views = (("host", self.host), ("image", self.image), ("image", self.original))
         return {*self._states, *(name for side, view in views for name in fields_read(view, side))}
 
@@ -100,9 +100,9 @@ class Case:
         return dotted in self._side(side).unknown
 
     def state(self, name: str) -> State:
-        """Return whether a fact is known.
+        """Return the state of a fact: ``known``, ``absent``, ``unknown`` or ``moot``.
 
-        ``absent`` is a known state: toolkit looked, and the thing does not exist. A ``moot`` fact describes
+        ``absent`` means that toolkit looked, and that the thing does not exist. A ``moot`` fact is a field of
         an absent thing, so it has no value.
         """
         if (answered := self._states.get(name)) is None:
@@ -126,7 +126,7 @@ class Case:
         return "known"
 
     def why_unknown(self, name: str) -> str:
-        """Say in one line why a fact is missing."""
+        """Return one line that says why a fact is missing."""
         side, parts = _parts(name)
         facts = self._side(side)
         for depth in range(len(parts), 0, -1):
@@ -138,6 +138,6 @@ class Case:
 
 @cache
 def _parts(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the side and the fields of a dotted name."""
+    """Split a dotted name into its side (``host`` or ``image``) and its fields."""
     side, _, rest = name.partition(".")
     return side, tuple(rest.split("."))

@@ -1,4 +1,6 @@
-"""Predict from few facts: what each launch mode does if usual values apply, and which facts decide."""
+"""Predict launches from few facts: the outcome of each launch mode with usual values, and the facts that
+decide it.
+"""
 
 import posixpath
 from collections import Counter
@@ -20,13 +22,13 @@ from toolkit.program.choose import modes_of
 from toolkit.versions import older, within
 
 MOST_FACTS = 3
-"""Largest number of deciding facts in an answer."""
+"""Maximum number of deciding facts in an answer."""
 _Facts = TypeVar("_Facts", HostFacts, ImageFacts)
 
 
 @dataclass(frozen=True, slots=True)
 class DecidingFact:
-    """A fact that the ticket does not state, and the outcomes that other common values lead to."""
+    """A fact that the ticket does not state, and the outcomes that other common values of the fact cause."""
 
     question: TicketQuestion
     assumed: str
@@ -35,7 +37,7 @@ class DecidingFact:
 
 @dataclass(frozen=True, slots=True)
 class TicketAnswer:
-    """What a launch mode does if usual values apply, and the facts that decide it."""
+    """The predicted outcome of a launch mode with usual values, and the facts that decide the outcome."""
 
     prediction: Prediction
     decides: tuple[DecidingFact, ...]
@@ -43,7 +45,9 @@ class TicketAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TicketAnswers:
-    """The answer for each launch mode, the best one that works, and the facts to get first."""
+    """The answer for each launch mode, the best mode that works, and the facts that the user should find out
+    first.
+    """
 
     modes: dict[Mode, TicketAnswer]
     chosen: Mode | None
@@ -51,15 +55,15 @@ class TicketAnswers:
 
 
 Words = Callable[[HostFacts, ImageFacts], Plan]
-"""A function that plans a launch from facts."""
+"""A function that plans a launch from the facts of host and image."""
 
 
 def answer_ticket(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, words: Words | None = None
 ) -> TicketAnswer:
-    """Return what a launch does under the stated facts and usual values, and which facts decide.
+    """Predict a launch from the stated facts and usual values, and find the facts that decide the outcome.
 
-    ``words`` plans the launch; toolkit's own planner by default.
+    ``words`` plans the launch; by default toolkit's own planner does.
     """
     made = words or (lambda on, of: plan(on, of, request, mode))
     filled = fill(host, image, mode)
@@ -80,10 +84,10 @@ def answer_ticket(
 
 
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
-    """Return what each launch mode of the image does, and the facts that decide most.
+    """Predict each launch mode of the image, and find the facts that decide most.
 
-    Facts that decide the best mode, or the undecided modes, come first. After them come the facts that decide
-    the most other modes.
+    The facts that decide the best mode, or the undecided modes, come first. After them come the facts that
+    decide the most other modes.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")
@@ -100,7 +104,7 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
 
 
 def _assumption(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:
-    """Return the usual value of a fact in words, nothing if it stays unknown."""
+    """Return the usual value of a fact as text; empty if the fact stays unknown."""
     side, *parts = question.fact.split(".")
     value: Any = filled[0] if side == "host" else filled[1]
     for part in parts:
@@ -113,9 +117,9 @@ def _assumption(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) 
 
 
 def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts with usual values instead of unknown values.
+    """Return the facts with usual values in place of unknown values.
 
-    Whether the host has an MPI to mount into an image without one stays unknown.
+    For an image without an MPI, it stays unknown whether the host has an MPI to mount.
     """
     known, found = usual_properties(), host.runtime
     if found is not None and not found.version:
@@ -149,7 +153,7 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
 
 
 def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
-    """Return the usual facts of an image, to add to the stated facts."""
+    """Return usual facts of an image that depend on its stated facts."""
     known, mpi, found = usual_properties(), image.mpi, dict[str, Any]()
     if mpi is not None and (mpi.implementation == "intelmpi" or sends_by_ucx(mpi)):
         found |= known.beside["intelmpi" if mpi.implementation == "intelmpi" else "ucx"]
@@ -162,7 +166,7 @@ def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
 
 
 def _runtime(host: HostFacts) -> dict[str, Any]:
-    """Return the usual runtime, installed as the stated runtime usually is."""
+    """Return the usual facts of a runtime, with setuid as is usual for the stated runtime."""
     found = host.runtime
     rows = (row for row in usual_properties().setuid if found is not None and row.name == found.name)
     setuid = any(within(found.version, row.versions) for row in rows) if found is not None else False
@@ -170,7 +174,9 @@ def _runtime(host: HostFacts) -> dict[str, Any]:
 
 
 def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
-    """Return the host with a copy of the image's MPI in a folder, if the ticket states no MPI of the host."""
+    """Return the host with usual MPI facts. If the ticket states no MPI of the host, the host gets a copy of
+    the image's MPI.
+    """
     mpi = image.mpi
     if host.mpis:
         return _with_fact(host, "mpis", tuple(_usual_host_mpi(one, image) for one in host.mpis))
@@ -191,9 +197,9 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
 
 
 def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
-    """Return an MPI of the host with usual values instead of unknown values.
+    """Return an MPI of the host with usual values in place of unknown values.
 
-    This MPI is in one folder with all its dependencies, contains its PMIx, and has the components of the
+    The usual MPI is in one folder with all its dependencies, contains its PMIx, and has the components of the
     image's MPI.
     """
     is_open = mpi.implementation == "openmpi"
@@ -220,7 +226,7 @@ def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
 
 
 def _of_plugin(host: HostFacts) -> str | None:
-    """Return a release of the PMIx plugin that srun lists: ``4.2.9`` for ``pmix_v4``."""
+    """Return a release of the newest numbered PMIx plugin that srun lists: ``4.2.9`` for ``pmix_v4``."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     newest = {"pmix_v2": "2.2.5", "pmix_v3": "3.2.3", "pmix_v4": "4.2.9", "pmix_v5": "5.0.7"}
     return next((newest[t] for t in reversed(types) if t in newest), "5.0.7" if "pmix" in types else None)
@@ -278,7 +284,7 @@ def _with_fact(facts: _Facts, name: str, value: object) -> _Facts:
 
 
 def _with(filled: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts with a new value for one fact."""
+    """Return the facts of host and image with a new value for one fact."""
     side, *parts = fact.split(".")
     facts: Any = filled[0] if side == "host" else filled[1]
     if len(parts) == 1:

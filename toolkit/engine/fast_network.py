@@ -1,4 +1,4 @@
-"""Return whether an MPI in the image can use a fast network, given the settings."""
+"""Judge whether an MPI in the image can use a fast network of the host, with the settings in force."""
 
 from typing import Literal
 
@@ -7,20 +7,22 @@ from toolkit.knowledge.fabric import Fabric, fabric, fabrics_of
 from toolkit.knowledge.settings import settings
 
 Way = Literal["open", "shut", "not known"]
-"""``shut``: the host has no such network, the image has no driver for it, or a setting disables it."""
+"""Whether ranks can use a fast network. ``shut``: the host has no such network, the image has no driver for
+it, or a setting disables it.
+"""
 
 _TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}
 
 
 def networks(case: Case) -> tuple[Fabric, ...]:
-    """Return the fast networks of the host."""
+    """Return the fast networks of the host; an empty tuple if it has none."""
     case.ask("host.infiniband")
     host = case.host_facts
     return fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
 
 
 def judge_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
-    """Return whether UCX can use a fast network, given UCX_TLS and UCX_NET_DEVICES."""
+    """Return whether UCX can use a fast network, with the values of UCX_TLS and UCX_NET_DEVICES."""
     found = networks(case)
     wanted = {row.ucx for row in found if row.ucx}
     if not wanted:
@@ -32,7 +34,7 @@ def judge_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
 
 
 def judge_ucx_tls(tls: str) -> Way:
-    """Return whether a list in UCX_TLS lets UCX use InfiniBand between nodes."""
+    """Return whether the value of UCX_TLS lets UCX use InfiniBand between nodes."""
     words, row = {word.strip() for word in tls.split(",") if word.strip()}, settings().ucx
     if not words or tls.startswith("^") or words & {"all", *row.enough}:
         return "open"
@@ -60,7 +62,9 @@ def judge_libfabric(case: Case, provider: str = "") -> Way:
 
 
 def judge_mtl(case: Case, provider: str = "") -> Way:
-    """Return whether pml/cm of Open MPI has a transport for a fast network."""
+    """Return whether Open MPI's pml/cm has a transport (mtl) for a fast network; ``provider`` is the value of
+    FI_PROVIDER.
+    """
     found = networks(case)
     mpi = case.image_facts.mpi
     there = set(mpi.components.get("mtl", ())) if mpi else set()
@@ -70,7 +74,9 @@ def judge_mtl(case: Case, provider: str = "") -> Way:
 
 
 def judge_openib(case: Case, allowed: str = "") -> Way:
-    """Return whether btl/openib uses a fast network; ``allowed`` is the value of btl_openib_allow_ib."""
+    """Return whether Open MPI's btl/openib uses a fast network; ``allowed`` is the value of
+    btl_openib_allow_ib.
+    """
     found = networks(case)
     taken = [row for row in found if "openib" in row.btl]
     if not taken:

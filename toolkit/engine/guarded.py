@@ -11,7 +11,7 @@ _T = TypeVar("_T")
 
 
 class Undecided(Exception):
-    """A rule depends on unknown facts; ``names`` are their dotted names."""
+    """The judgement of a rule depends on unknown facts; ``names`` are their dotted names."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -19,11 +19,11 @@ class Undecided(Exception):
 
 
 class Moot(Exception):
-    """A rule asks about an absent thing, so the rule does not apply."""
+    """A rule needs a fact about an absent thing, so the rule does not apply."""
 
 
 def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | Undecided:
-    """Return the answer to a question, or the :class:`Undecided` that it raises."""
+    """Return the result of a function, or the :class:`Undecided` exception that it raises."""
     try:
         return question(*args, **kwargs)
     except Undecided as undecided:
@@ -31,35 +31,39 @@ def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> 
 
 
 def settle(answer: _T | Undecided) -> _T:
-    """Return the answer of :func:`attempt`, or raise its :class:`Undecided`."""
+    """Return the result of :func:`attempt`, or raise it if it is :class:`Undecided`."""
     if isinstance(answer, Undecided):
         raise answer
     return answer
 
 
 _OPTIONAL: dict[type, Collection[str]] = {
-    # The rule image-mpi-not-measured asks for the release. An unknown release is outside the ranges of other
-    # rules.
+    # The rule image-mpi-not-measured handles an unknown release. No other rule's range includes an unknown
+    # release.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
-    # A launcher with an unknown value here has no row; the rules about launchers report the unknown value.
+    # No row of the knowledge matches a launcher with an unknown value here; the rules about launchers report
+    # it.
     HostMpi: frozenset(
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}
     ),
     # sbatch itself refuses more nodes than the cluster has.
     SlurmFacts: frozenset({"nodes"}),
-    # An empty release is unknown, except for a runtime without records: rules.runtime.ask_release. Settings
-    # that toolkit did not read have their defaults; a rule that depends on a setting asks for it.
+    # An empty release is unknown, except for a runtime without recorded launches: rules.runtime.ask_release.
+    # Settings that toolkit did not read have their defaults; a rule that depends on a setting requires the
+    # fact.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
-"""Fields in which ``None`` is an answer: the thing does not exist, or each rule handles its absence."""
+"""Fields that may be ``None`` without an exception: the thing does not exist, or each rule handles
+``None``.
+"""
 _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 
 
 class Guarded:
-    """Facts whose fields raise :class:`Undecided` if they are unknown. Each field is looked up only once."""
+    """Facts whose fields raise :class:`Undecided` if they are unknown. Each field is computed only once."""
 
     def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:
         self._book, self._part, self._side, self._above = book, part, side, above
@@ -89,7 +93,7 @@ class Guarded:
 
 
 def fields_read(part: object, name: str) -> Iterator[str]:
-    """Yield the dotted names of the fields that rules read from guarded facts."""
+    """Yield the dotted names of the fields that rules have read from guarded facts."""
     for field, value in vars(part).items():
         if field.startswith("_"):
             continue

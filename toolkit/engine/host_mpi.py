@@ -1,4 +1,4 @@
-"""Return the image that programs see after the host's MPI is mounted over the image's MPI."""
+"""Find the facts of an image as programs see it after the host's MPI is mounted over the image's MPI."""
 
 import posixpath
 import re
@@ -20,13 +20,15 @@ SPEAKERS = {
     "pmi1": re.compile(r"s1\Z"),
     "pmi2": re.compile(r"s2\Z"),
 }
-"""Open MPI's components that find peers, by their interface (open-mpi/ompi:opal/mca/pmix at v4.1)."""
+"""Interface → pattern of Open MPI's components that find peers through it (open-mpi/ompi:opal/mca/pmix at
+v4.1).
+"""
 
 
 def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None:
     """Return whether a program in the image loads the host's MPI library; ``None`` if that is unknown.
 
-    The loader compares sonames only: ``libmpich.so.12`` is not ``libmpi.so.12``. The loader loads the host's
+    The loader compares only sonames: ``libmpich.so.12`` is not ``libmpi.so.12``. The loader loads the host's
     library if the library is mounted and LD_LIBRARY_PATH names its folder.
     """
     if host is None:
@@ -41,39 +43,41 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
 
 
 def finds_own_mpi(image: ImageFacts) -> bool:
-    """Return whether a search path in the programs leads to the image's MPI before LD_LIBRARY_PATH does."""
+    """Return whether all programs that load the image's MPI find it by a DT_RPATH, before LD_LIBRARY_PATH."""
     users = {path for path, library in image.programs.items() if image.mpi and library == image.mpi.library}
     return bool(users) and users <= set(image.programs_fixed)
 
 
 def provider_of(case: Case) -> HostMpi | None:
-    """Return the MPI of the host that this launch mounts, or would mount in mode ``bind``."""
+    """Return the MPI of the host that this launch mounts, or would mount in the launch mode ``bind``."""
     return mounted_mpi(case.host_facts, case.original_facts)
 
 
 def provider_guarded(case: Case) -> HostMpi | None:
-    """Return the MPI of :func:`provider_of`; reading an unknown field of it leaves a rule undecided."""
+    """Return the MPI of :func:`provider_of`. Reading an unknown field of this MPI raises
+    :class:`Undecided`.
+    """
     found = provider_of(case)
     return host_launcher(case.host) if found == host_launcher(case.host_facts) else found
 
 
 def mounted_loads(case: Case) -> bool | None:
-    """Return whether programs load the host's MPI instead of the image's; ``None`` if that is unknown."""
+    """Return whether programs load the host's MPI instead of the image's MPI; ``None`` if that is unknown."""
     return is_replaced(provider_of(case), case.original_facts, case.plan)
 
 
 def mounted_first(case: Case) -> frozenset[str]:
-    """Return the mounted libraries that the loader finds before the image's libraries."""
+    """Return the sonames of the mounted libraries that the loader finds before the image's libraries."""
     return first_of(provider_of(case), case.plan)
 
 
 def mounted_libraries(case: Case) -> frozenset[str]:
-    """Return the libraries of the host's MPI that are in the container."""
+    """Return the sonames of the libraries of the host's MPI that the launch mounts into the container."""
     return mounted_of(provider_of(case), case.plan)
 
 
 def is_split(case: Case) -> bool:
-    """Return whether one library comes from the image's MPI and its second library from the host's MPI.
+    """Return whether programs load one MPI library of the host, and a second MPI library of the image.
 
     Programs of Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases do not have
     (open-mpi/ompi:docs 6.0).
@@ -86,16 +90,19 @@ def is_split(case: Case) -> bool:
 
 
 def libraries_of(provider: HostMpi) -> frozenset[str]:
-    """Return the libraries of the host's MPI: its own, and the libraries that its components load."""
+    """Return the sonames of the host's MPI library, of the libraries that it needs, and of the libraries that
+    its components need.
+    """
     besides = (provider.components_need or {}).values()
     own = (provider.soname,) if provider.soname else ()
     return frozenset((*own, *(provider.needs or ()), *(name for names in besides for name in names)))
 
 
 def mounted_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
-    """Return the libraries of the host's MPI that are in the container.
+    """Return the sonames of the libraries of the host's MPI that the launch mounts into the container.
 
-    If the facts name no folders, these are the libraries below the prefix of the MPI."""
+    If the facts do not name the libraries' folders, return the libraries below the prefix of the MPI.
+    """
     if provider is None:
         return frozenset()
     targets = targets_of(plan)
@@ -111,12 +118,14 @@ def mounted_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
 
 
 def targets_of(plan: Plan) -> tuple[str, ...]:
-    """Return the folders of the container in which something of the host is mounted."""
+    """Return the folders of the container over which the launch mounts folders of the host."""
     return tuple(map(bind_target, plan.binds))
 
 
 def first_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
-    """Return the libraries of the host's MPI that the loader finds first, through LD_LIBRARY_PATH."""
+    """Return the sonames of the libraries of the host's MPI that the loader finds first, through
+    LD_LIBRARY_PATH.
+    """
     if provider is None or provider.places is None:
         return mounted_of(provider, plan)
     searched = plan.env.get("LD_LIBRARY_PATH", "").split(":")
@@ -131,7 +140,7 @@ def _places(provider: HostMpi) -> dict[str, str]:
 
 
 def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image that programs see when the host's MPI is mounted."""
+    """Return the facts of the image as programs see it after the launch mounts the host's MPI."""
     provider = mounted_mpi(host, image)
     if not is_replaced(provider, image, plan) or provider is None:
         return image
@@ -145,7 +154,7 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
     listed = "libfabric.so.1" in (image.libraries or ())
     libfabric = image.libfabric if listed or is_system(image.libfabric or "") else None
     if libfabric is None and image.libfabric:
-        # The image's MPI finds this library by its run path. Another MPI does not search the run path.
+        # The image's MPI finds this libfabric by its run path. Another MPI does not search that run path.
         absent["libfabric"] = f"image: {image.libfabric}, not in the search path of {line}"
     own = [fact for soname, fact in _TRANSPORTS.items() if soname in mounted_of(provider, plan)]
     unknown |= dict.fromkeys(own, f"{line}: the transports of this library are unknown")
@@ -166,16 +175,18 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
 
 
 def _without_mpi(book: dict[str, str], names: set[str]) -> dict[str, str]:
-    """Leave out facts about the MPI that is not loaded, and facts in ``names``."""
+    """Return a table of evidence without the facts about the image's MPI, which is not loaded, and without
+    ``names``.
+    """
     return {k: v for k, v in book.items() if k.partition(".")[0] != "mpi" and k not in names}
 
 
 def _client(
     provider: HostMpi, image: ImageFacts, plan: Plan, line: str
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
-    """Return facts of the PMIx client that is loaded, then which of them are absent, and which are unknown.
+    """Return the facts of the PMIx client that programs load, then the absent facts, then the unknown facts.
 
-    The facts do not change if the host's MPI loads the libpmix of the image.
+    All three are empty if the host's MPI loads the libpmix of the image: the facts then do not change.
     """
     if _of_image("libpmix.so.2", provider, image, plan):
         return {}, {}, {}
@@ -205,7 +216,7 @@ def _mpi(provider: HostMpi, image: ImageFacts, plan: Plan) -> ImageMpi:
 
 
 def _interfaces(provider: HostMpi, components: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the interfaces to a launcher that work with the components that can be loaded."""
+    """Return the launch interfaces that work with the components that Open MPI can load."""
     if provider.interfaces is None or "libpmix.so.2" in (provider.needs or ()):
         return provider.interfaces
     lost = {
@@ -218,7 +229,9 @@ def _interfaces(provider: HostMpi, components: dict[str, tuple[str, ...]]) -> tu
 
 
 def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return the components that can be loaded: Open MPI skips a component if its library is missing."""
+    """Return framework → components that Open MPI can load. Open MPI skips a component whose library is
+    missing.
+    """
     there = None if image.libraries is None else {*image.libraries, *mounted_of(provider, plan)}
     found: dict[str, tuple[str, ...]] = {}
     for framework, names in (provider.components or {}).items():
@@ -228,5 +241,5 @@ def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, t
 
 
 def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:
-    """Return whether the host's MPI needs this library, and loads the image's copy of it."""
+    """Return whether the host's MPI needs a library that is not mounted, and loads the image's copy of it."""
     return soname in libraries_of(provider) - mounted_of(provider, plan) and soname in (image.libraries or ())

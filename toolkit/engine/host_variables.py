@@ -1,4 +1,4 @@
-"""Variables of the host that a job would inherit, and their effect on an MPI in a container."""
+"""Variables of the host that a job inherits, and their effect on an MPI in a container."""
 
 from fnmatch import fnmatchcase
 
@@ -10,27 +10,29 @@ _RUNTIMES = ("APPTAINER", "SINGULARITY")
 
 
 def runtime_prefixes(host: HostFacts) -> tuple[str, ...]:
-    """Return the prefixes of the variables that the host's runtime reads; the prefix that wins comes first.
+    """Return the prefixes of the variables that the host's runtime reads; the prefix with precedence comes
+    first.
 
-    Apptainer reads its own variables, then Singularity's (apptainer/apptainer:internal/pkg/util/env/env.go
-    at v1.4.5, ApptainerPrefixes). Singularity and SingularityCE read only their own
-    (sylabs/singularity:cmd/internal/cli/ singularity.go at v3.8.4 and v4.3.7, envPrefix).
+    Apptainer reads its own variables, then Singularity's variables
+    (apptainer/apptainer:internal/pkg/util/env/env.go at v1.4.5, ApptainerPrefixes). Singularity and
+    SingularityCE read only variables with the prefix SINGULARITY
+    (sylabs/singularity:cmd/internal/cli/singularity.go at v3.8.4 and v4.3.7, envPrefix).
     """
     found = host.runtime
     return _RUNTIMES[1:] if found is not None and found.name.startswith("singularity") else _RUNTIMES
 
 
 def harmful_variables(host: HostFacts, mode: Mode) -> tuple[str, ...]:
-    """Return the inherited variables of the host that are meant for the host's MPI.
+    """Return the names of inherited variables that are meant for the host's MPI.
 
-    The names do not include parameters of a network driver.
+    Variables of network drivers are not included, because the MPI in a container needs them too.
     """
     needed = needed_patterns(mode)
     return tuple(name for name in sorted(host.environment) if _is_harmful(name) and not _is_one(name, needed))
 
 
 def needed_patterns(mode: Mode) -> tuple[str, ...]:
-    """Return patterns of the host's settings that the MPI in a container needs."""
+    """Return patterns of the host's variables that the MPI in a container needs."""
     known = knowledge.mpi().variables
     return (*known.fabric, *(known.mounted if mode == "bind" else ()))
 
@@ -54,27 +56,32 @@ def _is_harmful(name: str) -> bool:
 
 
 def name_inside(name: str) -> str | None:
-    """Return the name that a variable has in the container, if the runtime sets it only there."""
+    """Return the name of a variable in the container, if the runtime sets the variable only there: ``X`` for
+    ``APPTAINERENV_X``.
+    """
     runtime, sign, inside = name.partition("ENV_")
     return inside if sign and runtime in _RUNTIMES else None
 
 
 def affects_mpi(name: str) -> bool:
-    """Return whether a variable changes an MPI, or the folders in which Python finds modules."""
+    """Return whether a variable changes how an MPI behaves, or where Python searches modules."""
     known = knowledge.mpi().variables
     return name in {*known.paths, *known.harmful} or name.startswith(known.harmful_prefixes)
 
 
 def container_option(name: str) -> str | None:
-    """Return the runtime option that a variable sets, if a job must not inherit the variable.
+    """Return the runtime option that a variable sets, if a job must not inherit the variable; otherwise
+    ``None``.
 
-    ``cleanenv`` for ``APPTAINER_CLEANENV``.
+    For ``APPTAINER_CLEANENV`` this is ``cleanenv``.
     """
     _, _, option = name.partition("_")
     return option_of_variable(name) if option in knowledge.mpi().variables.container_options else None
 
 
 def option_of_variable(name: str) -> str | None:
-    """Return the runtime option that a variable sets: ``no-home`` for ``APPTAINER_NO_HOME``."""
+    """Return the runtime option that a variable sets: ``no-home`` for ``APPTAINER_NO_HOME``; ``None`` if it
+    sets none.
+    """
     runtime, _, option = name.partition("_")
     return option.lower().replace("_", "-") if runtime in _RUNTIMES and option else None

@@ -1,4 +1,4 @@
-"""Ask every rule about one launch and predict its outcome."""
+"""Apply every rule to one launch and predict its outcome."""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from toolkit.model.prediction import Accelerator, Mode, Outcome, Prediction
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """The answer of one rule for one case: the rule fires, or it lacks facts."""
+    """The result of one rule for one launch: the rule fires (``hit``), or it lacks facts (``missing``)."""
 
     rule: Rule
     hit: Hit | None = None
@@ -25,7 +25,7 @@ class RuleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One launch, the answers of the rules, and the predicted outcome."""
+    """One launch, the results of the rules, and the predicted outcome."""
 
     case: Case
     answers: tuple[RuleAnswer, ...]
@@ -38,18 +38,20 @@ class Judged:
         return first.rule.id if first else ""
 
     def findings(self, works: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
-        """Return the findings. ``works`` are the modes that a fix may name, the best first."""
+        """Return the findings. ``works`` are the launch modes that a fix may name, the best mode first."""
         return tuple(_finding(self.case, answer, works) for answer in self.answers)
 
 
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
-    """Predict one launch. The fixes of these findings do not name another mode."""
+    """Predict one launch. Return its prediction and its findings; the fixes name no other launch mode."""
     judged = ask_rules(case, rules)
     return judged.prediction, judged.findings()
 
 
 def ask_rules(case: Case, rules: tuple[Rule, ...]) -> Judged:
-    """Ask the rules about one launch; the caller makes findings later, when it knows which modes work."""
+    """Apply the rules to one launch. The caller creates the findings later, when it knows which launch modes
+    work.
+    """
     answers = tuple(a for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
     judged = Judged(case, answers, _outcome(case, answers))
     rests, outside = basis(case, judged.decided_by)
@@ -57,21 +59,23 @@ def ask_rules(case: Case, rules: tuple[Rule, ...]) -> Judged:
 
 
 def is_ok(case: Case, rules: tuple[Rule, ...]) -> bool:
-    """Return whether :func:`ask_rules` predicts ok. Stop at the first rule that prevents an ok outcome."""
+    """Return whether :func:`ask_rules` predicts ``ok``. This function stops at the first rule that prevents
+    ``ok``.
+    """
     return not any(_prevents(a) for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
 
 
 def _prevents(answer: RuleAnswer) -> bool:
-    """Return whether one answer keeps the outcome from being ok."""
+    """Return whether the result of one rule prevents the outcome ``ok``."""
     return answer.hit.outcome is not None if answer.hit else not answer.rule.advice
 
 
 def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
-    """Predict the outcome of a launch from answers in the order of the rules.
+    """Predict the outcome of a launch from the results of the rules, in the order of the rules.
 
-    A certain failure counts even if other facts are missing. If a rule before it lacks facts, another
-    failure may come first, and the outcome is unknown. Outcomes that a rule predicts by chance are added to
-    the failure.
+    A certain failure decides the outcome even if later rules lack facts. If an earlier rule lacks facts,
+    another failure may come first, and the outcome is unknown. Outcomes that rules predict by chance are
+    added to the failure.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
@@ -101,7 +105,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
 
 
 def _accelerator(case: Case, answers: tuple[RuleAnswer, ...]) -> tuple[Accelerator, str]:
-    """Return the outcome of the GPUs for a launch whose ranks start, and why if no GPU works."""
+    """Return the outcome of the GPUs for a launch whose ranks start, and the reason if no GPU works."""
     gpus = runtime_of(case.host_facts).GPUS
     if not case.request.gpus and not (gpus and set(gpus) <= set(case.plan.container)):
         return "not-asked", ""
@@ -119,7 +123,7 @@ def _is_error(answer: RuleAnswer) -> bool:
 
 
 def _first(answers: tuple[RuleAnswer, ...]) -> RuleAnswer | None:
-    """Return the failure that shows first."""
+    """Return the result whose failure shows first; ``None`` if no rule predicts a failure."""
     return min((a for a in answers if a.hit and a.hit.outcome), key=_failure_stage, default=None)
 
 
@@ -131,7 +135,7 @@ def _ask(case: Case, rule: Rule) -> RuleAnswer | None:
     except Undecided as undecided:
         return RuleAnswer(rule, missing=undecided.names)
     if said and said.outcome == "singletons" and case.request.has_one_rank:
-        said = replace(said, outcome=None, severity="info")  # the user asked for a world of size 1
+        said = replace(said, outcome=None, severity="info")  # a job with one rank wants a world of size 1
     return RuleAnswer(rule, said) if said else None
 
 
@@ -148,7 +152,7 @@ def _failure_prediction(
     missing: tuple[str, ...],
 ) -> Prediction:
     hit = first.hit
-    if hit is None or hit.outcome is None:  # the caller passes an answer that has a hit and lacks facts
+    if hit is None or hit.outcome is None:  # the caller passes only results with an outcome
         raise ValueError(first)
     because = hit.because or hit.title or first.rule.title
     outcome: Outcome = hit.outcome
@@ -204,9 +208,9 @@ def _finding(case: Case, answer: RuleAnswer, works: tuple[Mode, ...]) -> Finding
 
 
 def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
-    """Return the fix. If another mode works instead, the fix names that mode first."""
+    """Return the fix of a finding. If another launch mode works instead, the fix names that mode first."""
     instead = rule.instead if hit.instead is None else hit.instead
     other = next((mode for mode in works if mode in instead and mode != case.mode), None)
-    # If the outcome is unknown, the fix of the failure may be wrong; a short try answers the question.
+    # If the outcome is unknown, the launch may work without the fix, so the fix is a short trial job.
     fix = (hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)).replace(TRY_IT, trial_of(case.mode))
     return f"use mode {other}; or {fix}" if other else fix

@@ -1,4 +1,4 @@
-"""Choose the finding of a verdict that you should fix first."""
+"""Choose the finding of a verdict that the user should fix first."""
 
 from toolkit.engine.registry import RULES
 from toolkit.model.finding import Finding
@@ -9,18 +9,19 @@ _OF_GPUS = {rule.id for rule in RULES if rule.accelerator == "gpu-failure"}
 
 
 def main_fault(verdict: Verdict, asked: Mode | None = None) -> Finding | None:
-    """Return the finding to fix first, of mode ``asked`` if given; ``None`` if no finding stops a launch.
+    """Return the finding to fix first, of launch mode ``asked`` if given; ``None`` if no finding stops a
+    launch.
 
-    The first finding to fix is the finding that concerns the most failing modes. A missing library, for
-    example, stops every mode. If you fix a finding of one mode first, that mode still fails for the common
-    cause.
+    The finding to fix first is the finding that concerns the most failing modes. A missing library, for
+    example, stops every mode. Fixing a finding of a single mode first would not help, because that mode still
+    fails for the common cause.
     """
     found = [f for f in _possible_causes(verdict) if asked is None or not f.modes or asked in f.modes]
     return max(found, key=lambda f: len(_concerned_modes(f, verdict)), default=None)
 
 
 def concerns_all(finding: Finding, verdict: Verdict) -> bool:
-    """Return whether a finding concerns every failing mode."""
+    """Return whether a finding concerns every failing launch mode."""
     return _concerned_modes(finding, verdict) == _failing_modes(verdict)
 
 
@@ -29,13 +30,15 @@ def _concerned_modes(finding: Finding, verdict: Verdict) -> tuple[Mode, ...]:
 
 
 def _failing_modes(verdict: Verdict) -> tuple[Mode, ...]:
-    """Return the failing modes; modes that the cluster does not offer only if no other mode fails."""
+    """Return the failing launch modes. Modes that the cluster does not offer are included only if no other
+    mode fails.
+    """
     failing = [p for p in verdict.predictions if not p.works]
     tried = [p for p in failing if p.outcome != "unavailable"]
     return tuple(p.mode for p in tried or failing)
 
 
 def _possible_causes(verdict: Verdict) -> list[Finding]:
-    """Return the findings that can cause a failure, the worst first."""
+    """Return the findings that can cause a failure, the most severe first."""
     of_gpus = _OF_GPUS if any(p.accelerator == "gpu-failure" for p in verdict.predictions) else set[str]()
     return [f for f in verdict.findings if f.severity != "info" and f.id not in _ADVICE - of_gpus]

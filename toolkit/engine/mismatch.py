@@ -1,4 +1,6 @@
-"""Judge a rank whose MPI finds a launcher that it cannot use; the rules about launchers share this."""
+"""Judge a rank whose MPI cannot use the interface of its launcher; all rules about launchers use this
+module.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,14 +24,16 @@ from toolkit.knowledge.pmix import Pair
 from toolkit.model.mpifacts import ImageMpi
 
 LAUNCHERLESS_FACTS = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
-"""Facts that decide what some libraries do without a launcher."""
+"""Facts that change what some MPI libraries do without a launcher."""
 
 _SECURITY = "PMIX_SECURITY_MODE"
-"""The ways to prove identity that a PMIx server names, in the order in which clients must try them."""
+"""Variable of a PMIx server that lists security modules in the order in which clients must try them."""
 
 
 def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
-    """Yield the rows for a library that finds ``sees`` and cannot use it; the first row decides."""
+    """Yield the rows for an MPI library that finds the interface ``sees`` and cannot use it; the first row
+    decides.
+    """
     for row in knowledge.mpi().mismatch:
         told = row.sees in {"", sees} and row.step in {None, step}
         built = row.speaks in {"", *(mpi.interfaces or ())}
@@ -38,9 +42,10 @@ def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[
 
 
 def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
-    """Judge an MPI that finds no interface to the launcher that it can use.
+    """Judge an MPI that finds no interface of its launcher that it can use.
 
-    ``step`` says whether the MPI sees a Slurm step, if this does not follow from the launch.
+    ``step`` says whether the MPI sees a Slurm step; by default this follows from the launch. ``names`` are
+    facts to cite.
     """
     asked: tuple[str, ...] = names
     there = {
@@ -83,7 +88,7 @@ def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bo
 
 
 def _munge_named(case: Case) -> bool | None:
-    """Return whether ranks must prove their identity by munge; ``None`` if the server decides."""
+    """Return whether ranks must prove their identity with munge; ``None`` if the server decides."""
     if clearing_options(case):
         return False
     named = case.plan.env.get(_SECURITY)
@@ -91,7 +96,7 @@ def _munge_named(case: Case) -> bool | None:
 
 
 def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
-    """Judge an MPI whose PMIx client is not compatible with the server, or does not find it."""
+    """Judge an MPI whose PMIx client is not compatible with the server, or does not find the server."""
     if pair.found or next(find_mismatches(mpi, "pmix"), None) is None:
         return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
     said = judge_unanswered(case, mpi, "pmix", *names)

@@ -31,21 +31,22 @@ RANKING: tuple[Mode, ...] = (
     "mpirun-container",
     "srun-none",
 )
-"""Launch modes, best first. srun works on several nodes, uses the fabric of the image, needs no MPI on the
-host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit chooses it only on request."""
+"""Launch modes, the best mode first. srun works on several nodes, uses the fabric of the image, needs no MPI
+on the host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit chooses it only on request.
+"""
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
-"""Modes of programs without MPI. These modes apply only to an image that has such a program."""
+"""Launch modes of programs without MPI. They apply only to an image that has such a program."""
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
-"""Modes that depend only on facts of the host."""
+"""Launch modes whose availability depends only on facts of the host."""
 _OF_HOST = {"environment-cleaned"}
-"""Rules that also judge a host without an image, although they ask about the image if it has an MPI."""
+"""Rules that apply to a host without an image, although they also read facts about the image's MPI."""
 _NOT_OF_HOST = {
     *("bind-source-missing", "squashfuse-refused", "single-copy-unavailable", "compute-nodes-not-asked"),
 }
-"""Rules about the host whose findings do not appear on the page of a host."""
+"""Rules about the host that `toolkit probe` does not show for a host without an image."""
 
 
 def predict(
@@ -58,38 +59,40 @@ def predict(
     """Predict every launch mode of the program, and choose the best mode.
 
     ``request.mode``, or the mode of a ``fix``, limits the choice to one mode. The verdict still contains the
-    other modes, for the user to compare.
+    other modes, so that the user can compare them.
     """
     asked = fix.mode if fix else request.mode
     wanted = msgspec.structs.replace(request, mode=asked)
     plans = (plan(host, image, request, mode, site, fix) for mode in modes_of(image, wanted))
     judged = [_judge_plan(host, image, request, made) for made in plans]
     predictions = tuple(one.prediction for one in judged)
-    # A fix may name another mode that works; only now are these modes known.
+    # A fix may name another launch mode that works, so the findings need the predictions of all modes.
     works = working_modes(predictions, best_modes(image, wanted))
     found = _merge_findings((finding for one in judged for finding in one.findings(works)), len(judged))
     return Verdict(predictions=predictions, findings=found, chosen=_choose(works, asked))
 
 
 def outcomes(host: HostFacts, image: ImageFacts, request: Request) -> tuple[Prediction, ...]:
-    """Return the predictions of :func:`predict` without its findings, which takes less time."""
+    """Return the predictions of :func:`predict` without its findings; this is faster."""
     plans = (plan(host, image, request, mode) for mode in modes_of(image, request))
     return tuple(_judge_plan(host, image, request, made).prediction for made in plans)
 
 
 def working_modes(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
-    """Return the modes that are predicted to work, best first; ``best`` are modes made for the program."""
+    """Return the launch modes that are predicted to work, the best mode first. ``best`` are the modes that
+    suit the program best.
+    """
     works = {p.mode for p in predictions if p.works}
     return tuple(mode for mode in dict.fromkeys((*best, *RANKING, *_OTHERS, "gloo")) if mode in works)
 
 
 def predict_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Prediction:
-    """Predict one launch from its plan."""
+    """Return the prediction for one launch from its plan."""
     return _judge_plan(host, image, request, made).prediction
 
 
 def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> bool:
-    """Return whether :func:`predict_plan` predicts ok. If not, this function is faster."""
+    """Return whether :func:`predict_plan` predicts ``ok``. This function is faster if it does not."""
     case = case_of(host, image, request, made)
     if is_ok(case, RULES):
         return True
@@ -98,9 +101,11 @@ def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) 
 
 
 def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
-    """Predict one launch. If only major releases of Slurm's PMIx are known, try all of their releases.
+    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it tries all recorded
+    releases.
 
-    If all releases give the same outcome, the launch has that outcome, and the findings common to all.
+    If all releases give the same outcome, the launch has that outcome, and the findings that all releases
+    share.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)
@@ -120,7 +125,7 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
 
 
 def _with_pmix(host: HostFacts, release: str) -> HostFacts:
-    """Return the facts of a host with this release of Slurm's PMIx."""
+    """Return the facts of a host whose Slurm has this PMIx release."""
     line = (
         f"{host.cite('slurm.mpi_types')}; its release is unknown, but the prediction holds for all releases"
     )
@@ -133,7 +138,9 @@ def _with_pmix(host: HostFacts, release: str) -> HostFacts:
 
 
 def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Case:
-    """Return the case of a launch, with the MPI that its binds mount over the image."""
+    """Return the :class:`Case` of a launch, with the host's MPI if its binds mount that MPI over the
+    image.
+    """
     words = spell_options(runtime_of(host), made.container)
     made = made if words == made.container else msgspec.structs.replace(made, container=words)
     found = apply_search_path(host, image, made)
@@ -151,7 +158,9 @@ def _choose(works: tuple[Mode, ...], asked: Mode | None) -> Mode | None:
 
 
 def _merge_findings(findings: Iterable[Finding], modes: int) -> tuple[Finding, ...]:
-    """Join equal findings of several modes, and sort them by severity; ``modes`` counts the judged modes."""
+    """Join equal findings of several launch modes, and sort the findings by severity. ``modes`` is the number
+    of judged modes.
+    """
     by_key: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         key = (finding.id, finding.title)
@@ -176,19 +185,20 @@ def _join_pair(one: Finding, other: Finding, judged: int) -> Finding:
 
 
 def judge_host(host: HostFacts) -> tuple[Finding, ...]:
-    """Judge a host without an image, by the rules that ask only about the host."""
+    """Return the findings for a host without an image, from the rules that read only facts about the host."""
     image = ImageFacts(path="", format="")
     rules = tuple(rule for rule in RULES if _is_of_host(rule))
-    # The smallest job whose ranks must find each other. The size of the real job is unknown at this point.
+    # The smallest job whose ranks must find each other, because the size of the real job is unknown.
     request = Request(nodes=1, ranks_per_node=2)
     judged = [
         ask_rules(Case(host, image, request, plan(host, image, request, m)), rules) for m in horovod.MODES
     ]
     advice = {r.id for r in rules if r.advice}
-    # Whether the other modes work depends on the image.
+    # The other launch modes depend on the image.
     offers = tuple(m for m in working_modes(tuple(one.prediction for one in judged)) if m in _OFFERED)
     found = _merge_findings((f for one in judged for f in one.findings(offers)), len(judged))
-    # A finding that is undecided for one mode, or is advice, does not describe the host.
+    # Leave out undecided findings about a single launch mode, and undecided advice: they do not describe the
+    # host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
     return _merge_findings((_lower_severity(finding) for finding in told), len(judged))
 
@@ -201,6 +211,8 @@ def _is_of_host(rule: Rule) -> bool:
 
 
 def _lower_severity(finding: Finding) -> Finding:
-    """Lower an error of some modes to ``info``: the host has other modes that may work."""
+    """Change an error that concerns only some launch modes to ``info``, because other modes may work on the
+    host.
+    """
     bound = finding.severity == "error" and finding.modes
     return msgspec.structs.replace(finding, severity="info") if bound else finding

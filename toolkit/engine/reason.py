@@ -1,4 +1,4 @@
-"""Say in one line why a launch works, from the facts that the rules judged."""
+"""Explain in one line why a launch works."""
 
 import posixpath
 
@@ -10,7 +10,7 @@ from toolkit.program import program_of_name
 
 
 def explain_ok(case: Case) -> str:
-    """Return the reason for outcome ``ok`` as a sentence for the user."""
+    """Return the reason for the outcome ``ok``, as a sentence for the user."""
     return _by_mpi(case) if program_of_name(case.plan.program).BY_MPI else _without_mpi(case)
 
 
@@ -51,7 +51,7 @@ def _by_launcher(case: Case, mpi: str) -> str:
 
 
 def _without_mpi(case: Case) -> str:
-    """Say why a program without MPI works."""
+    """Return why a program without MPI works."""
     title = program_of_name(case.plan.program).TITLE
     if not case.plan.wrapper:
         return f"{title} does not need the launcher"
@@ -61,7 +61,7 @@ def _without_mpi(case: Case) -> str:
 
 
 def _loaded_mpi(case: Case) -> str:
-    """Say whose MPI programs load in mode ``bind``."""
+    """Return which MPI programs load in the launch mode ``bind``, as a clause."""
     mpi = mpi_name(case.image_facts.mpi)
     if case.image_facts is case.original_facts:
         return f"the image's own {mpi} is loaded"

@@ -1,4 +1,4 @@
-"""The list of rules, in the order of a launch. To register a rule, add a line here."""
+"""The list of rules, in the order of the stages of a launch. To register a rule, add it to this list."""
 
 from toolkit.engine.rule import Rule
 from toolkit.engine.rules import (

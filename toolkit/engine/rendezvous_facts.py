@@ -1,4 +1,4 @@
-"""Read from user, command and script how the ranks of a program without MPI find each other."""
+"""Read how the ranks of a program without MPI find each other, from options, command and script."""
 
 import posixpath
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PR
 
 @dataclass(frozen=True, slots=True)
 class RankSetting:
-    """A variable or an argument, its value, and the line that shows its origin."""
+    """A variable or an argument: its name, its value, and the line that shows where it is set."""
 
     name: str
     value: str
@@ -24,14 +24,14 @@ class RankSetting:
 
     @property
     def number(self) -> int | None:
-        """The value, if it is a number."""
+        """The value as a number; ``None`` if it is not a number."""
         return int(self.value) if self.value.lstrip("-").isdecimal() else None
 
 
 def find_setting(case: Case, *names: str) -> RankSetting | None:
-    """Return the first of some names that user, command or script set; ``None`` if they set none.
+    """Return the first of these names that the user, the command or the script sets; ``None`` if none is set.
 
-    Values that the job script itself gives a rank do not count.
+    Values that the job script sets for each rank are not included.
     """
     for name in names:
         said = case.request.says.get(name)
@@ -44,7 +44,7 @@ def find_setting(case: Case, *names: str) -> RankSetting | None:
 
 
 def sets_peers(case: Case) -> bool:
-    """Return whether the job script tells each rank its number and its peers."""
+    """Return whether the job script gives each rank its number and its peers."""
     return RANKS_FILE in case.plan.wrapper
 
 
@@ -57,7 +57,7 @@ def starts_by_torchrun(case: Case) -> bool:
 
 
 def passes_process_count(case: Case) -> bool:
-    """Return whether a JAX program passes the number of processes and its own number itself."""
+    """Return whether a JAX program itself passes the number of processes and the process number."""
     return {"num_processes", "process_id"} <= set(case.request.says)
 
 
@@ -67,7 +67,7 @@ def starts_by_srun(case: Case) -> bool:
 
 
 def rendezvous_address(case: Case) -> RankSetting | None:
-    """Return the address at which the ranks find each other, unless the job script looks it up."""
+    """Return the address at which the ranks find each other; ``None`` if the job script sets the address."""
     if case.plan.program == "jax":
         return _host(find_setting(case, "coordinator_address", "JAX_COORDINATOR_ADDRESS"))
     if case.plan.program != "torch":
@@ -83,7 +83,7 @@ def rendezvous_address(case: Case) -> RankSetting | None:
 
 
 def _host(found: RankSetting | None) -> RankSetting | None:
-    """Return ``HOST:PORT`` without its port."""
+    """Return the setting with the host of ``HOST:PORT`` as its value."""
     if found is None or not found.value:  # JAX treats an empty address as unset
         return None
     host, separator, _ = found.value.rpartition(":")
@@ -91,12 +91,12 @@ def _host(found: RankSetting | None) -> RankSetting | None:
 
 
 def is_local(host: str) -> bool:
-    """Return whether an address means the local machine."""
+    """Return whether an address is the local machine."""
     return host in _LOCAL or host.startswith("127.")
 
 
 def node_range(found: RankSetting | None, usual: int) -> tuple[int, int] | None:
-    """Return the smallest and largest number of nodes in ``--nnodes``; ``None`` if it has another form."""
+    """Return the smallest and largest number of nodes in ``--nnodes``; ``None`` if its syntax is unknown."""
     least, _, most = (found.value if found else str(usual)).partition(":")
     if not least.isdecimal() or not (most or least).isdecimal():
         return None
@@ -104,7 +104,7 @@ def node_range(found: RankSetting | None, usual: int) -> tuple[int, int] | None:
 
 
 def gloo_interfaces(case: Case) -> Iterator[RankSetting]:
-    """Yield the network interfaces that user or script name for Gloo."""
+    """Yield the network interfaces that the user or the script sets for Gloo."""
     named = case.request.says.get("GLOO_SOCKET_IFNAME") or case.request.env.get("GLOO_SOCKET_IFNAME", "")
     for name in filter(None, named.split(",")):
         yield RankSetting("GLOO_SOCKET_IFNAME", name, f"GLOO_SOCKET_IFNAME={named}")

@@ -1,4 +1,4 @@
-"""Find the reported faults of a launch: a condition is true, false, or needs an unknown fact."""
+"""Find the reported faults that match a launch. A condition is true, false, or depends on an unknown fact."""
 
 from collections.abc import Iterator
 
@@ -10,20 +10,21 @@ from toolkit.model.prediction import Mode, Request
 from toolkit.versions import is_rounded, within
 
 ConditionState = bool | str
-"""``True``, ``False``, or the dotted name of the unknown fact that decides."""
+"""``True``, ``False``, or the dotted name of the unknown fact on which the condition depends."""
 
 
 def matching_reports(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, served: str | None = None
 ) -> Iterator[tuple[Reported, tuple[str, ...]]]:
-    """Yield the rows without a false condition, with their unknown facts.
+    """Yield the rows of ``reported.toml`` without a false condition, with the unknown facts of their
+    conditions.
 
     Args:
         host: the facts of the host.
-        image: the facts of the image, with the MPI that is loaded.
+        image: the facts of the image, with the MPI that programs load.
         request: the shape of the job.
         mode: the launch mode.
-        served: the interface by which ranks find each other; ``None`` skips this condition.
+        served: the interface through which ranks find each other; ``None`` skips this condition.
     """
     for row in reported_faults():
         if not _fits(row, image, request, mode, served):
@@ -54,7 +55,7 @@ def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool)
 
 
 def _of_versions(row: Reported, host: HostFacts, image: ImageFacts) -> Iterator[ConditionState]:
-    """Compare the facts that a row names with its bounds."""
+    """Yield whether each version that a row names is within the row's bounds."""
     for name, bounds in row.facts.items():
         side, _, dotted = name.partition(".")
         facts = host if side == "host" else image

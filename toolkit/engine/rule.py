@@ -1,4 +1,4 @@
-"""A rule: a small pure function with an id, the facts that it may ask for, and the text of its findings."""
+"""A rule: a small pure function with an id, the facts that it may read, and the text of its findings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL_PROGRAMS if not p.BY_MPI 
 TRY_IT = "try it: `toolkit doctor IMAGE --live --mode MODE`"
 """The fix for a launch whose outcome is unknown."""
 TRY_SHORT = "try it: `toolkit launch --image IMAGE --mode MODE --force --time 5 -- COMMAND`"
-"""The same fix for a mode without MPI, because ``--live`` does not try such modes."""
+"""The fix for an unknown outcome in a launch mode without MPI, because ``--live`` does not try such modes."""
 
 
 def trial_of(mode: Mode) -> str:
@@ -29,7 +29,7 @@ def trial_of(mode: Mode) -> str:
 class LaunchStage(IntEnum):
     """The stages of a launch, in order. The first stage that fails decides the outcome.
 
-    If several rules of one stage fail, the first in :mod:`toolkit.engine.registry` decides.
+    If several rules report failures of one stage, the first rule in :mod:`toolkit.engine.registry` decides.
     """
 
     SUBMIT = 1
@@ -55,12 +55,12 @@ _STAGES: dict[Outcome, LaunchStage] = {
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A rule fires: the evidence, the outcome, and the reason in one clause.
+    """The result of a rule that fires: the evidence, the outcome, and the reason in one clause.
 
-    ``outcome`` is ``None`` if the launch still works. ``unknown`` means that no recorded launch covers the
-    case: ``because`` says so, and the finding omits the rule's own fix, because there may be no fault.
-    ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the rule's own, if they are not
-    ``None``. ``stage`` is when the failure shows, if the outcome usually shows at another stage.
+    ``outcome`` is ``None`` if the launch still works. ``unknown`` means that no recorded launch is like this
+    one. The finding then says so in ``because`` and omits the rule's fix, because the launch may work.
+    ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the rule's own values, if they are
+    given. ``stage`` is the stage at which the failure shows, if it is not the usual stage of the outcome.
     ``by_chance`` are other recorded outcomes of the same launch.
     """
 
@@ -88,14 +88,14 @@ Check = Callable[[Case], Hit | None]
 class Rule:
     """A check with its id, and the text of its findings.
 
-    ``facts`` are dotted names of all facts that the check may ask the case for. The pages of the rules show
-    these facts; a test compares them with the facts that the checks read. ``advice`` marks a rule that never
-    changes an outcome, so its missing facts do not matter. ``instead`` are launch modes that avoid the fault.
-    The finding names the best mode of ``instead`` that works before ``fix``. ``fix`` itself names no mode,
-    because a rule judges one mode only. ``accelerator`` is the outcome of the GPUs if the rule fires as an
-    error. ``programs`` are the programs that the rule concerns. If ``programs`` is empty, the rule concerns
-    all programs if one of its modes needs no MPI. Otherwise the rule concerns only programs that find their
-    ranks through MPI.
+    ``facts`` are dotted names of all facts that the check may read. The pages of the rules show these facts;
+    a test compares them with the facts that the checks read. ``advice`` marks a rule that never changes an
+    outcome, so its missing facts do not matter. ``instead`` are launch modes that avoid the fault. The
+    finding names the best mode of ``instead`` that works, before ``fix``. ``fix`` itself names no launch
+    mode, because a rule judges one mode only. ``accelerator`` is the outcome of the GPUs if the rule fires as
+    an error. ``programs`` are the programs that the rule concerns. If ``programs`` is empty and one of
+    ``modes`` needs no MPI, the rule concerns all programs. Otherwise the rule concerns only programs whose
+    ranks find each other through MPI.
     """
 
     id: str
@@ -112,7 +112,7 @@ class Rule:
     accelerator: Accelerator | None = None
 
     def concerns(self, plan: Plan) -> bool:
-        """Return whether the rule applies to a launch."""
+        """Return whether the rule applies to the launch mode and the program of a plan."""
         if plan.mode not in self.modes:
             return False
         if self.programs:
@@ -134,7 +134,9 @@ def rule(
     programs: tuple[ProgramName, ...] = (),
     accelerator: Accelerator | None = None,
 ) -> Callable[[Check], Rule]:
-    """Make a rule from a function. To register a rule, add a line in :mod:`toolkit.engine.registry`."""
+    """Return a decorator that makes a rule from a check function. To register the rule, add it in
+    :mod:`toolkit.engine.registry`.
+    """
 
     def made(check: Check) -> Rule:
         return Rule(

@@ -1,4 +1,4 @@
-"""Find the MPI of the image that programs load if the launch changes the loader's folders."""
+"""Find the MPI of the image that programs load if the launch changes LD_LIBRARY_PATH."""
 
 import posixpath
 
@@ -15,15 +15,18 @@ _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 
 
 def forced_paths(host: HostFacts) -> tuple[str, ...]:
-    """Return the variables that the runtime sets in the container; the first of two values wins."""
+    """Return the host's variables with which the runtime sets LD_LIBRARY_PATH in the container. If there are
+    two, the first has precedence.
+    """
     named = (name for name in sorted(host.environment) if name_inside(name) == "LD_LIBRARY_PATH")
     return tuple(name for name in named if name.startswith(runtime_prefixes(host)))
 
 
 def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
-    """Return the LD_LIBRARY_PATH that a launch sets in the container; ``None`` if it sets none.
+    """Return the LD_LIBRARY_PATH that a launch sets in the container; ``None`` if it does not set the
+    variable.
 
-    Empty if a variable of the host sets LD_LIBRARY_PATH to an unknown value.
+    The value is empty if a variable of the host sets LD_LIBRARY_PATH to an unknown value.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
     forced = (name for name in forced_paths(host) if name not in plan.unset)
@@ -33,8 +36,8 @@ def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
 def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
     """Return the facts of the image after the launch replaces its LD_LIBRARY_PATH.
 
-    If only the image's own LD_LIBRARY_PATH names an MPI, the loader no longer finds that MPI. Programs then
-    load another MPI of the image, or none.
+    If only the image's LD_LIBRARY_PATH names the folder of an MPI, the loader no longer finds that MPI.
+    Programs then load another MPI of the image, or find no MPI.
     """
     asked = launch_search_path(host, plan)
     if asked is None and _distribution_first(host, image, plan):
@@ -87,7 +90,9 @@ def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
 
 
 def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
-    """Replace the facts about one MPI by the facts about another."""
+    """Return a table of evidence in which the lines about MPI number ``number`` replace the lines about the
+    first MPI.
+    """
     place = f"other_mpis.{number}"
     own = {
         name.replace(place, "mpi", 1): line
@@ -101,9 +106,9 @@ def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
 def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
     """Return whether programs may load an MPI of the distribution instead of the MPI that they name.
 
-    From 1.5 on, Apptainer sets LD_LIBRARY_PATH to the distribution's folders if you ask for GPUs and the
-    image sets no LD_LIBRARY_PATH. LD_LIBRARY_PATH wins over DT_RUNPATH but not over DT_RPATH (ld.so(8)),
-    which no fact names.
+    From 1.5 on, Apptainer sets LD_LIBRARY_PATH to the distribution's folders if the launch has ``--nv`` and
+    the image sets no LD_LIBRARY_PATH. The loader searches LD_LIBRARY_PATH before DT_RUNPATH but after
+    DT_RPATH (ld.so(8)); facts do not show whether a program has a DT_RPATH.
     """
     mpi = image.mpi
     if mpi is None or "--nv" not in plan.container:
@@ -117,7 +122,7 @@ def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
 
 
 def with_unknown_mpi(image: ImageFacts, line: str) -> ImageFacts:
-    """Return the image with all facts about its MPI unknown; ``line`` says why."""
+    """Return the facts of the image with all facts about its MPI unknown; ``line`` is the reason."""
     gone = dict.fromkeys(("mpi", *_OF_PMIX), line)
     return msgspec.structs.replace(
         image, mpi=None, pmix=None, pmix_components={}, pmix_plugins=None, unknown={**image.unknown, **gone}
@@ -125,7 +130,9 @@ def with_unknown_mpi(image: ImageFacts, line: str) -> ImageFacts:
 
 
 def _other_mpi(image: ImageFacts, programs: dict[str, str]) -> ImageMpi | None:
-    """Return the MPI that programs load then, if all of them load the same described MPI."""
+    """Return the MPI that all programs load according to ``programs``; ``None`` if they load several or
+    unknown MPIs.
+    """
     loaded = set(programs.values())
     known = {mpi.library: mpi for mpi in (*((image.mpi,) if image.mpi else ()), *image.other_mpis)}
     return known.get(loaded.pop()) if len(loaded) == 1 else None

@@ -1,4 +1,4 @@
-"""Judge what a variable does to the MPI in an image."""
+"""Judge the effect of a variable on the MPI in an image."""
 
 import re
 from collections.abc import Callable
@@ -22,15 +22,15 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "path", "any"}
-"""Kinds of settings whose value does not matter; for some variables the probe returns only the name."""
+"""Kinds of settings whose value does not matter. For some variables the probe reports only the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """The effect of one setting.
 
-    ``stage`` as in :class:`toolkit.engine.rule.Hit`. ``first`` means that the rank fails before it looks for
-    its launcher.
+    ``stage`` is as in :class:`toolkit.engine.rule.Hit`. ``first`` means that the rank fails before it looks
+    for its launcher.
     """
 
     name: str
@@ -48,7 +48,9 @@ class Effect:
 
 
 def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Judge every setting in force; also return the unknown facts that leave a setting undecided."""
+    """Judge every setting in force. Return the effects, and the unknown facts because of which a setting is
+    undecided.
+    """
     found = [
         _effect_of_file(case, name, value, where)
         if where.startswith(IN_FILE)
@@ -60,8 +62,8 @@ def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
 
 
 def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
-    """Judge a setting in a file of the image. The image's maker chose the setting, so only a known fault
-    counts.
+    """Judge a setting in a file of the image. Only a known fault has an effect, because the author of the
+    image chose the setting.
     """
     found = attempt(effect, case, name, value, where)
     known = isinstance(found, Effect) and found.fails
@@ -89,7 +91,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
         effect = _judge_row(case, mpi, row, ok)
         if effect is not None:
             return effect
-    # The prefix names the implementation; another implementation ignores the variable.
+    # All rows are about other implementations, and the image's MPI ignores their variables.
     if named and not rows and all(row.implementation or row.speaks for row in named):
         return ok
     pmix = "pmix" in (mpi.interfaces or ())
@@ -113,9 +115,8 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 
 def _python(case: Case, ok: Effect) -> Effect:
-    """Judge Python folders of the host: their modules replace the image's if they are
-    mounted."""
-    # toolkit read this environment as part of the image.
+    """Judge PYTHONPATH or PYTHONHOME of the host: modules in mounted folders replace the image's modules."""
+    # The facts of the image already include the modules in these folders.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
     mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - mounted by default
@@ -125,7 +126,7 @@ def _python(case: Case, ok: Effect) -> Effect:
 
 
 def _of(name: str, implementation: str) -> bool:
-    """Return whether an implementation may read a variable that no row describes."""
+    """Return whether an MPI implementation may read a variable that no row of the knowledge describes."""
     if name.startswith(("OMPI_MCA_", "OPAL_", "PMIX_MCA_", "PRTE_MCA_", "PMIX_PREFIX", "PRTE_PREFIX")):
         return implementation == "openmpi"
     if name.startswith(("MPIR_", "MPICH_", "HYDRA_")):
@@ -136,7 +137,7 @@ def _of(name: str, implementation: str) -> bool:
 
 
 def _ask_for(case: Case, rows: list[Setting]) -> None:
-    """Ask for the facts that select these rows."""
+    """Require the facts that decide which of these rows apply."""
     mpi = case.image_facts.mpi
     rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
     if any(row.device for row in rows) and mpi and mpi.device is None:
@@ -159,7 +160,7 @@ def _counts(case: Case, row: Setting) -> bool:
 
 
 def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
-    """Return the effect that a row states for the value; ``None`` if it states nothing."""
+    """Return the effect that a row states for the value; ``None`` if the row does not cover the value."""
     value, bad = ok.value, _with_reason(ok, row)
     judges: dict[Kind, Callable[[], Effect | None]] = {
         "harmless": lambda: ok,
@@ -188,7 +189,7 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Judge a folder of the host: it is not in the image, unless the launch binds it."""
+    """Judge a folder of the host: the image does not have the folder, unless the launch mounts it."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
@@ -203,7 +204,7 @@ def _is_bound(case: Case, folder: str) -> bool:
 
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Judge a choice of network module. If MPICH has only one network module built in, the name has no
+    """Judge the choice of a network module. If MPICH has only one built-in network module, the choice has no
     effect.
     """
     there = netmods(mpi)
@@ -223,7 +224,7 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     )
     if not ok.value and way == "open":
         return replace(ok, outcome="unknown", because=_untold(ok))
-    # Without a way to itself, a single rank also fails.
+    # A rank needs a transport to itself, so a single rank fails too.
     return _by_way(way, ok, bad if wanted & {"shm", *settings().ucx.near} else _in_init(bad))
 
 
@@ -235,7 +236,7 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None:
-    """Judge a word that makes an MPI open a library by its name."""
+    """Judge a value that makes an MPI open a library by its name."""
     named = set(re.split(r"[,:]", ok.value)) & set(row.value)
     there = case.image_facts.libraries
     return bad if named and there is not None and row.library not in there else None
@@ -258,7 +259,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Judge a list of excluded interfaces: the list must also name the loopback interface."""
+    """Judge a list of excluded interfaces: the list must also contain the loopback interface."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -301,7 +302,7 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
 
 
 def _alone_on_tcp(case: Case, ok: Effect) -> bool:
-    """Return whether ranks of one node have only TCP, so that a missing interface fails MPI_Init."""
+    """Return whether ranks of one node can use only TCP, so that a missing interface makes MPI_Init fail."""
     transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
     tcp = ok.name == "OMPI_MCA_btl_tcp_if_include" and not transports.startswith("^")
@@ -309,7 +310,7 @@ def _alone_on_tcp(case: Case, ok: Effect) -> bool:
 
 
 def _judge_component(case: Case, component: Component, ok: Effect, bad: Effect) -> Effect:
-    """Judge a requested component: does the host have a fast network that it can use?"""
+    """Judge whether the host has a fast network that a requested component can use."""
     given = {name: value for name, (value, _) in settings_in_force(case).items()}
     match component.by:
         case "ucx":
@@ -346,13 +347,13 @@ def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _is_excused(case: Case, component: Component) -> bool:
-    """Return whether other settings let a component work without its default needs."""
+    """Return whether other settings let a component work without a fast network."""
     given = {name: value for name, (value, _) in settings_in_force(case).items()}
     return bool(component.unless) and component.unless.items() <= given.items()
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Return whether the remaining transports reach every rank: the rank itself, ranks of its node, and ranks
+    """Judge whether the remaining transports reach every rank: the rank itself, ranks of its node, and ranks
     of other nodes.
     """
     if row.framework != "btl":

@@ -1,4 +1,4 @@
-"""Turn the facts of a ticket into facts about a host and an image (pure)."""
+"""Convert the facts of a ticket into facts about a host and an image."""
 
 from typing import Any
 
@@ -22,10 +22,10 @@ _FABRICS = ("infiniband", "slingshot", "omni-path", "ethernet")
 
 
 def host_of(ticket: TicketCluster) -> HostFacts:
-    """Return the facts of the cluster.
+    """Return the facts of the cluster in a ticket.
 
     Raises:
-        BadInput: for a name that toolkit does not know.
+        BadInput: the ticket has a name that toolkit does not know.
     """
     found: dict[str, Any] = {"architecture": ticket.architecture, "pmix": ticket.pmix}
     if ticket.slurm or ticket.offers is not None or ticket.default:
@@ -56,10 +56,10 @@ def _fabric(name: str | None) -> dict[str, Any]:
 
 
 def image_of(ticket: TicketImage) -> ImageFacts:
-    """Return the facts of the image.
+    """Return the facts of the image in a ticket.
 
     Raises:
-        BadInput: for a name that toolkit does not know.
+        BadInput: the ticket has a name that toolkit does not know.
     """
     found: dict[str, Any] = {
         "architecture": ticket.architecture,
@@ -116,6 +116,6 @@ def _mpi(text: str, key: str) -> tuple[str, str]:
 
 
 def request_of(ticket: Ticket) -> Request:
-    """Return the shape of the job."""
+    """Return the shape of the job in a ticket."""
     job = ticket.job
     return Request(nodes=job.nodes, ranks_per_node=job.ranks_per_node, mode=job.mode)

@@ -15,39 +15,42 @@ from toolkit.runtime import Runtime, apptainer, enroot, runtime_of_name
 from toolkit.versions import parse, within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
-"""Variables that give Open MPI other folders for its plugins (open-mpi/ompi:opal/mca/installdirs/env)."""
+"""Variables that change the folders in which Open MPI looks for plugins
+(open-mpi/ompi:opal/mca/installdirs/env).
+"""
 HYDRA = {"mpich", "intelmpi", "mvapich2"}
-"""Implementations whose launcher is Hydra, which speaks PMI-1 and PMI-2."""
+"""Implementations whose launcher is Hydra, which offers PMI-1 and PMI-2."""
 MPICH_ABI = {*HYDRA, "cray", "parastation"}
 """Implementations whose library is binary compatible with MPICH 3.1 and later (mpich.org/abi)."""
 PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
 """Facts that :func:`amd_unthreaded` needs."""
 _BINDS = {"-B", "--bind", "-v", "--volume", "-b"}
-"""Options of container runtimes that bind a folder of the host."""
+"""Options of container runtimes that mount a folder of the host."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
-"""Prefixes that a container has itself."""
+"""Prefixes that exist in every container; the host's folders of these names cannot be mounted."""
 
 HOST_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - their names alone
-"""Folders that a runtime mounts from the host; they hide the image's folders of these names."""
+"""Folders that a runtime mounts from the host; they hide the image's folders with the same paths."""
 
 
 def host_launcher(host: HostFacts) -> HostMpi | None:
-    """Return the MPI whose mpirun is found first on the host."""
+    """Return the MPI whose mpirun is first on the host's PATH; ``None`` without an mpirun."""
     return host.mpis[0] if host.mpis else None
 
 
 def is_same_mpi(host: HostMpi | None, image: ImageMpi) -> bool:
-    """Return whether the host has the image's MPI, in the same release: they speak the same protocol."""
+    """Return whether the host has the image's MPI in the same release; both then use the same protocol."""
     if host is None or not host.version or host.implementation != image.implementation:
         return False
     return host.version == image.version
 
 
 def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
-    """Return the MPI of the host that mode ``bind`` mounts.
+    """Return the MPI of the host that the launch mode ``bind`` mounts.
 
-    This is the first MPI that has the soname of the image's library and a separate folder; an image without
-    MPI fits any. If none fits, return the MPI whose mpirun is found first.
+    This is the first MPI that has the soname of the image's library and a separate folder. For an image
+    without MPI, any MPI with a separate folder fits. If no MPI fits, return the MPI whose mpirun is first on
+    PATH.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None
@@ -56,9 +59,9 @@ def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
 
 
 def amd_unthreaded(host: HostFacts) -> bool | None:
-    """Return whether the processors are AMD's with one thread a core; ``None`` if that is unknown.
+    """Return whether the processors are from AMD and have one thread per core; ``None`` if that is unknown.
 
-    CPUID 0x8000001E returns the number of threads a core minus one: zero for a core with one thread.
+    CPUID 0x8000001E returns the number of threads per core minus one: zero for a core with one thread.
     """
     if host.cpu_vendor is None or host.cpu_threads is None:
         return False if "cpu_vendor" in host.absent else None
@@ -69,17 +72,17 @@ def pmix_type(host: HostFacts) -> str | None:
     """Return the value of ``--mpi=`` for PMIx, or ``None`` if Slurm has no PMIx."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     plugins = [t for t in types if is_plugin(t)]
-    # Slurm's own plugins come first. Plain pmix is Slurm's default, so it comes before a numbered release.
+    # Plain ``pmix`` is Slurm's default, so it has precedence over a numbered plugin.
     return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), release_of(t)), default=None)
 
 
 def pmix_majors(host: HostFacts) -> tuple[int, ...]:
-    """Return the major releases that Slurm's PMIx may have; empty if no plugin name contains one.
+    """Return the major releases that Slurm's PMIx may have; empty if no plugin name contains a release.
 
-    A plugin refuses a library of another major release than its name says
-    (SchedMD/slurm:src/plugins/mpi/pmix/ mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is a link to one
-    of the numbered plugins: the newest, as Slurm is installed (Makefile.am, install-exec-hook,
-    slurm-20-11-9-1 to 25-11-0-1). This release comes first in the result.
+    A plugin refuses a libpmix whose major release differs from the plugin's name
+    (SchedMD/slurm:src/plugins/mpi/pmix/mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is a link to a
+    numbered plugin. Slurm's installation links the newest plugin (Makefile.am, install-exec-hook,
+    slurm-20-11-9-1 to 25-11-0-1), so the newest release comes first in the result.
     """
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     if pmix_type(host) == "pmix":
@@ -91,10 +94,11 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return the row about a launcher (usually the host's) and this PMIx client.
+    """Return the row of the knowledge for a launcher (usually the host's) and this PMIx client; ``None`` if
+    there is no row.
 
-    ``unset`` are the variables that the launch removes between launcher and container; ``None`` selects a row
-    that works.
+    ``unset`` are the variables that the launch removes between launcher and container. With ``None``, return
+    a row whose outcome is ``ok``.
     """
     rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
     if unset is None:
@@ -115,7 +119,7 @@ def _fits(row: Pair, host: HostMpi | ImageMpi, client: str, request: Request) ->
 
 
 def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
-    """Return whether the host has NVIDIA GPUs and the image was built to compute on them."""
+    """Return whether the host has NVIDIA GPUs and the image was built to compute on NVIDIA GPUs."""
     return bool(host.gpu_driver and host.gpus) and built_for_gpus(image)
 
 
@@ -127,18 +131,22 @@ def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def nvidia_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the runtime options that mount GPUs of NVIDIA; none for enroot if the image asks for them."""
+    """Return the runtime options that mount NVIDIA GPUs; empty for enroot if the image requests GPUs by a
+    variable.
+    """
     kind = runtime_of(host)
     of_enroot = kind in (enroot.PYXIS, enroot.RUNTIME)
     return () if of_enroot and enroot.VISIBLE in image.environment else kind.GPUS
 
 
 DRIVER = "/.singularity.d/libs"
-"""Where Apptainer puts the host's driver, which a script of the image adds to LD_LIBRARY_PATH."""
+"""The folder where Apptainer mounts the host's driver; a script of the image adds it to LD_LIBRARY_PATH."""
 
 
 def driver_unsearched(host: HostFacts, image: ImageFacts) -> bool:
-    """Return whether the runtime mounts a driver that no script of the image leads programs to."""
+    """Return whether the runtime mounts the host's driver into a folder that no script of the image adds to
+    LD_LIBRARY_PATH.
+    """
     named = host.runtime is None or host.runtime.name in apptainer.NAMES
     return image.driver_searched is False and named and bool(gpu_options(host, image))
 
@@ -149,14 +157,14 @@ def built_for_gpus(image: ImageFacts) -> bool:
 
 
 def runtime_of(host: HostFacts) -> Runtime:
-    """Return the container runtime of a host; Apptainer if none was found."""
+    """Return the container runtime of a host; Apptainer if toolkit found none."""
     return runtime_of_name(host.runtime.name if host.runtime else "")
 
 
 def has_option(host: HostFacts, option: str) -> bool:
     """Return whether the release of the host's runtime has an option, such as ``--sharens``."""
     found = host.runtime
-    return found is not None and knows(found.name, found.version or "", option)  # empty: unknown
+    return found is not None and knows(found.name, found.version or "", option)  # an empty release is unknown
 
 
 def program_of(launcher: tuple[str, ...]) -> str:
@@ -165,13 +173,15 @@ def program_of(launcher: tuple[str, ...]) -> str:
 
 
 def bind_target(bind: str) -> str:
-    """Return the path in the container of ``SRC[:DST[:OPTS]]``."""
+    """Return the path in the container from ``SRC[:DST[:OPTS]]``."""
     source, _, rest = bind.partition(":")
     return rest.split(":")[0] or source
 
 
 def bind_targets(made: Plan) -> tuple[str, ...]:
-    """Return the paths in the container that a launch binds, by its binds or by words of the user."""
+    """Return the paths in the container over which a launch mounts folders, from its binds and from options
+    of the user.
+    """
     words = made.container
     after = (given for word, given in pairwise(words) if word in _BINDS)
     joined = (w.partition("=")[2] for w in words if w.partition("=")[0] in _BINDS and "=" in w)
@@ -180,7 +190,7 @@ def bind_targets(made: Plan) -> tuple[str, ...]:
 
 
 def made_by_user(host: HostFacts) -> bool | None:
-    """Return whether the user makes each container, in a user namespace; ``None`` if that is unknown."""
+    """Return whether the user creates each container, in a user namespace; ``None`` if that is unknown."""
     by_root = runtime_of(host).BY_ROOT
     if by_root is None:
         by_root = host.runtime.setuid if host.runtime else None
@@ -197,20 +207,22 @@ def splits_namespaces(host: HostFacts, request: Request, mode: Mode) -> bool | N
 
 
 def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Return whether this is an Open MPI before 5, with the launcher ORTE, and btl/vader within a node."""
+    """Return whether the MPI is an Open MPI before 5, which has the launcher ORTE and uses btl/vader within a
+    node.
+    """
     return mpi is not None and knowledge.mpi().release.orte.of(mpi)
 
 
 def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Return whether this is an Open MPI from 5 on, which has the launcher PRRTE."""
+    """Return whether the MPI is an Open MPI from 5 on, which has the launcher PRRTE."""
     return mpi is not None and knowledge.mpi().release.prrte.of(mpi)
 
 
 def copies_across_namespaces(mpi: ImageMpi) -> bool:
-    """Return whether large messages between user namespaces never arrive in this MPI.
+    """Return whether large messages between user namespaces hang in this MPI.
 
-    btl/vader of Open MPI 4 finds that the kernel refuses cross-memory attach, and waits for fragments that no
-    rank sends. Open MPI 5 has a separate framework for copies between processes (opal/mca/smsc).
+    btl/vader of Open MPI 4 detects that the kernel refuses cross-memory attach, and waits for fragments that
+    no rank sends. Open MPI 5 has a separate framework for copies between processes (opal/mca/smsc).
     """
     return brings_orte(mpi)
 
@@ -218,7 +230,7 @@ def copies_across_namespaces(mpi: ImageMpi) -> bool:
 def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
     """Return the folders that a launch mounts for the host's MPI.
 
-    Empty if they are system folders, or if one of the folders cannot be named.
+    Return an empty tuple if the MPI is in a system folder, or if facts hide a part of a folder's path.
     """
     if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
         return ()
@@ -228,7 +240,9 @@ def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
 
 
 def is_masked(path: str) -> bool:
-    """Return whether facts hide part of a path: a home folder is ``~``, a user's name ``-``."""
+    """Return whether facts hide a part of a path: they show ``~`` for a home folder, and ``-`` for a user's
+    name.
+    """
     return path.startswith("~") or "-" in path.split("/")
 
 
@@ -240,9 +254,9 @@ def tmp_is_private(host: HostFacts) -> bool | None:
 
 
 def private_tmp(slurm: SlurmFacts) -> str | None:
-    """Return the setting by which Slurm gives each job a private /tmp; ``None`` if no setting does.
+    """Return the setting with which Slurm gives each job a private /tmp; ``None`` if Slurm does not.
 
-    From 25.11 on the setting has another name, and namespace/linux also sets it
+    From 25.11 on the setting has another name, and namespace/linux also gives each job a private /tmp
     (slurm.schedmd.com/namespace.html).
     """
     for name in ("JobContainerType", "NamespaceType"):
@@ -253,11 +267,11 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
 
 
 def needs_named_components(image: ImageFacts) -> bool:
-    """Return whether the PMIx client fails if a component that the server names is missing.
+    """Return whether the PMIx client fails if it lacks a component that the server names.
 
-    Two changes together cause this. From 3.2.0 on, PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA
-    parameters (openpmix/openpmix:src/runtime/pmix_init.c); 2.2.5 to 3.1.5 choose from the components that
-    they have. Up to 3.2.3, a named component that is missing is an error
+    Two changes together cause this failure. From 3.2.0 on, PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA
+    parameters (openpmix/openpmix:src/runtime/pmix_init.c); PMIx 2.2.5 to 3.1.5 choose from the components
+    that they have. Up to 3.2.3, a named component that is missing is an error
     (src/mca/base/pmix_mca_base_component_find.c). From 3.2.4rc1 on, which Open MPI 4.1.5 contains,
     abort_on_load_error is off (#2927). Clients 4.0 to 4.2.2 accept missing components (tests/matrix: 4.0.0
     and 4.2.2 under PMIx 4.2 and 5).
@@ -271,10 +285,10 @@ def sends_by_ucx(mpi: ImageMpi) -> bool:
 
 
 def families(image: ImageFacts) -> tuple[tuple[ImageMpi, tuple[str, ...]], ...]:
-    """Return each MPI that the image's programs load, if they start in different ways.
+    """Return each MPI that the image's programs load, with its programs, if the MPIs start in different ways.
 
-    Two MPIs start alike if they have one implementation and one major release, and speak the same interfaces.
-    Empty if a command says which program runs, or all programs start alike.
+    Two MPIs start in the same way if they have the same implementation, major release and launch interfaces.
+    Return an empty tuple if a command says which program runs, or if all programs start in the same way.
     """
     if image.program is not None:
         return ()

@@ -1,7 +1,7 @@
-"""Find how a launcher tells every rank its number, and whether the MPI in the image understands it.
+"""Find how a launcher gives every rank its number, and whether the MPI in the image understands the launcher.
 
 A rank learns its number from variables, and from a server that the variables name. The launcher, Slurm and
-the options of the container decide which variables reach it.
+the options of the container decide which variables reach the rank.
 """
 
 from collections.abc import Set as AbstractSet
@@ -29,7 +29,7 @@ from toolkit.versions import within
 
 PMI = {"pmi1", "pmi2"}
 _OF_CRAY = "cray_shasta"
-"""The value of ``srun --mpi`` for Cray's own PMI, which an MPICH of an image does not speak."""
+"""The value of ``srun --mpi`` for Cray's own PMI, which an MPICH in an image does not support."""
 
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
 _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
@@ -37,9 +37,11 @@ _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """``pmix`` is the server of PMIx (``slurm``, ``launcher``). ``pmi`` is true if PMI-1 and PMI-2 work.
+    """The launch interfaces that a launcher offers to its ranks.
 
-    ``shared`` means that all ranks of a node have the PMIx identity of the one process that started them.
+    ``pmix`` names the PMIx server (``slurm``, ``launcher``), empty without PMIx. ``pmi`` is true if the
+    launcher offers PMI-1 and PMI-2. ``shared`` means that all ranks of a node have the PMIx identity of the
+    one process that started them.
     """
 
     pmix: str = ""
@@ -48,14 +50,14 @@ class Offer:
 
     @property
     def first_interface(self) -> Sees:
-        """Return the interface that a rank finds first, as ``mpi.toml`` names it."""
+        """Return the interface that a rank finds first, with its name in ``mpi.toml``."""
         return "pmix" if self.pmix else "pmi2" if self.pmi else "none"
 
 
 def offer(case: Case) -> Offer | None:
-    """Return the interfaces that the ranks of this launch find; ``None`` if a deciding fact is unknown.
+    """Return the interfaces that the launcher of this launch offers; ``None`` if a deciding fact is unknown.
 
-    Variables that a container removes still count here: see :func:`clearing_options`.
+    The result ignores container options that remove the launcher's variables: see :func:`clearing_options`.
     """
     match case.mode:
         case "srun-pmix":
@@ -73,7 +75,7 @@ def offer(case: Case) -> Offer | None:
 def _to_mounted(case: Case) -> Offer | None:
     """Return the interfaces for ranks that load an MPI of the host.
 
-    Slurm's Cray plugin, PALS and aprun serve Cray's PMI.
+    Slurm's Cray plugin, PALS and aprun offer Cray's PMI.
     """
     if program_of(case.plan.launcher) != "srun":
         provider = mounted_mpi(case.host_facts, case.original_facts)
@@ -103,11 +105,11 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
 
 
 def spoken_interfaces(case: Case) -> set[str]:
-    """Return the interfaces that the loaded MPI tries by itself.
+    """Return the interfaces that the loaded MPI tries by default.
 
-    MPICH 4.2 and 4.3, built for PMI and PMIx, speak PMI-1 unless a variable chooses PMIx; from 5.0 on they
-    look for both (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI speaks PMI through
-    Slurm's library, which no mpirun serves.
+    MPICH 4.2 and 4.3, built for PMI and PMIx, try PMI-1 unless a variable chooses PMIx; from 5.0 on MPICH
+    looks for both (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI uses PMI through
+    Slurm's library, which does not work under mpirun.
     """
     mpi = case.image_facts.mpi
     faces = set((mpi.interfaces if mpi else None) or ())
@@ -124,15 +126,17 @@ def spoken_interfaces(case: Case) -> set[str]:
 
 
 def needs_own_daemons(mpi: ImageMpi) -> bool:
-    """Return whether this Open MPI finds its launcher's daemons without PMI and PMIx.
+    """Return whether this Open MPI connects to its launcher's daemons without PMI and PMIx.
 
-    From 2.0 on, ORTE serves PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). v1.10 has its own messages.
+    From 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). v1.10 has its own messages.
     """
     return knowledge.mpi().release.own_messages.of(mpi)
 
 
 def interface_in_use(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
-    """Return the interface by which the loaded MPI finds its launcher; empty text if it finds none."""
+    """Return the interface through which the loaded MPI connects to its launcher; empty text without an
+    interface.
+    """
     faces = spoken_interfaces(case)
     if found.pmi and faces & PMI:
         return "pmi"
@@ -140,12 +144,14 @@ def interface_in_use(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
 
 
 def in_slurm(case: Case) -> bool:
-    """Return whether the launch runs in an allocation of Slurm, not of another scheduler."""
+    """Return whether the launch runs in a Slurm allocation, and not in an allocation of another scheduler."""
     return case.request.allocation and "slurm" not in case.host_facts.absent
 
 
 def step_default(case: Case) -> str | None:
-    """Return the MPI type of a step without ``--mpi``, as for Hydra's proxies; ``none`` without Slurm."""
+    """Return the MPI type of a step without ``--mpi``, as for Hydra's proxies; ``none`` without Slurm,
+    ``None`` if unknown.
+    """
     if not in_slurm(case):
         return "none"
     chosen = case.host_facts.environment.get("SLURM_MPI_TYPE")
@@ -155,7 +161,7 @@ def step_default(case: Case) -> str | None:
 
 
 def in_step(case: Case) -> bool:
-    """Return whether a rank sees that it is part of a Slurm step."""
+    """Return whether a rank has the variables of a Slurm step."""
     if not in_slurm(case) or set(case.plan.unset) & _STEP or case.mode == "mpirun-container":
         return False
     if _STEP & set(case.plan.env):
@@ -163,19 +169,21 @@ def in_step(case: Case) -> bool:
     host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
-    # PRRTE starts local ranks itself; the node of a batch script has local ranks.
+    # PRRTE itself starts the ranks on its node, which is a node of the job if it runs in the batch script.
     slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
 
 
 def sees_allocation(case: Case) -> bool:
-    """Return whether a launcher in the container sees the allocation."""
+    """Return whether a launcher in the container has the variables of the allocation."""
     return in_slurm(case) and not clearing_options(case) and not set(case.plan.unset) & _JOB
 
 
 def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
-    """Return the options in force, each with its origin: the plan, or a variable that the runtime reads."""
+    """Return the container options in force: option → its origin, the plan or a variable that the runtime
+    reads.
+    """
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
         if name.startswith(runtime_prefixes(case.host_facts)) and (option := option_of_variable(name)):
@@ -184,9 +192,10 @@ def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
 
 
 def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
-    """Return the options that separate a container from its node, each with its origin.
+    """Return the options that separate a container from its node: option → its origin.
 
-    The plan sets such an option, or the runtime separates them unless an option says otherwise.
+    The plan sets such an option, or the runtime separates the container by default and the plan has no option
+    against it.
     """
     kind = runtime_of(case.host_facts)
     found: dict[str, str] = {}
@@ -200,7 +209,7 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
 
 
 def clearing_options(case: Case) -> dict[str, str]:
-    """Return the options that remove the launcher's variables from the container."""
+    """Return the options that remove the launcher's variables from the container: option → its origin."""
     oci = in_oci_mode(case)
     return hides(case, "environment") | (
         {"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {}
@@ -208,10 +217,11 @@ def clearing_options(case: Case) -> dict[str, str]:
 
 
 def in_oci_mode(case: Case) -> str:
-    """Return the setting that makes SingularityCE 4 use an OCI runtime; empty text if nothing does.
+    """Return the setting that makes SingularityCE 4 use an OCI runtime; empty text without such a setting.
 
-    In that mode the host's variables need --no-compat (sylabs/singularity:internal/pkg/
-    runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv; launcher_linux.go, prepareNativeEnv).
+    In the OCI mode the container gets the host's variables only with --no-compat
+    (sylabs/singularity:internal/pkg/runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv;
+    launcher_linux.go, prepareNativeEnv).
     """
     runtime = case.host_facts.runtime
     if runtime is None or not has_option(case.host_facts, "--no-oci"):
@@ -224,13 +234,16 @@ def in_oci_mode(case: Case) -> str:
 
 
 def binds_devices(case: Case) -> bool:
-    """Return whether the launch mounts all of the host's /dev. A runtime does so unless 'mount dev' is no."""
+    """Return whether the launch mounts all of the host's /dev. A runtime allows this unless 'mount dev' is
+    no.
+    """
     asked = any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
     return asked and has_option(case.host_facts, "--bind /dev")
 
 
 def own_shared_memory(case: Case) -> str:
-    """Return the setting that gives each container a private /dev/shm; empty text if it has the host's.
+    """Return the setting that gives each container a private /dev/shm; empty text if containers share the
+    host's /dev/shm.
 
     With 'mount dev = no' the container has no /dev/shm, and an MPI uses files in /tmp.
     """
@@ -243,7 +256,7 @@ def own_shared_memory(case: Case) -> str:
 
 
 def leaves_out_home(case: Case) -> bool:
-    """Return whether the launch leaves out the host's home folder."""
+    """Return whether the launch does not mount the host's home folder."""
     runtime = case.host_facts.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
     return forbidden or bool(hides(case, "home"))
@@ -252,9 +265,9 @@ def leaves_out_home(case: Case) -> bool:
 def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
     """Return whether the host's launcher keeps waiting after a rank fails in MPI_Init.
 
-    The Hydra of Intel MPI 2021.13 does so if the rank had ``met`` it, and mostly if its proxies are on
-    several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1, mpirun-host). MPICH's Hydra stops the
-    other ranks. The effect under other releases of Intel MPI was not measured.
+    The Hydra of Intel MPI 2021.13 keeps waiting if the failed rank had connected to it (``met``), and usually
+    if its proxies are on several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1, mpirun-host).
+    MPICH's Hydra stops the other ranks. Other releases of Intel MPI were not measured.
     """
     host = host_launcher(case.host_facts)
     if (
@@ -278,7 +291,8 @@ def alone_in_namespace(case: Case) -> bool | None:
 def needs_hint(case: Case) -> bool:
     """Return whether the image's Open MPI 4 starts as a singleton unless it sees a Slurm step.
 
-    Open MPI's own launcher sets other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
+    Open MPI's own launcher sets variables that replace the Slurm step (open-mpi/ompi:orte/mca/ess); PRRTE
+    does not set them.
     """
     mpi = case.image_facts.mpi
     if mpi is None or not brings_orte(mpi) or knowledge.mpi().release.ignores_slurm.of(mpi):

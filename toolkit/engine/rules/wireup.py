@@ -174,8 +174,8 @@ def bind_interface_differs(case: Case) -> Hit | None:
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
     """Open MPI's launcher offers PMIx, and Hydra offers PMI. MPI libraries of the other family do not
-    understand the launcher's messages. An MPICH built only for PMIx, and an Open MPI 1, which is older than
-    PMIx, do not understand the launcher of their own family either.
+    understand the launcher's messages. Two libraries do not understand even a launcher of the same family: an
+    MPICH built only for PMIx, and Open MPI 1, which is older than PMIx.
 
     In an allocation Hydra starts its proxies with srun. If Slurm's default is PMIx, the ranks inherit the
     PMIx identity of a step with one process on each node. With one rank on each node, an Open MPI therefore
