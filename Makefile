@@ -1,44 +1,44 @@
-# Everything starts here: `make demo` shows the product, `make test` proves it. You can repeat both.
+# The commands for developers. `make demo` shows the product, and `make test` tests it. Each can be repeated.
 #
 # make demo            build an image, start a virtual cluster, train MNIST on two nodes (KEEP=1 leaves the cluster up)
-# make test            what to run before a push: check, unit and smoke, in about ten minutes (CHANGED=1: only what
-#                      the change since the main branch can reach)
+# make test            check, unit and smoke in about ten minutes: run it before a push (CHANGED=1: only the tests that
+#                      the change since the main branch can affect)
 # make test-all        everything: make test, and each shard of the tests with services. A shard runs alone too:
 #                      make test-image, test-cluster, test-trainers, test-courses, test-package (WORKERS=1: one at a time,
 #                      RECIPE=name: with another image)
-# make image           the training image and its SIF (RECIPE=name for another; for a cluster: SITE=name of its
-#                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
-# make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
-#                      and 2,000 hostile jobs, whose scripts real bash runs (JOBS=), and as many random launches, whose
-#                      scripts are compared with what was judged
-# make garbage         every kind of garbage instead of every file that a command takes: thousands of calls
-# make check           lint, types, import rules, the documentation with its links
-# make words           the vocabulary of docs/writing.md in all text that people read, and spelling
-# make docs            the documentation site: build/site/index.html
-# make unit            the fast tests alone
-# make smoke           a test for each promise of the README, with real Docker, Apptainer, Slurm and sshd
-# make unit-pythons    the fast tests under Debian's python3 and the newest Python of this machine too
+# make image           build the training image and its SIF (RECIPE=name of another recipe; for a cluster: SITE=name of
+#                      its profile, or FACTS=file that `toolkit probe -o file` wrote there)
+# make fuzz            test 10,000 damaged and hostile images and facts files (N=, SEED=; failures stay in build/fuzz),
+#                      2,000 hostile jobs, whose scripts bash runs (JOBS=), and as many random launches, whose scripts
+#                      are compared with the predicted launches
+# make garbage         call each command with garbage instead of each file that it reads: thousands of calls
+# make check           check format, lint, types, import rules, and the documentation with its links
+# make words           check the vocabulary of docs/writing.md in all text for readers, and the spelling
+# make docs            build the documentation site: build/site/index.html
+# make unit            run the unit tests only
+# make smoke           run a test for each promise of the README, with real Docker, Apptainer, Slurm and sshd
+# make unit-pythons    run the unit tests also under Debian's python3 and the newest Python of this machine
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
-# make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
-#                      (hours; what is recorded is not run again; MATRIX="--flavour bare" for a part)
-# make faults          make programs fail for real, here and in containers, and compare `toolkit explain` with the truth
-# make horovod-matrix  build Horovod with each framework of tests/horovod and compare two ranks with one process; what is
-#                      recorded is not run again (an hour; PAIRS="tensorflow-2.20 --again" for a part)
-# make bench-image     conversion, size and start of an image beside plain apptainer build (RECIPE=, ROUNDS=, STARTS=,
-#                      COLD=1 builds from nothing too); writes build/bench/image.json and docs/images.md
-# make bench-train     trainers beside the tutorials' own scripts, plain Keras, and one rank (RECIPE=, ROUNDS=); writes
-#                      build/bench/train.json and docs/performance.md
-# make bench-accuracy  trains on whole data sets through toolkit launch, for half an hour (RECIPE=); writes
+# make matrix          start the images of tests/matrix in every launch mode on every kind of cluster, and record the
+#                      results (hours; skips recorded launches; MATRIX="--flavour bare" runs a part)
+# make faults          cause real failures of programs here and in containers, and check what `toolkit explain` says
+# make horovod-matrix  build Horovod with each framework of tests/horovod, and compare two ranks with one process (an hour;
+#                      skips recorded pairs; PAIRS="tensorflow-2.20 --again" repeats a part)
+# make bench-image     measure conversion, size and start of an image, compared with plain apptainer build (RECIPE=,
+#                      ROUNDS=, STARTS=, COLD=1 also builds from nothing); writes build/bench/image.json and docs/images.md
+# make bench-train     compare the trainers' speed with the tutorials' own scripts, plain Keras, and one rank (RECIPE=,
+#                      ROUNDS=); writes build/bench/train.json and docs/performance.md
+# make bench-accuracy  train on whole data sets through toolkit launch for half an hour (RECIPE=); writes
 #                      build/bench/accuracy.json and docs/accuracy.md
-# make bench-learning  what large batches do to MNIST, and steps with and without XLA (RECIPE=); writes
+# make bench-learning  measure the effect of large batches on MNIST, and steps with and without XLA (RECIPE=); writes
 #                      build/bench/learning.json and docs/images/learning.svg
 # make release         check the version, its changelog and the generated pages, build sdist and wheel in build/release,
-#                      try the wheel, and make the tag (DRY=1: all but the tag)
-# make release-check   name the generated pages and files that a release would change
-# make fresh           what the package index has beside the rows of recipes/knowledge; fails if a row is older than its limit
+#                      test the wheel, and create the tag (DRY=1: everything but the tag)
+# make release-check   list the generated pages and files that a release would change
+# make fresh           list releases on the package index that recipes/knowledge lacks; fail if a row is too old
 # make requirements    update requirements/: the newest versions that pyproject.toml allows, with their hashes
-# make clean           remove what these commands made in this clone; Debian packages, the download cache, and
-#                      clusters that hold jobs of yours stay (ALL=1 removes the cache, these clusters and their jobs)
+# make clean           remove the files, images and clusters that these commands made in this clone, except Debian
+#                      packages, the download cache, and clusters with your jobs (ALL=1 also removes cache and clusters)
 
 RECIPE ?= tf2.15-cpu
 FACTS  ?=
@@ -59,11 +59,10 @@ CHANGED ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
 SHARDS := test-package test-image test-cluster test-trainers test-courses
-# Run with a Docker engine, and mark the objects in it as objects of this clone.
+# Start a Docker engine if none runs, and label the images and containers of this clone.
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
-# Tests import thousands of modules again and again; without compiled modules a start takes three times as
-# long.
+# Let Python write compiled modules: tests import thousands of modules, and take three times as long without.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test prepared test-all $(SHARDS) image faults fuzz garbage check lint words docs unit unit-pythons smoke matrix horovod-matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop fresh requirements release release-check clean help
@@ -72,7 +71,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@sed -n 's/^# make/make/p; s/^#    / /p' Makefile
 
-# The environment is built again when the package's metadata changes.
+# Rebuild the virtual environment when the package's metadata changes.
 $(VENV)/ready: pyproject.toml requirements/dev.txt scripts/setup.sh
 	@scripts/setup.sh $(VENV)
 
@@ -91,7 +90,7 @@ test: $(VENV)/ready
 	@$(BIN)/python -m tests.changed
 endif
 
-# The images and the cluster that the smoke tests need.
+# Build the images and start the cluster for the smoke tests.
 prepared: $(VENV)/ready
 	$(ENGINE) $(BIN)/python -m tests.services.ready
 
@@ -110,12 +109,12 @@ lint: $(VENV)/ready
 	$(BIN)/lint-imports
 	shellcheck scripts/*.sh containers/*.sh containers/cluster/*.sh containers/parts/*.sh
 
-# The vocabulary of docs/writing.md, and spelling. After a fix: .venv/bin/python -m tests.words --shrink
+# Check vocabulary and spelling. After you fix words, run: .venv/bin/python -m tests.words --shrink
 words: $(VENV)/ready
 	$(BIN)/python -m tests.words
 	$(BIN)/codespell
 
-# MkDocs checks links and anchors in the pages; toolkit's own check reads the finished site.
+# MkDocs checks links and anchors in the Markdown pages; toolkit's own check reads the built site.
 docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m docs.generate.links build/site
@@ -141,7 +140,7 @@ smoke: $(VENV)/ready
 $(SHARDS): test-%: $(VENV)/ready
 	RECIPE="$(RECIPE)" $(ENGINE) $(BIN)/pytest tests/full/$* -q --durations=15 -n $(WORKERS) --no-loadscope-reorder
 
-# The clusters stay up for the next run; make clean removes them.
+# The clusters stay up for the next run; `make clean` removes them.
 faults: $(VENV)/ready
 	$(ENGINE) $(BIN)/python -m tests.faults $(FAULTS)
 
@@ -179,7 +178,7 @@ fresh: $(VENV)/ready
 requirements: $(VENV)/ready
 	@scripts/requirements.sh $(BIN)
 
-# The committed generated pages belong to the last release; the site shows pages of the current code.
+# The generated pages in git belong to the last release; the site shows pages of the current code.
 release: $(VENV)/ready
 	@DRY="$(DRY)" scripts/release.sh $(BIN)
 
@@ -192,7 +191,7 @@ engine: $(VENV)/ready
 engine-stop:
 	@scripts/engine.sh stop
 
-# Images and clusters are in the Docker engine, so this target also starts an engine if it can.
+# `make clean` removes images and clusters from the Docker engine, so it starts an engine if it can.
 clean:
 	@if [ "$$(id -u)" = 0 ] && command -v dockerd > /dev/null; \
 	    then ALL="$(ALL)" $(ENGINE) scripts/clean.sh $(VENV); \

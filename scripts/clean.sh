@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Remove what `make` made in this clone: clusters, containers and images in the Docker engine, build/, and the environment
-# in $1. ALL=1 also removes the clone's clusters that hold jobs of the user, the records of these jobs, and toolkit's cache.
+# Remove the clusters, containers and images of this clone from the Docker engine, the folder build/, and the virtual
+# environment $1. ALL=1 also removes clusters with your jobs, the records of these jobs, and toolkit's cache.
 set -euo pipefail
 venv=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,14 +10,14 @@ state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
 cache=${TOOLKIT_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/toolkit}
 label=toolkit.clone=$clone
 
-jobs_of() { # print the records of jobs on the cluster $1 that this clone's make did not launch itself
+jobs_of() { # print the records of jobs on the cluster $1, except jobs that this clone's make launched
     { grep -lsE "\"cluster\": ?\"$1\"" "$state"/jobs/*/record.json || true; } | while read -r record; do
         key=$(basename "$(dirname "$record")")
         grep -qsxF "$key" build/made.jobs || echo "$key"
     done
 }
 
-forget() { # remove the records of the jobs that are named on standard input
+forget() { # remove the records of jobs whose names come from standard input
     while read -r key; do
         [ -z "$key" ] || rm -rf "$state/jobs/${key:?}"
     done
@@ -45,7 +45,7 @@ if "$here/engine.sh" answers; then
         forget <<< "$own"
         removed=$((removed + 1))
     done
-    # Files and containers that a killed command of this clone left.
+    # Remove files and containers that a killed command of this clone left.
     mapfile -t ids < <(docker container ls --all --quiet --filter label=toolkit=run --filter "label=$label")
     [ "${#ids[@]}" -eq 0 ] || docker container rm --force "${ids[@]}" > /dev/null
     # An image with another id was built by another clone. An image that a container uses stays.
@@ -66,7 +66,7 @@ if [ -n "${ALL:-}" ]; then
 else
     kept="Debian packages and the cache $cache stay"
 fi
-# A cluster that was kept still belongs to this clone, and so do jobs that make launched on it.
+# A kept cluster still belongs to this clone, and so do the jobs that make launched on the cluster.
 rm -rf "$venv" .venvs dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache ./*.egg-info build
 find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 echo "clean: removed $venv and build; $kept"

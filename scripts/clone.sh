@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Run a command as work of this clone: its objects in the Docker engine are marked, and `make clean` removes
-# only marked objects.
+# Run a command with a label for the images and containers that it creates in the Docker engine. `make clean` removes only
+# objects with the label of this clone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-# Random and kept: a path says nothing on an engine that machines or containers share.
+# The label is a stored random number: a path would not be unique if machines or containers share the engine.
 if [ ! -s "$here/.toolkit-clone" ]; then
     umask 022
     head -c 6 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$here/.toolkit-clone.$$"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From an empty machine to a network trained on two nodes; each step is a command that a user could type.
+# Show the whole product, from an empty machine to a network trained on two nodes, with commands that a user could type.
 set -euo pipefail
 bin=$1
 recipe=$2
@@ -14,12 +14,12 @@ mkdir -p "$out"
 began=$SECONDS
 step_began=$SECONDS
 
-title() { # title N TEXT: what comes now, and how long the step before took
+title() { # title N TEXT: print the title of step N, and the duration of the previous step
     step_began=$SECONDS
     printf '\n\033[1m[%s/6] %s\033[0m\n' "$1" "$2" | if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then cat; else sed 's/\x1b\[[0-9]*m//g'; fi
 }
 
-say() { # say WORDS: show a command as a person would type it, then run it
+say() { # say WORDS: print a command as a user would type it, then run it
     printf '$ toolkit'
     printf ' %q' "$@"
     printf '\n'
@@ -33,7 +33,7 @@ say() { # say WORDS: show a command as a person would type it, then run it
     return "$status"
 }
 
-done_in() { # done_in NAME: note the seconds of a step
+done_in() { # done_in NAME: record the duration of a step in seconds
     printf '%s\t%s\n' "$1" "$((SECONDS - step_began))" >> "$out/steps.tmp"
 }
 
@@ -53,7 +53,7 @@ finish() {
     exit "$status"
 }
 
-forward() { # pass a signal on to the step that runs, and let it clean up
+forward() { # send a signal to the running step, and let the step clean up
     trap '' INT TERM HUP
     if [ -n "$child" ]; then
         kill -s "$1" "$child" 2> /dev/null || true
@@ -62,7 +62,7 @@ forward() { # pass a signal on to the step that runs, and let it clean up
     exit "$2"
 }
 
-# One demo at a time: they share a cluster and a folder.
+# Run one demo at a time, because demos use the same cluster and folder.
 exec 8> "$out/.lock"
 if ! flock --exclusive --nonblock 8; then
     echo "demo: another make demo runs in this folder" >&2
@@ -95,7 +95,7 @@ done_in doctor
 title 5 "Fetch MNIST, then train on two nodes through sbatch, srun and singularity"
 say data get mnist
 say launch mnist --nodes 2 --cluster "$cluster" --image "$sif"
-# Note the record of this launch, so that `make clean` removes only this record.
+# Store the name of this launch's record, so that `make clean` removes only this record.
 state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
 { find "$state/jobs" -name record.json -newer "$out/.began" -exec grep -lsE '"cluster": ?"demo"' {} + || true; } \
     2> /dev/null | while read -r record; do basename "$(dirname "$record")"; done >> build/made.jobs

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# engine.sh start|stop|answers: start a Docker engine if none answers and the user is root.
+# Start, stop or test the Docker engine: engine.sh start|stop|answers. start needs root, and starts no second engine.
 set -euo pipefail
 run=/run/toolkit-engine
 
 answers() { timeout 10 docker version > /dev/null 2>&1; }
 
-ours() { # print the process id of the engine that start began, if it still lives
+ours() { # print the process id of the engine that `engine.sh start` started, if it still runs
     local pid
     [ -s "$run/pid" ] && pid=$(cat "$run/pid") && [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = dockerd ] && echo "$pid"
 }
@@ -27,8 +27,9 @@ start() {
     fi
     mkdir -p "$run"
     echo "engine: starting dockerd"
-    # Builds use the host's network and clusters need no address translation, so no firewall rule is touched.
-    # In its own session, the engine does not get Ctrl-C from the terminal; exec keeps the process id.
+    # The engine needs no firewall rules: builds use the host's network, and clusters need no address translation. setsid
+    # keeps
+    # Ctrl-C in the terminal from the engine; exec keeps the process id.
     # shellcheck disable=SC2016  # the inner shell expands them
     setsid bash -c 'echo $$ > "$0/pid"; exec dockerd --iptables=false --ip6tables=false --pidfile "$0/dockerd.pid"' \
         "$run" > "$run/dockerd.log" 2>&1 < /dev/null 9>&- &

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Release the version that toolkit/__init__.py names: check it, build the sdist and the wheel, try the wheel in a
-# separate environment, and make the annotated tag. DRY=1 does all but the tag. $1: the bin folder of the environment.
+# Release the version in toolkit/__init__.py: check it, build the sdist and the wheel, test the wheel in a separate
+# environment, and create the annotated tag. DRY=1 does everything but the tag. $1 is the environment's bin folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(realpath -s "$1")
 out=build/release
 
 say() { echo "release: $*"; }
-fail() { # fail WHAT FIX
+fail() { # fail WHAT FIX: print an error and its fix, and exit
     echo "error: $1" >&2
     echo "hint: $2" >&2
     exit 1
@@ -38,11 +38,11 @@ fi
 say "building $version"
 rm -rf "$out"
 mkdir -p "$out"
-# Each file of the archives is as old as the commit, so that they can be built again.
+# Give all files in the archives the time of the commit, so that a rebuild gives identical archives.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 "$bin/python" -m hatchling build -t sdist -d "$out" 2> /dev/null
-# The wheel is built of the sdist, so both have the same content.
+# Build the wheel from the sdist, so that both have the same content.
 "$bin/python" -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out" \
     "$out"/*.tar.gz 2> "$out/log" || { cat "$out/log" >&2; exit 1; }
 rm -f "$out/log"

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Write requirements/: each package that toolkit (run.txt) and its checks (dev.txt) need, by version and SHA-256. The files
-# hold for every Python and platform that pyproject.toml allows, and name no address: where packages come from is a matter
-# of the machine.
+# Write requirements/: version and SHA-256 of each package that toolkit (run.txt) and its checks (dev.txt) need. The files
+# are valid for every Python and platform in pyproject.toml. They contain no address of a package index, because each
+# machine configures its own index.
 set -euo pipefail
 uv=$1/uv
 cd "$(dirname "$0")/.."
 mkdir -p requirements
-resolve() { # resolve FILE WORDS...: what uv makes of pyproject.toml
+resolve() { # resolve FILE WORDS...: let uv resolve pyproject.toml, and write the result to requirements/FILE
     local file=$1
     shift
     "$uv" pip compile pyproject.toml "$@" --upgrade --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet --output-file "requirements/$file"
 }
 resolve run.txt
-# The same versions if both need a package.
+# dev.txt has the versions of run.txt for packages that are in both.
 resolve dev.txt --extra dev --constraint requirements/run.txt
 if grep -n '://' requirements/*.txt; then
     echo "requirements: an address was written" >&2

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Make the virtual environment in $1 and, as root on Debian or Ubuntu, install the packages that are missing.
+# Create the virtual environment $1. As root on Debian or Ubuntu, also install the Debian packages that are missing.
 set -euo pipefail
 venv=$1
 cd "$(dirname "$0")/.."
-PATH=$PATH:/usr/sbin:/sbin # where dockerd is, which ordinary users do not have on PATH
+PATH=$PATH:/usr/sbin:/sbin # dockerd is in these folders, which ordinary users do not have on PATH
 
-# One setup at a time: two would install into one environment.
+# Run one setup at a time, because two would install into the same environment.
 mkdir -p build
 exec 8> build/.setup.lock
 flock --exclusive 8
@@ -29,7 +29,7 @@ fi
 
 python=
 for candidate in python3 python3.13 python3.12 python3.11; do
-    # A name on PATH may be a shim that starts nothing, so the program is tried.
+    # A python on PATH may be a shim that starts nothing, so run it.
     if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
         python=$candidate
         break
@@ -53,7 +53,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
         echo "setup: installing Debian packages: ${missing[*]}"
         log=$(mktemp)
         trap 'rm -f "$log"' EXIT
-        # DPkg::Lock::Timeout waits for another apt-get instead of failing beside it.
+        # With DPkg::Lock::Timeout, apt-get waits for another apt-get instead of failing.
         if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
             -o DPkg::Lock::Timeout=300 "${missing[@]}"; } > "$log" 2>&1; then
             tail -n 15 "$log" >&2
@@ -66,20 +66,20 @@ if [ "${#missing[@]}" -gt 0 ]; then
     else
         echo "setup: not installed: ${missing[*]}" >&2
         echo "  on Debian or Ubuntu: sudo apt-get install ${missing[*]}" >&2
-        # The demo can start with a Docker engine and Python; later steps name a missing program.
+        # The demo needs only a Docker engine and Python to start; later steps name programs that are missing.
         if ! timeout 10 docker version > /dev/null 2>&1 || ! "$python" -c 'import ensurepip' 2> /dev/null; then
             exit 3
         fi
     fi
 fi
 
-# An environment whose creation was interrupted has python, but no pip.
+# An environment without pip is incomplete, because its creation was interrupted.
 if ! "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.prefix == sys.base_prefix)' 2> /dev/null; then
     echo "setup: making the virtual environment $venv with $("$python" --version)"
     "$python" -m venv --clear "$venv"
 fi
 echo "setup: installing toolkit and its tools into $venv"
-# Every package by version and SHA-256; `make requirements` takes newer ones.
+# Install each package with locked version and SHA-256; `make requirements` updates the versions.
 install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" 2> >(grep -v '^WARNING: Location' >&2); }
 install --require-hashes --requirement requirements/dev.txt
 install --no-deps --no-build-isolation --editable .

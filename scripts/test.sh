@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Run the checks and the unit tests while the images of the smoke tests are built; then run the smoke tests.
+# Run the checks and the unit tests while the images for the smoke tests are built, and then the smoke tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 make=${MAKE:-make}
 
-# A failed build fails again in the smoke tests, which show its whole output.
+# A failed build is not an error here: the smoke tests build again, and print the whole output.
 mkdir -p build
-set -m # gives the build a process group, which can be ended as a whole
+set -m # the build gets its own process group, so that a signal reaches all of its processes
 "$make" --no-print-directory prepared > build/prepared.log 2>&1 < /dev/null &
 build=$!
 set +m

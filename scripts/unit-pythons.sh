@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Run the unit tests under Debian's python3 and under the newest Python of this machine, if they differ from the Python of
-# the environment $1. Each has an environment below build/pythons, which is built again when the locked packages change.
+# Run the unit tests under Debian's python3 and under the newest Python of this machine, if these differ from the Python in
+# the environment $1. Each Python has an environment in build/pythons, which is rebuilt when locked packages change.
 set -euo pipefail
 venv=$1
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 version() { "$1" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2> /dev/null; }
 supported() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; }
 
-newest() { # print the Python with the highest version that can be found
+newest() { # print the path of the Python with the highest version on this machine
     local python
     for python in /usr/bin/python3.1? /usr/local/bin/python3.1? "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3; do
         if [ -x "$python" ] && supported "$python"; then echo "$(version "$python") $python"; fi

@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
-# Run a command with a Docker engine: a running engine, or else an engine that is started now and stopped
-# afterwards.
-# KEEP=1 leaves an engine that was started running, if the command succeeds.
+# Run a command with a Docker engine. If no engine runs, start an engine, and stop it after the command.
+# With KEEP=1 and if the command succeeds, the started engine keeps running.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if [ "$(id -u)" = 0 ]; then folder=/run; else folder=${XDG_RUNTIME_DIR:-$HOME}; fi
 lock=$folder/.toolkit-engine.lock
-# This file exists while an engine runs that a command started for itself; the last command that uses it stops
-# it.
+# This file exists while a started engine runs; the last command that uses the engine stops it.
 borrowed=/run/toolkit-engine/borrowed
 
 child=
@@ -27,7 +25,7 @@ finish() {
     exit "$status"
 }
 
-forward() { # pass a signal on and let the command clean up; bash itself would first wait for it
+forward() { # send a signal to the command and let the command clean up; bash itself would first wait for it
     trap '' INT TERM HUP
     if [ -n "$child" ]; then
         kill -s "$1" -- "-$child" 2> /dev/null || true
@@ -43,15 +41,15 @@ trap 'forward INT 130' INT
 trap 'forward TERM 143' TERM
 trap 'forward TERM 129' HUP
 (
-    # One process at a time: if two processes see no engine, the second finds the engine of the first.
+    # The lock lets one process at a time start an engine; a second process then finds the running engine.
     flock 8
     if ! "$here/engine.sh" answers 8>&-; then
         "$here/engine.sh" start 8>&-
         touch "$borrowed"
     fi
 ) 8> "$lock.start"
-# Job control gives the command a separate process group, so that it gets Ctrl-C exactly once, from this script. Without
-# job control, a command in the background of a script would ignore Ctrl-C.
+# Job control gives the command its own process group, so that only this script sends Ctrl-C to it, and only once. Without
+# job control, a background command of a script would ignore Ctrl-C.
 set -m
 "$@" 9>&- < /dev/null &
 child=$!
