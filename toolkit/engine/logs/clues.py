@@ -1,4 +1,4 @@
-"""Find lines of job output that may report a fault, and their class of faults."""
+"""Find lines of job output that may report a fault, and the fault class of each line."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,58 +24,60 @@ _BEFORE = re.compile(
     r"(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
-"""Text before the words of a program: label of rank or build step, process, level, time, file."""
+"""Text before a program's message: label of rank or build step, process, level, time, file."""
 
 _RECORD = re.compile(r'^\{"(?:\w{1,20}": ?"[^"]{0,80}", ?"){0,6}(?:log|data|msg|message|line)": ?"')
-"""A line in JSON, as loggers and container engines write it, up to the words of the program."""
+"""The start of a JSON line of a logger or container engine, up to the program's message."""
 
 _DAEMON = re.compile(
     r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\] (?:\[[\w.+]{1,30}\] )?(?=(?:error|fatal): )"
 )
-"""What Slurm's daemons write before an error in their log: the time, and the step."""
+"""The prefix of an error in the log of Slurm's daemons: the time, and the step."""
 
 _VERBOSE = re.compile(r"^(FATAL|ERROR|ABORT|WARNING|INFO|VERBOSE|DEBUG) +\[U=\d+,P=\d+\] *\w{1,60}\(\) +")
-"""What Apptainer and Singularity print before a message with ``--debug``: user, process and function."""
+"""The prefix of a message that Apptainer or Singularity prints with ``--debug``: user, process and
+function.
+"""
 
 
 _BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):?$")
-"""An exception whose message is on the next line; workflow managers print it without a traceback."""
+"""An exception whose message is on the next line; workflow managers print exceptions without a traceback."""
 
 
 _INTRODUCES = re.compile(
     r"(?i)^\W{0,20}(?:error in .{1,200}:"
     r"|(?:\w+ ){0,3}(?:error|exception|failure|problem)s?\b ?:? ?(?:\([\w .-]{1,40}\))?\W{0,20})$"
 )
-"""General words of failure whose message is on the next line, as R, GROMACS and OpenFOAM write them."""
+"""General words of failure whose message is on the next line, as R, GROMACS and OpenFOAM print them."""
 
 _WRAPPED = re.compile(
     r"^(?:mpirun|mpiexec|prterun) (?:noticed|detected|was unable|has exited)\b.{0,300}[^.:!]$"
 )
-"""A sentence of Open MPI's launcher whose end is on the next line."""
+"""The first line of a sentence of Open MPI's launcher that continues on the next line."""
 
 
 _RETRY = re.compile(
     r"(?i)\b(?:will retry|will be retried|retrying|trying again|next attempt) (?:in|after) \d"
 )
-"""News of another attempt."""
+"""A message that the program will try again."""
 
 
 _STACK = "error stack:"
 _LEVELS = re.compile(r"^(?:\(unknown\)|\w{2,60})\(\d{0,6}\)\.{0,60}: ?(.{0,400})")
-"""A level of an error stack of MPICH, the outermost first; the last one names the reason."""
+"""A level of MPICH's error stack. The outermost level comes first; the last level has the reason."""
 
 _MOST_LEVELS = 12
 
 _RULES = ("--", "==", "**", "##", "~~", "/*", "srun: ", "slurmstepd: ")
-"""Beginnings of lines that are no message."""
+"""Starts of lines that are not a program's message."""
 
 _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
-"""The end of a line of XLA; the next line has the numbers of the tasks."""
+"""The end of an XLA message that continues on the next line with the numbers of the tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """A line that may report a fault; ``strength`` as in ``faultlines.toml``."""
+    """A line that may report a fault. ``faultlines.toml`` defines ``strength``."""
 
     position: int
     line: Line
@@ -86,7 +88,7 @@ class Clue:
 
 
 def strip_label(text: str) -> str:
-    """Return a line without the label of its rank, process and time."""
+    """Return the text of a line without the label of its rank, its process and its time."""
     if text.startswith("{") and (record := _RECORD.match(text)):
         text = text[record.end() :]
     if verbose := _VERBOSE.match(text):
@@ -98,11 +100,11 @@ def strip_label(text: str) -> str:
 
 
 def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
-    """Return the lines that may report a fault, in order.
+    """Return the lines that may report a fault, in the order of the output.
 
     Args:
         output: the job output.
-        suspects: sorted positions of lines that contain a part of a word of faults.
+        suspects: sorted positions of lines that contain a stem, a part of a word about faults.
     """
     most = MOST_SUSPECTS
     some = (*suspects[:most], *suspects[-most:]) if len(suspects) > 2 * most else suspects
@@ -121,12 +123,12 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
 
 
 def _is_retried(output: Output, position: int) -> bool:
-    """Return whether the next line says that the program tries again."""
+    """Return whether the next line says that the program will try again."""
     return _RETRY.search(output.text_after(position)) is not None
 
 
 def _with_message(output: Output, position: int, line: Line) -> Line:
-    """Return a line that only names an exception, or begins a list, with the text of the next line."""
+    """Return the line; if its message is on the next line, append the next line's text."""
     if line.text.endswith(_STACK):
         words = _reason(output, position)
         return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
@@ -141,7 +143,7 @@ def _with_message(output: Output, position: int, line: Line) -> Line:
 
 
 def _reason(output: Output, position: int) -> str:
-    """Return the reason at the end of an error stack of MPICH."""
+    """Return the reason at the end of MPICH's error stack; empty if there is none."""
     reason = ""
     for line in output.following(position, _MOST_LEVELS):
         level = _LEVELS.match(strip_label(line.text))

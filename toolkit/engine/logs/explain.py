@@ -1,4 +1,4 @@
-"""Find known messages in job output: their meaning, their causes and fixes."""
+"""Find known messages in job output, with their meaning, causes and fixes."""
 
 import math
 import re
@@ -16,16 +16,16 @@ from toolkit.model.finding import Finding
 
 _SHOWN = 3
 _NEAR = 40
-"""Number of lines after a matching line that belong to the same message."""
+"""A message has at most this number of lines after its first matching line."""
 
 _MOST_LOOKED_AT = 100
-"""The most matching lines of a signature for which toolkit checks the lines that follow."""
+"""Maximum number of matching lines of a signature for which toolkit checks the lines that follow."""
 
 _SECONDS = 6.0
-"""Time limit of a search. With reading and printing, 200 MB take less than ten seconds."""
+"""Time limit of a search in seconds. With reading and printing, 200 MB take less than ten seconds."""
 
 ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON \S+ CANCELLED AT "
-"""A message of Slurm when it stops the remaining ranks."""
+"""A message that Slurm prints when it stops the remaining ranks."""
 
 _DEBUG = re.compile(r"^(?: *\d+: )?(?:\S{1,40}: )?debug\d?: |\blevel=(?:trace|debug|info)\b")
 """A line in which a program only describes what it does."""
@@ -35,22 +35,24 @@ _SEVERITIES = ("error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class SignatureMatch:
-    """A signature, and the lines that it recognises."""
+    """A signature, and the lines that match it."""
 
     signature: LogSignature
     lines: tuple[Line, ...]
     position: int
 
     def finding(self) -> Finding:
-        """Return what the signature says, with its lines as evidence."""
+        """Return the finding of the signature, with the matching lines as evidence."""
         return _finding(self.signature, tuple(line.citation for line in self.lines))
 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """Matches in the order of the catalogue, the finding about worlds of size 1, and unread lines.
+    """The known messages in an output.
 
-    ``suspects`` are the positions of lines with a part of a word of faults.
+    ``matches`` are in the order of the signature files. ``lonely`` is the finding about worlds of size 1.
+    ``unread`` are the first and last number of lines that toolkit did not read. ``suspects`` are the
+    positions of lines with a part of a word about faults.
     """
 
     matches: tuple[SignatureMatch, ...]
@@ -59,10 +61,12 @@ class Recognised:
     suspects: Sequence[int] = ()
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return causes before consequences; general signatures only if no cause is known."""
+        """Return the findings, causes before consequences. General signatures are included only if no cause
+        is known.
+        """
         causes = [match.finding() for match in self.matches if not match.signature.general]
         if self.lonely:
-            # If a library reported the cause, show the cause; this message follows from it.
+            # If a library reported the cause, its message comes first; worlds of size 1 follow from it.
             causes.append(self.lonely)
         if not any(finding.severity == "error" for finding in causes):
             causes += [match.finding() for match in self.matches if match.signature.general]
@@ -70,9 +74,10 @@ class Recognised:
 
 
 def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tuple[Finding, ...]:
-    """Return the known messages in ``text``, causes before consequences.
+    """Return the findings about known messages in ``text``, causes before consequences.
 
-    ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` counts its line breaks.
+    ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` is the number of line breaks
+    in that middle.
     """
     return recognise(Output(text, tail, skipped)).findings()
 
@@ -110,25 +115,27 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
 
 
 def _fits(signature: LogSignature, found: PatternLines) -> bool:
-    """Return whether the output has the lines that a signature requires, and none that exclude it."""
+    """Return whether the output has the line that a signature requires, and not the line that excludes it."""
     has = (not signature.seen) or bool(found.positions[signature.seen])
     return has and not (signature.unless and found.positions[signature.unless])
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
-    """Return the position of the last line that shows that the ranks started; 0 if no line does."""
+    """Return the position of the last line that shows that the ranks started; 0 if there is none."""
     lines = found.positions[signature.overcome] if signature.overcome else ()
     return max(lines, default=0)
 
 
 def _ending(signature: LogSignature, found: PatternLines) -> float:
-    """Return the position of the line after which a signature no longer counts."""
+    """Return the position after which lines no longer match a signature: Slurm then stops the remaining
+    ranks.
+    """
     lines = found.positions[ENDING] if signature.alive else ()
     return min(lines, default=math.inf)
 
 
 def _after(signature: LogSignature, output: Output, position: int) -> tuple[Line, ...] | None:
-    """Return the lines that must follow, or ``None`` if one of them is missing."""
+    """Return the lines that must follow a matching line, or ``None`` if one of them is missing."""
     near = list(output.following(position, _NEAR)) if signature.then else []
     found = [
         next((line for line in near if compile_line_pattern(then).search(line.text)), None)
@@ -150,7 +157,7 @@ def _finding(signature: LogSignature, evidence: tuple[str, ...]) -> Finding:
 
 @cache
 def _patterns() -> tuple[str, ...]:
-    """Return all patterns to search for, each once."""
+    """Return all patterns to search for, without duplicates."""
     signatures = knowledge.signatures()
     optional = (more for s in signatures for more in (s.overcome, s.seen, s.unless) if more)
     return tuple(dict.fromkeys((*(s.pattern for s in signatures), *optional, ENDING, *CLAIMS)))

@@ -23,21 +23,23 @@ from toolkit.model.finding import (
 
 _SENTENCE = re.compile(r"(?<=\.) ")
 _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
-"""The beginning of a sentence of a class that holds for some signals only."""
+"""The start of a sentence in a class's text that is true only for some signals."""
 
 _UNREACHABLE = re.compile(
     r"^(?:\w+\.){0,8}(?:Connect(?:ion)?(?:Refused)?(?:Error|Timeout)|ReadTimeout|TimeoutError)\b"
 )
-"""An exception whose type does not say what is unreachable; its message may name it."""
+"""An exception whose type does not say what is unreachable; its message may name the peer."""
 
 _NEAR = 60
-"""Largest number of lines between a root line and a known message of the same fault."""
+"""Maximum number of lines between a root line and a known message of the same fault."""
 
 _ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
 
 
 def explain_output(output: Output) -> OutputExplanation:
-    """Return the root line, the class and the known causes of a failed job, and whether a retry may help."""
+    """Return the root line, the fault class and the known causes of a failed job, and whether a retry may
+    help.
+    """
     recognised = recognise(output)
     root = find_root(output, _all_clues(output, recognised))
     known = tuple(_known_messages(recognised, root))
@@ -69,21 +71,25 @@ def explain_output(output: Output) -> OutputExplanation:
 
 
 def _sentences_about(text: str, signal: int | None) -> str:
-    """Return a text without the sentences about other signals."""
+    """Return a text without the sentences about other signals than ``signal``."""
     return " ".join(sentence for sentence in _SENTENCE.split(text) if _is_about(sentence, signal))
 
 
 def _is_about(sentence: str, signal: int | None) -> bool:
-    """Return whether a sentence holds for a signal; each holds if the signal is unknown."""
+    """Return whether a sentence is true for a signal. If the signal is unknown, every sentence is
+    included.
+    """
     named = _SIGNALS.match(sentence)
     return named is None or signal is None or str(signal) in re.findall(r"\d+", named[0])
 
 
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
-    """Return the class of the root line; if this class is general, the class of the cause in the line."""
+    """Return the fault class of the root line. If this class is general, return the class of the cause in
+    this line.
+    """
     own = root.clue.class_ or "unknown-error"
     if own == "node-or-hardware" and class_of_files(root.files) == "file-system-or-quota":
-        return "file-system-or-quota"  # such as a lock that the file system of a cache refuses
+        return "file-system-or-quota"  # for example, the file system of a cache refuses a lock
     if own not in GENERAL_CLASSES:
         return own
     shown = {cause.id for cause in causes(known)}
@@ -96,7 +102,7 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
 
 
 def _class_of_subject(root: RootClue) -> str | None:
-    """Return the class that an exception, its files, or the words of a line show."""
+    """Return the fault class that an exception, the files of its traceback, or the words of a line show."""
     text = strip_label(root.clue.line.text)
     if root.clue.class_ != "python-exception":
         near = (one for one in (text, *root.following) if one)
@@ -108,19 +114,21 @@ def _class_of_subject(root: RootClue) -> str | None:
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
-    """Return who can fix the fault: the user or the administrator, if a signature says so."""
+    """Return who can fix the cause, if its signature says so; otherwise ``None``."""
     said = {match.finding().id: match.signature.retry for match in recognised.matches}
     return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
 
 
 def _code_retry(root: RootClue, class_: str) -> Retry | None:
-    """Return who can fix what the kernel refused to a container runtime, which fails for many reasons."""
+    """Return who can fix what the kernel refused to a container runtime: nodes or site; otherwise
+    ``None``.
+    """
     code = code_in(root.clue.line.text, "errno") if class_ == "container-runtime" else None
     return code.retry if code and code.retry in {"node", "site"} else None
 
 
 def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:
-    """Return lines that look like faults, and lines that a signature knows, in order."""
+    """Return lines that look like faults, and lines that match a signature, in the order of the output."""
     found = {clue.position: clue for clue in clues(output, recognised.suspects)}
     for match in recognised.matches:
         old = found.get(match.position)
@@ -140,12 +148,14 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
     row = classify(strip_label(line.text))
     known = old.class_ if old else (row.class_ if row else "")
     class_ = known if known not in {"", "unknown-error"} else _class_by_name(match.signature.id)
-    strength = 4 if is_harmless(strip_label(line.text)) else 5  # such as a message about a retry
+    strength = 4 if is_harmless(strip_label(line.text)) else 5  # for example, a message about a retry
     return Clue(match.position, line, class_, strength, "cause", old.retry if old else None)
 
 
 def _class_by_name(signature: str) -> str:
-    """Return the class of a signature whose line matches no row of fault lines, by its longest prefix."""
+    """Return the fault class of a signature by the longest matching prefix of its id, if no row of fault
+    lines matches.
+    """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
     named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))
     return max(named, default=(0, "unknown-error"))[1]
@@ -183,12 +193,12 @@ def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[K
 
 
 def _is_survived(match: SignatureMatch | None) -> bool:
-    """Return whether a message reports an error; without a root line the job survived it."""
+    """Return whether a message reports an error. Without a root line, the job survived that error."""
     return match is not None and match.signature.severity == "error"
 
 
 def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
-    """Return whether a message of an error is on the root line itself."""
+    """Return whether the root line itself is a known error message."""
     return (
         match is not None
         and root is not None
@@ -198,12 +208,14 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
 
 
 def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
-    """Return the role of a message if another message is on the root line: it is only a possible cause."""
+    """Return the role of a message: if another known message is on the root line, this message is only a
+    possible cause.
+    """
     return "possible" if role == "cause" and match is not None and not shows_root else role
 
 
 def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None) -> KnownRole:
-    """Return the role of a known message in this failure."""
+    """Return the role of a known message in this failure: cause, possible cause, consequence."""
     if match is None:
         return "cause"
     if finding.severity == "info" or match.signature.general:
@@ -241,7 +253,7 @@ def causes(found: Iterable[KnownFault]) -> list[KnownFault]:
 
 
 def as_findings(found: OutputExplanation) -> tuple[Finding, ...]:
-    """Return the known messages. If no message is the cause, the class of the fault comes first."""
+    """Return the findings. If no known message is the cause, a finding about the fault class comes first."""
     if found.root is None or found.fault is None or causes(found.findings):
         return found.findings
     own = Finding(

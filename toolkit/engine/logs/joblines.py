@@ -1,7 +1,7 @@
-"""Job output as numbered lines; each line knows which rank wrote it.
+"""Job output as numbered lines, each with the rank that wrote it.
 
-The output stays as bytes, and toolkit decodes only the lines that it reads: text may take four times the
-memory.
+The output stays in bytes, and toolkit decodes only the lines that it reads, because decoded text may need
+four times the memory.
 """
 
 import re
@@ -10,43 +10,45 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LONGEST = 2000
-"""Largest number of characters of a line to read."""
+"""Maximum number of characters to read of a line."""
 
 _PAGE = 1 << 19
 """Number of bytes to search at once."""
 
 _MOST_BYTES = 4 * LONGEST
-"""A character of UTF-8 has at most four bytes (RFC 3629)."""
+"""Maximum bytes to read of a line: a UTF-8 character has at most four bytes (RFC 3629)."""
 
 _FARTHEST = 1 << 16
-"""A line must end within this number of bytes, or toolkit does not check its following lines."""
+"""If a line has more bytes than this, toolkit does not read the lines after it."""
 
 _NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
 _BREAK = re.compile(rb"[\r\n]")
-"""A progress bar returns to the start of its line by ``\\r``; the overwritten parts share a line number."""
+"""The end of a line. A progress bar ends its parts with ``\\r``; all parts have one line number."""
 
 COLOUR = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _COLOUR = re.compile(COLOUR.pattern.decode())
 """Colour codes for a terminal: Apptainer prints them between ``FATAL:`` and the message."""
 
 _LABEL = re.compile(r" *(\d+): ")
-"""The label that ``srun --label`` puts before a line: the task number, padded to the widest."""
+"""The label with which ``srun --label`` starts a line: the task number, right-aligned."""
 
 _TAG = re.compile(
     r"\[(?:rank|default)(\d+)\]: ?"
     r"|(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
     r"\[(?:[\w.@-]{0,80}\d,)?(?:mpirank:)?(\d+)(?:,[\w.-]{1,60})?\]<std(?:out|err|diag)>: ?"
 )
-"""Prefixes of PyTorch and torchrun, mpirun --tag-output and horovodrun, with a time or a host."""
+"""Prefixes of lines from PyTorch, torchrun, mpirun --tag-output and horovodrun, with a time or a host."""
 
 _TAG_STARTS = frozenset("[MTWFS")
-"""First letters of a tag: the bracket, or a day of the week."""
+"""First characters of a tag: the bracket, or a day of the week."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, its number as in an editor, and the task that wrote it (empty text: unknown)."""
+    """A line of output: its number as in an editor, and the number of the task that wrote it (empty if
+    unknown).
+    """
 
     number: int
     task: str
@@ -55,13 +57,13 @@ class Line:
 
     @property
     def citation(self) -> str:
-        """Return the line as evidence."""
+        """Return the line as evidence: ``line 12: TEXT``."""
         return f"line {self.number}: {(self.tag + self.text).strip()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Neighbouring lines: the positions of start and end, and the first and last line number."""
+    """Consecutive lines: the positions of their start and end, and their first and last line number."""
 
     start: int
     end: int
@@ -70,9 +72,11 @@ class Page:
 
 
 class Output:
-    """The output of a job. A position counts bytes; each line is known by the position of its first byte.
+    """The output of a job. A position is a number of bytes from its start; a line's position is its first
+    byte.
 
-    ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` counts its line breaks.
+    ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` is the number of line breaks
+    in that middle.
     """
 
     def __init__(self, text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> None:
@@ -88,7 +92,7 @@ class Output:
         self._starts = [page.start for page in self.pages]
 
     def content(self, page: Page) -> bytes:
-        """Return a page; for a very long line, only its beginning."""
+        """Return the bytes of a page; of a very long line, only its start."""
         piece, at = self._place(page.start)
         return piece[at : min(at + page.end - page.start, at + _PAGE + _MOST_BYTES)]
 
@@ -98,7 +102,7 @@ class Output:
         return self.pages[-1].last if self.pages else 0
 
     def before(self, position: int, most: int) -> list[tuple[int, Line]]:
-        """Return at most this number of lines before the line at ``position``, with their positions."""
+        """Return at most ``most`` lines before the line at ``position``, with their positions."""
         piece, at = self._place(position)
         shift, starts = position - at, list[int]()
         while at > 0 and len(starts) < most:
@@ -107,16 +111,16 @@ class Output:
         return list(self.lines_at(reversed(starts)))
 
     def shapes(self, page: Page) -> bytes:
-        """Return a page with zeros instead of digits."""
+        """Return the bytes of a page with zeros instead of digits."""
         return self.content(page).translate(_NUMBERS)
 
     def pages_from_both_ends(self) -> Iterator[Page]:
-        """Yield pages from both ends: the first, the last, the second, the last but one, and so on."""
+        """Yield the pages from both ends: the first, the last, the second, the last but one, and so on."""
         for number in range(len(self.pages)):
             yield self.pages[number // 2] if number % 2 == 0 else self.pages[-1 - number // 2]
 
     def lines_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Line]]:
-        """Yield the lines at sorted positions; line breaks are counted once."""
+        """Yield the lines at sorted positions. This method counts each line break only once."""
         last, number = -1, 0
         for position in positions:
             piece, at = self._place(position)
@@ -149,7 +153,7 @@ class Output:
                 return
 
     def line(self, position: int) -> Line:
-        """Return the line that begins at a position."""
+        """Return the line that starts at a position."""
         piece, at = self._place(position)
         page = self.pages[max(bisect_right(self._starts, position) - 1, 0)]
         number = page.first + piece.count(b"\n", self._place(page.start)[1], at)
@@ -161,7 +165,9 @@ class Output:
         return (line for _, line in self.places_after(position, most))
 
     def text_after(self, position: int) -> str:
-        """Return the text of the line after the line at ``position``, of any task; this needs no counting."""
+        """Return the text of the line after the line at ``position``, whichever task wrote it. This counts no
+        lines.
+        """
         piece, at = self._place(position)
         found = _BREAK.search(piece, at, at + _FARTHEST)
         if found is None:
@@ -185,7 +191,7 @@ def parse_line(raw: bytes, number: int = 0) -> Line:
 
 
 def line_text(raw: bytes) -> str:
-    """Return the text of a line as ``parse_line`` does, without the rest of the line's values."""
+    """Return only the text that :func:`parse_line` gives for a line; this is faster."""
     text = _decode(raw)
     tag = _TAG.match(text) if text[:1] in _TAG_STARTS else None
     return text[tag.end() :] if tag else text
@@ -201,7 +207,9 @@ def _raw(text: str | bytes) -> bytes:
 
 
 def _pages(piece: bytes, base: int, number: int) -> Iterator[Page]:
-    """Split at line ends; ``base`` is the position of the first byte, ``number`` of the first line."""
+    """Split bytes into pages at line ends. ``base`` is the position of the first byte, ``number`` the number
+    of the first line.
+    """
     at = 0
     while at < len(piece):
         found = _BREAK.search(piece, at + _PAGE)

@@ -1,4 +1,4 @@
-"""What a process of a job wrote last, before it exited or aborted itself."""
+"""Find the last message that a process of a job wrote before it exited or aborted."""
 
 import re
 from collections.abc import Sequence
@@ -18,47 +18,48 @@ TASK = re.compile(
 RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
 
 ABORT_PATTERN = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
-"""A rank that exits by SIGABRT found a fault itself."""
+"""A rank that exits with SIGABRT detected a fault itself."""
 
 _PROGRESS = re.compile(
     r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
 )
 _SLURM = ("srun:", "slurmstepd")
 _KILLED = re.compile(r": (?:Killed|Terminated)$")
-"""The end of a rank that Slurm may have stopped itself, because another one exited."""
+"""The report of a rank that Slurm may have stopped because another rank exited."""
 
 _DEMANDS = re.compile(
     r"(?i)\b(?:requires?|must|needs?|expect(?:s|ed)|at least|exactly|please|usage|wrong|bad|missing"
     r"|stopping|quitting)\b"
 )
-"""Words of a program that stops because its call or its input is not as it should be."""
+"""Words with which a program reports that its arguments or its input are wrong."""
 
 _LEVEL = re.compile(
     r"<(?:warn|error|critical)>|^(?:\S{1,20} [\d:.]{5,20}: )?[EF] |\b(?:WARN|ERROR|FATAL|CRITICAL)\b"
 )
-"""The level of a line of a library that has more to say than the abort after it."""
+"""The level of a library's log line; such a line has more information than the abort after it."""
 
 _WARNED = 40
-"""Number of lines before the end of a rank in which a warning counts if no line reports an error."""
+"""toolkit reads warnings in this number of lines before the exit of a rank, if no line reports an error."""
 
 _WARNING = re.compile(r"^\[W\d{0,4} |^W\d{4} |^\S{1,20} [\d:.]{5,20}: W |\bWARN(?:ING)?\b")
 
 _SAID = 6
-"""Largest number of lines between the last message of a process and its abort."""
+"""Maximum number of lines between the last message of a process and its abort."""
 
 _RECEIVED = "Process received signal"
-"""Open MPI's report of a signal; the next line has its name."""
+"""Open MPI's report of a signal; one of the next lines has the name of the signal."""
 
 _NAMED = 4
-"""Lines after the report in which toolkit looks for the name, because lines of other processes may come
-first."""
+"""Number of lines after the report in which toolkit looks for the signal's name, because other processes may
+write between them.
+"""
 
 _FRAMES = 40
-"""Largest number of lines, most of them frames of a stack, between an error and the report of an abort."""
+"""Maximum number of lines, mostly stack frames, between an error and the report of an abort."""
 
 
 def with_name_of_signal(output: Output, clue: Clue) -> Clue:
-    """Return the line that names the signal, if the line before it reports a signal."""
+    """Return the line with the signal's name, if the given line is Open MPI's report of a signal."""
     if _RECEIVED not in clue.line.text:
         return clue
     process = clue.line.text.partition("***")[0]
@@ -69,7 +70,7 @@ def with_name_of_signal(output: Output, clue: Clue) -> Clue:
 
 
 def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the error that a process reported right before it aborted itself."""
+    """Return the error that a process reported directly before it aborted; ``None`` if there is none."""
     if clue.class_ != "signal":
         return None
     if _RECEIVED in clue.line.text and ABORT_PATTERN.search(output.text_after(clue.position)):
@@ -91,7 +92,9 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 
 def last_warning(output: Output, ending: Clue) -> Clue | None:
-    """Return the first warning of a library before the launcher reports an end, if it names a fault."""
+    """Return a library's first warning shortly before the launcher reports an exit, if the warning names a
+    fault.
+    """
     for position, line in output.before(ending.position, _WARNED):
         text = strip_label(line.text)
         row = classify_warning(text) if _WARNING.search(text) else None
@@ -101,7 +104,9 @@ def last_warning(output: Output, ending: Clue) -> Clue | None:
 
 
 def last_words(output: Output, endings: list[Clue]) -> Clue | None:
-    """Return the last line that the first failed rank wrote before it exited."""
+    """Return the last line that the first failed rank wrote before it exited; ``None`` if it names no
+    fault.
+    """
     ranks = [(c, m["task"]) for c in endings if (m := TASK.search(c.line.text)) and m["task"]]
     exited = [pair for pair in ranks if not _KILLED.search(pair[0].line.text)]
     named = next(iter(exited or ranks), None)
@@ -115,12 +120,12 @@ def last_words(output: Output, endings: list[Clue]) -> Clue | None:
             continue
         text = strip_label(line.text)
         if " " not in text.strip() or text.startswith(_SLURM):
-            continue  # a single word such as "started" names no fault
+            continue  # one word such as "started" names no fault
         told = (bool(labelled) or _DEMANDS.search(text)) and not _PROGRESS.search(text)
         return Clue(position, line, "exit-status", 2, "cause") if told else None
     return None
 
 
 def is_tagged(output: Output, endings: list[Clue]) -> bool:
-    """Return whether mpirun tagged the lines of ranks before it reported their end."""
+    """Return whether mpirun tagged the lines of ranks before it reported their exit."""
     return bool(endings) and any("<std" in line.tag for _, line in output.before(endings[0].position, 50))

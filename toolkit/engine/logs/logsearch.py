@@ -12,24 +12,26 @@ from toolkit.engine.logs.joblines import COLOUR, Output, Page, line_text
 from toolkit.engine.logs.logwords import WordFinder, longest_word, required_words
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
-"""Parts of patterns that contain digits but match no number: character ranges and repetition counts."""
+"""Digits in a pattern that match no digit of a line: character ranges and repetition counts."""
 
 _KEPT = 500
-"""Number of first and of last lines to keep for a pattern that matches more lines of a page."""
+"""If a pattern matches many lines of a page, keep this number of first and of last lines."""
 
 _KEPT_ALIKE = 40
-"""Number of first and of last lines to keep on a page, of lines with a stem that differ only in numbers."""
+"""Of suspect lines on a page that differ only in numbers, keep this number of first and of last lines."""
 
 
 MOST_SUSPECTS = 2000
-"""The most suspect lines to keep at each end of the output."""
+"""Maximum number of suspect lines to keep at each end of the output."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternLines:
-    """Pattern → positions of the lines that it matches, in order; and the numbers of unread lines.
+    """The result of a search.
 
-    ``suspects`` are the positions of lines that have a stem: at least ``MOST_SUSPECTS`` at each end, or all.
+    ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` are
+    the first and last number of lines that toolkit did not read. ``suspects`` are the positions of lines that
+    contain a stem: all, or at least ``MOST_SUSPECTS`` at each end.
     """
 
     positions: dict[str, "array[int]"]
@@ -39,12 +41,14 @@ class PatternLines:
 
 @cache
 def compile_line_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a pattern for one line."""
+    """Return a compiled pattern for one line."""
     return re.compile(pattern, re.MULTILINE)
 
 
 class View:
-    """The lines of a page; most lines of a training differ only in their numbers, and are read once."""
+    """The distinct lines of a page. Most lines of a training differ only in numbers, and toolkit reads them
+    once.
+    """
 
     def __init__(self, content: bytes, shapes: bytes) -> None:
         self._content = content
@@ -58,7 +62,7 @@ class View:
         self._lines: dict[int, str] = {}
 
     def lines_with(self, texts: Iterable[bytes]) -> list[int]:
-        """Return the numbers of the distinct lines that contain one of some texts in lower case."""
+        """Return the numbers of the distinct lines that contain at least one of these texts in lower case."""
         return sorted({number for wanted in texts for number in self._having(wanted)})
 
     def _having(self, wanted: bytes) -> list[int]:
@@ -74,7 +78,7 @@ class View:
         return self._with[wanted]
 
     def matching_lines(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the distinct lines, of some, that a pattern matches."""
+        """Return the distinct lines among ``numbers`` that match a pattern."""
         return [number for number in numbers if pattern.search(self._line(number))]
 
     def _line(self, number: int) -> str:
@@ -83,7 +87,7 @@ class View:
         return self._lines[number]
 
     def places(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return the positions of the lines that are like some distinct lines."""
+        """Return number of a distinct line → positions of all lines that are like it."""
         found: dict[int, list[int]] = {number: [] for number in numbers}
         wanted = {self._unique[number]: at for number, at in found.items()}
         for part, start in zip(self._parts, self._starts, strict=False) if found else ():
@@ -92,7 +96,9 @@ class View:
         return found
 
     def matching_places(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the positions of the lines that a pattern matches, of lines that are like some lines."""
+        """Return the positions of lines that match a pattern, among all lines that are like the given
+        distinct lines.
+        """
         places = sorted(place for of_line in self.places(numbers).values() for place in of_line)
         return [place for place in places if pattern.search(self._raw_line(place))]
 
@@ -110,7 +116,7 @@ class View:
 
 
 class _PageSearch:
-    """The texts that toolkit searches for, and what it found so far."""
+    """A search over pages: the patterns and stems, and the lines found so far."""
 
     def __init__(self, patterns: Iterable[str], stems: Iterable[str], until: float) -> None:
         self.found = {pattern: array("q") for pattern in patterns}
@@ -120,9 +126,9 @@ class _PageSearch:
         self._finder = _finder(tuple(self.found), tuple(self._stems.values()))
 
     def page(self, output: Output, page: Page, suspects: list[int]) -> bool:
-        """Search one page; return false if the time ran out before all patterns were searched.
+        """Search one page. Return False if the time limit passed before all patterns were searched.
 
-        ``suspects`` are the suspect lines of earlier pages, seen from this page's end of the output.
+        ``suspects`` are the suspect lines of earlier pages at this page's end of the output.
         """
         content = output.content(page)
         view = View(content, output.shapes(page))
@@ -152,20 +158,20 @@ class _PageSearch:
 
 
 def _ends(places: list[int], most: int) -> list[int]:
-    """Return the first and the last places."""
+    """Return the first and the last ``most`` positions."""
     return places if len(places) <= 2 * most else places[:most] + places[-most:]
 
 
 def search(
     output: Output, patterns: tuple[str, ...], seconds: float, stems: tuple[str, ...] = ()
 ) -> PatternLines:
-    """Search from both ends to the middle, because causes are at the beginning or the end.
+    """Search from both ends to the middle, because causes are usually at the start or the end of the output.
 
     Args:
         output: the job output.
         patterns: regular expressions, each for a part of one line.
         seconds: time limit; the search then returns what it has found.
-        stems: parts of words in lower case, to find suspect lines.
+        stems: parts of words in lower case that mark suspect lines.
     """
     found = _PageSearch(patterns, stems, time.monotonic() + seconds)
     left = set(output.pages)
@@ -184,12 +190,12 @@ def search(
 
 @cache
 def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
-    """Return what finds the words of some patterns, and other words."""
+    """Return a finder for the required words of some patterns, and for other words."""
     found = (one.word for pattern in patterns for group in required_words(pattern) for one in group)
     return WordFinder((*found, *more))
 
 
 @cache
 def _names_a_number(pattern: str) -> bool:
-    """Return whether the numbers of a line decide whether a pattern matches it."""
+    """Return whether a pattern matches certain digits, so that the numbers of a line matter."""
     return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))

@@ -1,4 +1,4 @@
-"""Find texts that a line must contain for a pattern to match. A search for these words first saves time."""
+"""Find texts that a line must contain to match a pattern. Searching for these texts first saves time."""
 
 import re
 from collections.abc import Iterable
@@ -7,19 +7,21 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 WORD = re.compile(r"[a-z_]{3,}")
-"""A word, in lower case. toolkit collects the distinct words of a text."""
+"""A word in lower case. toolkit collects the distinct words of a text."""
 
 _SPACED = bytes(code if WORD.match(chr(code) * 3) else 32 for code in range(256))
-"""A table for ``bytes.translate``: letters of words, and blanks instead of all others."""
+"""A table for ``bytes.translate`` that keeps the letters of words and replaces all other bytes with
+blanks.
+"""
 
 _MOST = 3
-"""Largest number of groups of texts to look for."""
+"""Maximum number of groups of texts to search for."""
 
-_parser: Any = import_module("re._parser")  # the standard library's parser: no public name, no types
+_parser: Any = import_module("re._parser")  # the standard library's parser is private and has no types
 
 
 class Needed(NamedTuple):
-    """A text in lower case that a match contains, and the longest word of the text."""
+    """A text in lower case that every match contains, and the longest word of the text."""
 
     word: bytes
     text: bytes
@@ -27,16 +29,16 @@ class Needed(NamedTuple):
 
 @cache
 def required_words(pattern: str) -> tuple[tuple[Needed, ...], ...]:
-    """Return groups of texts; every matching line, in lower case, contains a text of each group.
+    """Return groups of texts; every matching line, in lower case, contains at least one text of each group.
 
-    The most selective group comes first. Texts have no digits.
+    The most selective group comes first. The texts contain no digits.
     """
     found = sorted(_of_sequence(_parser.parse(pattern)), key=_selectivity, reverse=True)[:_MOST]
     return tuple(tuple(_needed_text(text) for text in group) for group in found)
 
 
 def longest_word(text: str) -> bytes:
-    """Return the longest word in a text in lower case; empty if it has none."""
+    """Return the longest word in a text in lower case; empty if it has no word."""
     found: str = max(WORD.findall(text), key=len, default="")
     return found.encode()
 
@@ -54,7 +56,7 @@ class WordFinder:
         self._begun = {word: known & {word[:end] for end in range(1, len(word) + 1)} for word in known}
 
     def found_in(self, text: bytes) -> set[bytes]:
-        """Return the words that occur in a text in lower case, also inside longer words."""
+        """Return the words that occur in a text in lower case, including words inside longer words."""
         found: set[bytes] = set()
         vocabulary = b" ".join(set(text.translate(_SPACED).split()))
         hit = self._pattern.search(vocabulary)
@@ -65,8 +67,9 @@ class WordFinder:
 
 
 def _tree(ordered: list[bytes]) -> bytes:
-    """Return a pattern that matches the longest of some words; words with the same beginning share a
-    branch."""
+    """Return a pattern that matches the longest of the given words; words with the same start share a
+    branch.
+    """
     branches: dict[bytes, list[bytes]] = {}
     for word in ordered:
         branches.setdefault(word[:1], []).append(word[1:])
@@ -78,7 +81,7 @@ def _tree(ordered: list[bytes]) -> bytes:
 
 
 def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a list of the parser, which has no types
-    """Return the groups of texts of a sequence."""
+    """Return the groups of required texts of a parsed sequence."""
     found, run = list[tuple[str, ...]](), ""
     for name, value in ((str(operation), value) for operation, value in sequence):
         letter = chr(value).lower() if name == "LITERAL" else ""
@@ -91,7 +94,7 @@ def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a li
 
 
 def _of_part(name: str, value: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - its type depends on the name
-    """Return the groups of texts of a group, a repetition, a choice or a lookahead."""
+    """Return the groups of required texts of a group, a repetition, a choice or a lookahead."""
     match name:
         case "SUBPATTERN":
             return _of_sequence(value[3])
@@ -111,6 +114,8 @@ def _selective_run(run: str) -> list[tuple[str, ...]]:
 
 
 def _selectivity(found: tuple[str, ...]) -> tuple[int, int, int]:
-    """Return how selective texts are: long words are rare, and few texts match less than many."""
+    """Return how selective texts are: long words are rare, and few texts match fewer lines than many
+    texts.
+    """
     lengths = [len(longest_word(text)) for text in found]
     return min(lengths, default=0), -len(found), sum(lengths)

@@ -1,4 +1,4 @@
-"""Explain several output files of one job; the evidence cites lines by file and number."""
+"""Explain several output files of one job; the evidence has the file name and line number of each line."""
 
 import re
 from bisect import bisect_right
@@ -16,9 +16,9 @@ _CITED = re.compile(r"^line (\d+): ")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A file of output, or text about a job; ``skipped`` lines are missing between ``head`` and ``tail``.
+    """An output file, or text about a job. ``skipped`` lines are missing between ``head`` and ``tail``.
 
-    ``name`` is empty if the lines need no name. Without ``counted`` the text has no line numbers.
+    ``name`` is empty if evidence needs no file name. If ``counted`` is false, the text has no line numbers.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Piece:
 
 
 class _Places:
-    """The number in the joined text of the first line of each piece."""
+    """The line number in the joined text at which each piece starts."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
@@ -38,14 +38,16 @@ class _Places:
             self._firsts.append(self._firsts[-1] + _with_line_end(piece).count(b"\n"))
 
     def at(self, number: int) -> tuple[str, int]:
-        """Return the name of the piece that contains a line, and its number there; 0 if lines have none."""
+        """Return the name of the piece that contains a line, and the line's number in it; 0 if the piece has
+        no numbers.
+        """
         index = min(bisect_right(self._firsts, number) - 1, len(self._pieces) - 1)
         piece = self._pieces[index]
         own = number - self._firsts[index] + 1
         return piece.name, own if piece.counted else 0
 
     def citation(self, text: str) -> str:
-        """Return a cited line with its file name."""
+        """Return a line of evidence with the file name and the line number in that file."""
         found = _CITED.match(text)
         if not found:
             return text
@@ -67,7 +69,7 @@ def explain_pieces(pieces: Sequence[Piece]) -> OutputExplanation:
 
 
 def _with_line_end(piece: Piece) -> bytes:
-    """Return a piece that ends with a line break."""
+    """Return the bytes of a piece, ending with a line break."""
     text = piece.head + piece.tail
     return text if text.endswith(b"\n") else text + b"\n"
 

@@ -6,18 +6,20 @@ from toolkit.engine.logs.clues import Clue
 from toolkit.engine.logs.joblines import Output
 
 _OBSERVED = "Root Cause (first observed failure)"
-"""Heading of the last part, which names the rank that failed first; the parts above it name later ones."""
+"""Heading of the last part, which has the rank that failed first; the parts above it have later failures."""
 
 _ROW = re.compile(r"^\s*(?:rank|time|host|exitcode|error_file|traceback)\s*: ")
 _RANK = re.compile(r"^\s*rank\s+: (\d+) \(local_rank: \d+\)")
 _PROCESS = re.compile(r"local_rank: \d+ \((pid: \d+)\) of binary")
 _ROWS = 6
 _TABLE = 200
-"""Number of lines after the report of a process that may have the table of its node."""
+"""torchrun's table follows within this number of lines after the report of a process."""
 
 
 def without_later_failures(endings: list[Clue]) -> list[Clue]:
-    """Return the ends of ranks without those that the table names above the first observed failure."""
+    """Return the reports of exited ranks, without rows of torchrun's table above the first observed
+    failure.
+    """
     kept, observed = list[Clue](), set[str]()
     for clue in reversed(endings):
         text, task = clue.line.text, clue.line.task
@@ -31,7 +33,7 @@ def without_later_failures(endings: list[Clue]) -> list[Clue]:
 
 
 def rank_in_table(output: Output, clue: Clue) -> str:
-    """Return the rank of a row of the table; empty without one."""
+    """Return the rank in a row of torchrun's table; empty if the line is not in the table."""
     if not _ROW.search(clue.line.text):
         return ""
     before = reversed(output.before(clue.position, _ROWS))
@@ -40,7 +42,9 @@ def rank_in_table(output: Output, clue: Clue) -> str:
 
 
 def rank_of_process(output: Output, clue: Clue) -> str:
-    """Return the rank that the table has for a process which torchrun reports with its local rank."""
+    """Return the rank of a process in torchrun's table, if torchrun reports the process by its local rank and
+    pid.
+    """
     found = _PROCESS.search(clue.line.text)
     if found is None:
         return ""

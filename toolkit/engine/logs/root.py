@@ -24,19 +24,19 @@ from toolkit.engine.logs.topics import GENERAL_CLASSES, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 
 _WINDOW = 200
-"""Number of lines before the launcher stops the ranks in which toolkit searches first."""
+"""toolkit first searches this number of lines before the launcher stops the ranks."""
 
 _LAST_LINES = 8
-"""Number of last lines in which words of failure count if no launcher reports the end of ranks."""
+"""If no launcher reports an exit of ranks, words of failure matter only in this number of last lines."""
 
 _SAME_REPORT = 4
-"""Number of lines after a root line whose errors belong to the same report."""
+"""Errors within this number of lines after a root line belong to the same report."""
 
 _ABSENT = re.compile(
     r"\bRank (\d+) failed to pass monitoredBarrier"
     r"|tasks are unhealthy \(stopped sending heartbeats\): ?(?:\S{0,80}/task:)?(\d+)"
 )
-"""A rank for which others waited, as one of the waiting ranks names it."""
+"""The number of a rank for which other ranks waited, in a message of a waiting rank."""
 
 _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
 """A node that Slurm names in the root line."""
@@ -47,7 +47,7 @@ _NAMES_STATUS = re.compile(
 _EXITED = re.compile(
     r"^srun: error: \S{1,80}: tasks? [\d,\-]{1,200}: Exited with exit code (?!1(?:29|30|37|43)\b)"
 )
-"""A rank that exited itself; 128 and the number of a signal is the exit code of a rank that was stopped."""
+"""A rank that exited by itself; a rank that was stopped has exit code 128 plus a signal number."""
 
 _STOPPED = re.compile(r"exitcode ?: ?-15\b|SIGTERM|: Terminated$")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15\b|SIGTERM")
@@ -58,7 +58,7 @@ _JOB_CANCELLED = "error: *** JOB "
 _HELPER = re.compile(
     r"(?i)^(?!srun|slurmstepd|sacct|mpirun|prterun|job:).{0,80}\b(?:worker|process|loader|child)\b"
 )
-"""A line of a program, but not of a launcher, about the end of a process that the program started."""
+"""A line in which a program, not a launcher, reports the exit of a process that it started."""
 
 _INTRODUCES = re.compile(
     r"(?i)exception (?:when|while|in|during|from|occurred|raised)"
@@ -67,7 +67,7 @@ _INTRODUCES = re.compile(
 """Text of a logger before a traceback."""
 
 _HEADING = re.compile(r"Error executing process >|terminated with an error exit status")
-"""What Nextflow says before it repeats the output of the failed process."""
+"""Nextflow prints this before it repeats the output of the failed process."""
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
@@ -83,7 +83,7 @@ _NO_GPU_FOUND = re.compile(
     r"|unable to initialize backend|not in the list of known backends|unknown backend"
     r"|(?:cuda|rocm|gpu) is not available|cuda\.is_available\(\) is false"
 )
-"""What a framework prints after every failed attempt to use a GPU, whatever the reason."""
+"""Frameworks print this after every failed attempt to use a GPU, whatever the reason."""
 
 _ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
 
@@ -93,7 +93,7 @@ _GPU_CLASSES = {"cuda-or-hip", "gpu-handover", "node-or-hardware"}
 
 @dataclass(frozen=True, slots=True)
 class RootClue:
-    """The line that reports the failure first, the lines that belong to it, and the rank that wrote it."""
+    """The line that reports the failure first, its related lines, and the rank that wrote it."""
 
     clue: Clue
     rank: str = ""
@@ -145,7 +145,7 @@ def _traced(
     others: list[Clue],
     raised: list[Raised],
 ) -> RootClue:
-    """Return the line that the chosen line refers to, with its related lines and its rank."""
+    """Return the chosen line, or the line to which it refers, with related lines and the rank."""
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
     for leads in (said_before_abort, quoted_fault, _gpu_error_before):
@@ -164,13 +164,13 @@ def _traced(
 
 
 def _is_replaced(output: Output, ending: Clue) -> bool:
-    """Return whether a program continues after it reports the end of one of its helpers."""
+    """Return whether a program continues after it reports the exit of one of its helper processes."""
     helper = _HELPER.search(ending.line.text) and not TASK.search(ending.line.text)
     return bool(helper) and survived_until(output, ending) is not None
 
 
 def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
-    """Return the position up to which the job survived its errors; ``None`` if an error may have ended it."""
+    """Return the position up to which the job survived its errors; ``None`` if an error may be fatal."""
     if clue.role == "ending":
         return None
     if only_warns(output, clue):
@@ -179,12 +179,12 @@ def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
 
 
 def _introduces(clue: Clue) -> bool:
-    """Return whether a line before a traceback introduces it; mpirun may end a line with the next tag."""
+    """Return whether a line introduces the next traceback; mpirun may put the next tag at the line's end."""
     return clue.class_ == "unknown-error" or _INTRODUCES.search(_LAST_TAG.sub("", clue.line.text)) is not None
 
 
 def _of_raised(one: Raised) -> Clue | None:
-    """Return the exception of a traceback as a clue; its class follows from its message, or from its type."""
+    """Return the exception of a traceback as a clue; its fault class follows from its message or its type."""
     row = classify(strip_label(one.exception.text))
     if one.wraps:
         return Clue(one.position, one.exception, row.class_ if row else "python-exception", 3, "consequence")
@@ -197,8 +197,9 @@ def _of_raised(one: Raised) -> Clue | None:
 def _choose(
     output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
 ) -> tuple[Clue, str] | None:
-    """Return the strongest cause before the launcher stops the ranks, the earliest if several are as strong;
-    and the cause's frame."""
+    """Return the strongest cause before the launcher stops the ranks, the earliest if equal, and its
+    frame.
+    """
     last = output.last_number
     reports = [clue.line.number for clue in endings if not _HEADING.search(clue.line.text)]
     end = next((number for number in reports if number > last - 1000), None)
@@ -222,7 +223,7 @@ def _choose(
 def _weak(
     output: Output, near: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue], end: int | None
 ) -> tuple[Clue, str] | None:
-    """Return words of failure, last words of a rank, a consequence or an ending, as no line names a cause."""
+    """Return a line if none names a cause: words of failure, last words, a consequence, or an exit report."""
     last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
     if not weak and (cancelled := _cancellation(endings)):
@@ -251,7 +252,7 @@ def _weak(
 
 
 def _first_exit(endings: list[Clue]) -> Clue | None:
-    """Return the first line of a launcher that names a rank and how it ended."""
+    """Return the first line of a launcher that names a rank and how the rank exited."""
     return next((clue for clue in endings if _number(clue) and _NAMES_STATUS.search(clue.line.text)), None)
 
 
@@ -261,18 +262,18 @@ def _lost_by(others: list[Clue]) -> set[str]:
 
 
 def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
-    """Return how the first rank ended, if it wrote no error and all errors are of ranks that lost it."""
+    """Return how the first rank exited, if it wrote no error and all errors are of ranks that lost it."""
     first, lost = _first_exit(endings), _lost_by(others)
     return first if first and lost and not lost & {"", _number(first)} else None
 
 
 def only_misses_gpu(text: str) -> bool:
-    """Return whether a line says that no GPU was found, without the name of a GPU error."""
+    """Return whether a line reports only that no GPU was found, without a GPU error code."""
     return _NO_GPU_FOUND.search(text) is not None and deciding_code(text, _GPU_CODES) is None
 
 
 def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first line of a rank that names a GPU error, before it reported that it found no GPU."""
+    """Return a rank's first line that names a GPU error, before the rank reported that it found no GPU."""
     vague = clue.class_ in GENERAL_CLASSES and _ABOUT_GPU.search(clue.line.text)
     if not vague and not only_misses_gpu(clue.line.text):
         return None
@@ -289,8 +290,7 @@ def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
-    """Return the line about the end of the first rank; if the rank aborted itself, the line with the
-    reason."""
+    """Return the exit report of the first rank; if the rank aborted itself, the line with the reason."""
     hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
     rank = _number(dead[0])
     said = [
@@ -302,7 +302,7 @@ def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
 
 
 def _cancellation(endings: list[Clue]) -> Clue | None:
-    """Return the line about the job's cancellation, if no rank ended before it."""
+    """Return the line about the job's cancellation, if no rank exited before it."""
     first = next((c for c in endings if _CANCELLED.search(c.line.text) or _number(c)), None)
     if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
         return None
@@ -310,7 +310,7 @@ def _cancellation(endings: list[Clue]) -> Clue | None:
 
 
 def _was_survived(output: Output, clue: Clue) -> bool:
-    """Return whether a line only reports the end of a helper, and other output follows."""
+    """Return whether a line only reports the end of a helper process, and other output follows."""
     return clue.line.text.strip() == "Terminated" and any(output.following(clue.position, 1))
 
 
@@ -321,7 +321,9 @@ def _number(clue: Clue) -> str:
 
 
 def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
-    """Return the first report; of ranks that failed together, the rank that the launcher names first."""
+    """Return the first report; if ranks failed together, the report of the rank that the launcher names
+    first.
+    """
     first = found[0]
     named = next((match for clue in endings if (match := TASK.search(clue.line.text))), None)
     if named is None or not named["task"] or first[0].line.task in {"", named["task"]}:
@@ -333,18 +335,18 @@ def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[
 
 
 def is_stopped(text: str) -> bool:
-    """Return whether a launcher reports a rank that it stopped itself."""
+    """Return whether a launcher reports a rank that the launcher itself stopped."""
     return _STOPPED.search(text) is not None
 
 
 def waited_for_ranks(clue: Clue) -> bool:
-    """Return whether a line says that a rank waited for others until a time limit."""
+    """Return whether a line says that a rank waited for other ranks until a time limit."""
     together = clue.class_ in {"rendezvous", "coordination", "nccl-or-rccl"}
     return together and _TIMED_OUT.search(clue.line.text) is not None
 
 
 def _is_wait(clue: Clue) -> bool:
-    """Return whether a line says that a rank waited for others."""
+    """Return whether a line says that a rank waited for other ranks."""
     return clue.class_ in {"rendezvous", "coordination"}
 
 
@@ -353,7 +355,7 @@ def _kind(clue: Clue) -> str:
 
 
 def _is_late(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether the launcher stopped a rank, after another one failed."""
+    """Return whether the launcher stopped a rank after another rank failed."""
     if not _PASSIVE.search(clue.line.text):
         return False
     first = next((ending for ending in endings if TASK.search(ending.line.text)), clue)
@@ -364,7 +366,7 @@ def _is_late(clue: Clue, endings: list[Clue]) -> bool:
 def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
     """Return whether Slurm cancelled the step before this line, because a rank exited with an error.
 
-    Slurm reports killed ranks first. If a user cancels, Slurm cancels the job too.
+    Slurm reports killed ranks first. If a user cancels the job, Slurm also prints that the job is cancelled.
     """
     cancelled = any(_CANCELLED.search(one.line.text) for one in endings if one.position < clue.position)
     texts = [one.line.text for one in endings]
@@ -372,7 +374,7 @@ def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
 
 
 def _failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, str]:
-    """Return the rank that failed first and its node, if the lines name them."""
+    """Return the rank that failed first, and its node; each is empty if the lines do not name it."""
     rank, node = clue.line.task, ""
     if _CANCELLED.search(clue.line.text):
         return "", ""
@@ -391,5 +393,5 @@ def _failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, 
 
 
 def _exit_reports(endings: list[Clue]) -> tuple[str, ...]:
-    """Return the lines in which launchers report the exit of ranks."""
+    """Return the lines in which launchers report the exit of ranks, at most three."""
     return tuple(dict.fromkeys(clue.line.citation for clue in endings))[:3]

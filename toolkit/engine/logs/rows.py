@@ -1,4 +1,4 @@
-"""Classify lines of job output by the rows of ``faultlines.toml``; the first row that matches decides."""
+"""Classify lines of job output with the rows of ``faultlines.toml``; the first row that matches decides."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from toolkit.engine.logs.logwords import WordFinder, required_words
 from toolkit.knowledge.signatures import FaultLine, Role, fault_lines
 
 _MANY = 200
-"""Number of different lines after which toolkit looks for texts before it tries the patterns of all rows."""
+"""After this number of different lines, toolkit searches for required texts before it tries patterns."""
 
 
 def classify(text: str) -> FaultLine | None:
     """Return the row that matches a line; ``None`` if the line is harmless or no row matches.
 
-    Workflow managers indent what a program wrote.
+    Leading blanks are ignored, because workflow managers indent the output of a program.
     """
     row = _row_of(text.lstrip())
     return None if row is None or row.role == "harmless" else row
@@ -42,13 +42,15 @@ def _row_of(text: str) -> FaultLine | None:
 
 @dataclass(frozen=True, slots=True)
 class RowPart:
-    """A pattern of a row, or the codes of a row if ``pattern`` is empty."""
+    """One pattern of a row; or the error codes of a row, if ``pattern`` is empty."""
 
     row: FaultLine
     pattern: str = ""
 
     def row_of(self, text: str) -> FaultLine | None:
-        """Return the row, or the class of the error code in a line, if the part matches the line."""
+        """Return the row, or a row for the error code in a line, if this part matches the line; otherwise
+        ``None``.
+        """
         if self.pattern:
             return self.row if compile_line_pattern(self.pattern).search(text) else None
         code = deciding_code(text, self.row.codes)
@@ -66,7 +68,9 @@ def _parts() -> tuple[RowPart, ...]:
 
 
 def likely_parts(text: str) -> Iterator[RowPart]:
-    """Yield the parts, in order, that need no text or whose text is in a line."""
+    """Yield in order the parts that may match a line: their required texts are in the line, or they have
+    none.
+    """
     finder, always, by_word = _index()
     lower = text.lower().encode()
     found = {number for word in finder.found_in(lower) for wanted, number in by_word[word] if wanted in lower}
@@ -75,7 +79,9 @@ def likely_parts(text: str) -> Iterator[RowPart]:
 
 @cache
 def _index() -> tuple[WordFinder, set[int], dict[bytes, list[tuple[bytes, int]]]]:
-    """Return the numbers of the parts to try always, and by words those to try if a line has a text."""
+    """Return a word finder, the numbers of the parts to try always, and word → (required text, number of the
+    part).
+    """
     always, by_word = set[int](), dict[bytes, list[tuple[bytes, int]]]()
     for number, part in enumerate(_parts()):
         groups = required_words(part.pattern) if part.pattern else ()

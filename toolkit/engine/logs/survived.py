@@ -1,4 +1,4 @@
-"""Distinguish errors that a program survived from the error that ended it."""
+"""Distinguish errors that a program survived from the error that ended the program."""
 
 import re
 
@@ -6,7 +6,7 @@ from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
 
 _AFTER = 200
-"""Number of lines of a process after its error in which progress shows that the process survived."""
+"""Progress within this number of lines after its error shows that a process survived."""
 
 _PROGRESS = re.compile(
     r"(?i)^(?:\W{0,3}(?:train|val|test)\w{0,6}\W{0,3})?(?:epoch|step|iter(?:ation)?|batch)s?\b\W{0,3}\d.{0,200}\d"
@@ -16,12 +16,12 @@ _PROGRESS = re.compile(
 """A line that a program writes while it computes."""
 
 _ENOUGH = 2
-"""Number of lines of progress that show that a process survived."""
+"""Number of progress lines that show that a process survived."""
 
 _SLURM = ("slurmstepd", "srun:", "sacct:")
 
 _BLOCK = 15
-"""Largest number of lines of a message that Open MPI writes between two lines of dashes."""
+"""Maximum number of lines of a message that Open MPI writes between two lines of dashes."""
 
 _RULE = re.compile(r"^-{20,}$")
 _WARNS = re.compile(
@@ -29,18 +29,20 @@ _WARNS = re.compile(
     r"|will\s+be\s+ignored|will\s+continue\s+to\s+run|another\s+transport\s+will"
 )
 _IGNORED = "Exception ignored in"
-"""What Python writes before the traceback of an exception that ends nothing, such as one of ``__del__``."""
+"""Python writes this before the traceback of an exception that it ignores, such as an exception in
+``__del__``.
+"""
 
 
 def is_ignored(output: Output, head: int) -> bool:
-    """Return whether Python ignored the exception of a traceback, whose head is at a position."""
+    """Return whether Python ignored the exception of the traceback that starts at position ``head``."""
     line = output.line(head)
     before = [strip_label(one.text) for _, one in output.before(head, 4) if one.task == line.task]
     return bool(before) and before[-1].startswith(_IGNORED)
 
 
 def only_warns(output: Output, clue: Clue) -> bool:
-    """Return whether a line is in a message between two lines of dashes that only warns."""
+    """Return whether a line is in a message between two lines of dashes that is only a warning."""
     block = list[str]()
     for _, line in reversed(output.before(clue.position, _BLOCK)):
         if _RULE.match(text := strip_label(line.text).strip()):
@@ -57,7 +59,8 @@ def only_warns(output: Output, clue: Clue) -> bool:
 
 
 def survived_until(output: Output, clue: Clue) -> int | None:
-    """Return the position of the last line that shows that a process survived its error, if there is one.
+    """Return the position of the last line that shows that a process survived its error; ``None`` if no line
+    does.
 
     Without labels, another rank may write a few lines of progress before the launcher stops it.
     """

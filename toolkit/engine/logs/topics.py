@@ -1,4 +1,6 @@
-"""Name the class of a fault that only general words report, by its subject or the files of a traceback."""
+"""Find the class of a fault from its subject or the files of its traceback, if its line has only general
+words.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,41 +12,44 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.knowledge.signatures import classes
 
 GENERAL_CLASSES = ("unknown-error", "python-exception", "exit-status")
-"""Classes of lines that do not say what the fault is about."""
+"""Fault classes of lines that do not say what the fault is about."""
 
 _QUOTED = 15
-"""Largest number of lines between an error and the output of another program that it quotes."""
+"""Maximum number of lines between an error and the other program's output that the error quotes."""
 
 _QUOTES = re.compile(
     r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message|last error)\W{0,2}:\s*$"
     r"|^\[?(?:std(?:out|err)|output|details|reason)\]?(?:\W{0,2}:|\s*$)"
 )
-"""A line after which an error quotes what another program wrote."""
+"""A line after which an error quotes the output of another program."""
 
 _LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
-"""A line after which PyTorch quotes NCCL."""
+"""A line after which PyTorch quotes an error of NCCL."""
 
 _INNERMOST = 2
-"""Number of innermost files of a traceback that show its subject."""
+"""Number of innermost files of a traceback that show the subject of the fault."""
 
 _VALUE = re.compile(r"(['\"`])(?:(?!\.so\b)[^'\"`/]){1,80}\1")
-"""A quoted name or value that is not a path: it belongs to the program, not to the fault."""
+"""A quoted name or value that is not a path; it is from the program and says nothing about the fault."""
 
 _EXCEPTION = re.compile(r"(?P<module>(?:\w{1,60}\.){0,9})(?P<name>[A-Z]\w{2,80})(?::|$)")
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _COMPILES = re.compile(r"Compil\w*")
-"""Frameworks compile programs while they run; their exceptions do not come from a build."""
+"""Words about compiling. Frameworks compile programs at run time, so their exceptions do not come from a
+build.
+"""
 
 
 def class_of_text(text: str) -> str | None:
-    """Return the class whose subject a line names first; ``None`` if it names none."""
+    """Return the fault class whose subject a line names first; ``None`` if it names none."""
     text = _VALUE.sub("''", text)
     found = ((match.start(), class_) for class_, pattern in _subjects() if (match := pattern.search(text)))
     return min(found, default=(0, None))[1]
 
 
 def class_of_exception(text: str) -> str | None:
-    """Return the class that an exception shows by its module, its name, or the first word of its message.
+    """Return the fault class that an exception shows with its module, its name, or the first word of its
+    message.
 
     Other words of the message may be names and values of the program.
     """
@@ -59,19 +64,23 @@ def class_of_exception(text: str) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """Return a text whose names in camel case are single words."""
+    """Return a text in which names in camel case are split into words."""
     return " ".join(_WORDS.findall(_COMPILES.sub("", text)))
 
 
 def class_of_files(files: Iterable[str]) -> str | None:
-    """Return the class of the library that raised an exception; ``files`` has the innermost file last."""
+    """Return the fault class of the library that raised an exception; ``files`` has the innermost
+    file last.
+    """
     last = list(islice(reversed(list(files)), _INNERMOST))
     named = (class_ for file in last for class_, pattern in _libraries() if pattern.search(file))
     return next(named, None)
 
 
 def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the fault that an error quotes from another program, or from NCCL, in the lines after it."""
+    """Return the fault of another program, or of NCCL, that an error quotes in the lines after it; otherwise
+    ``None``.
+    """
     quotes, introduction = False, _QUOTES if clue.class_ in GENERAL_CLASSES else _LAST_ERROR
     after = {cause.position: cause for cause in causes if cause.position > clue.position}
     for position, line in output.places_after(clue.position, _QUOTED):

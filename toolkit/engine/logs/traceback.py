@@ -10,7 +10,7 @@ from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.rows import classify
 
 _MOST_LINES = 400
-"""Largest number of lines to read after the head."""
+"""Maximum number of lines to read after the head of a traceback."""
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]{1,300})", line (?P<line>\d+)(?:, in (?P<name>.{1,80}))?')
 _CHAIN = re.compile(
@@ -20,7 +20,7 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<frozen|/opt/con
 _RAISED = re.compile(
     r"(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,80}(?::|$)|(?:[a-z_]\w{0,60}\.){1,9}\w{1,80}(?::|$)"
 )
-"""The last line of a traceback; other ranks may write between its lines."""
+"""The last line of a traceback; other ranks may write between the lines of the traceback."""
 
 _WRAPS = re.compile(r"^(?:[\w.]{1,120}: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
 _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeError|EOFError)\b")
@@ -30,12 +30,14 @@ _INNERMOST = 8
 """Number of innermost frames whose files show the subject of the exception."""
 
 _INTRODUCED = 6
-"""Largest number of lines between an exception and the traceback of the exception that it wraps."""
+"""Maximum number of lines between an exception and the traceback of the exception that it wraps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception of a traceback, its frame in the user's code, its lines, its files (innermost last)."""
+    """The exception of a traceback, its frame in the user's code, its line numbers, and its files (innermost
+    last).
+    """
 
     position: int
     exception: Line
@@ -49,7 +51,7 @@ class Raised:
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
     """Return the exceptions of the tracebacks whose heads are at ``positions``.
 
-    Return only the first exception of a chain.
+    Of chained exceptions, return only the first.
     """
     found: list[Raised] = []
     for position in positions:
@@ -105,12 +107,13 @@ def _read(output: Output, position: int) -> Raised | None:
 
 
 def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], str | None]:
-    """Return what reads the words of a traceback; it returns ``None`` for a line of another process.
+    """Return a function that reads the words of a traceback from a line; ``None`` for a line of another
+    process.
 
-    Launchers such as pdsh and loggers put a label before each line. A label is the text before the head,
-    if the next lines have it too, perhaps with other numbers.
+    Launchers such as pdsh, and loggers, start each line with a label. A label is the text before the head of
+    the traceback, if the next lines start with it too, perhaps with other numbers.
     """
-    label = head[: max(head.find(HEAD), 0)].removesuffix("Original ")  # as PyTorch's data loader writes
+    label = head[: max(head.find(HEAD), 0)].removesuffix("Original ")  # PyTorch's data loader adds this word
     if not label.strip():
         return lambda line: strip_label(line.text)
     near = [strip_label(line.text) for line in output.following(position, _INTRODUCED)]
@@ -121,7 +124,7 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
 
 
 def _cut(line: Line, text: str) -> Line:
-    """Return a line whose label is part of its tag, if its text ends with the words of the program."""
+    """Return a line with its label moved into its tag, if the line ends with the program's words."""
     if not line.text.endswith(text):
         return line
     return Line(line.number, line.task, text, line.tag + line.text[: len(line.text) - len(text)])
@@ -138,7 +141,9 @@ def _shape(text: str) -> str:
 def _with_message(
     line: Line, lines: Iterator[tuple[int, Line]], words: Callable[[Line], str | None]
 ) -> tuple[Line, Iterator[tuple[int, Line]]]:
-    """Return an exception with its message, which may start on the next line, and the lines after it."""
+    """Return an exception with its message, which may start on the next line, and an iterator over later
+    lines.
+    """
     if not line.text.rstrip().endswith(":"):
         return line, lines
     read = list(islice(lines, 2))
@@ -149,10 +154,10 @@ def _with_message(
 
 
 def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> tuple[bool, bool]:
-    """Return whether an exception leads to another exception, and whether it only wraps one.
+    """Return whether an exception leads to another exception, and whether it only wraps another exception.
 
     After an exception that wraps another, the output has a line such as ``-- Process 1 terminated with the
-    following error:`` and the traceback of the other one.
+    following error:`` and then the traceback of the wrapped exception.
     """
     introduced = False
     for count, (_, line) in enumerate(lines):
@@ -176,7 +181,9 @@ def _reports_an_end(exception: Line) -> bool:
 
 
 def _died(lost: Line, exception: Line) -> bool:
-    """Return whether an exception names the death of a process whose connection was lost before."""
+    """Return whether an exception reports the death of a process, and the earlier exception is a lost
+    connection.
+    """
     row = classify(strip_label(exception.text))
     died = row is not None and row.class_ in {"signal", "out-of-memory"}
     return died and _LOST.match(strip_label(lost.text)) is not None

@@ -10,30 +10,31 @@ _RANK_OF = (
     r"(?i)\b(?:rank|process|proc|task|worker)\s*[:=#]?\s*(\d{1,6})\s*"
     r"(?:\(.{0,40}?\)\s*)?(?:out\s+of|of|/)\s*(\d{1,6})\b"
 )
-"""``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
+"""Rank and size, as in ``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
 
 _SIZE = (
     r"(?i)(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
     r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])"
 )
-"""``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A training batch also has a "size", so the
-pattern requires words such as "world"."""
+"""The world size, as in ``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A training batch also has
+a "size", so the pattern requires words such as "world".
+"""
 
 _RANK_AND_SIZE = r"(?i)\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b"
-"""``rank 0, size 1``."""
+"""Rank and size, as in ``rank 0, size 1``."""
 
 _TOO_FEW = r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes"
-"""A line of Intel's MPI benchmarks. Only rank 0 prints this line."""
+"""A line of Intel's MPI benchmarks, which only rank 0 prints."""
 
 _TOLD = r"^job: \d+, (\d+) ranks? on "
-"""The first line that a job script of toolkit prints: the number of ranks that the job requests."""
+"""The first line that toolkit's job script prints; it contains the number of ranks that the job requests."""
 
 _SIZES = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
 CLAIMS = (*_SIZES, _TOLD)
-"""All patterns."""
+"""All patterns of lines that report a world size."""
 
 _MOST_CLAIMS = 10_000
-"""Largest number of lines to read."""
+"""Maximum number of lines to read."""
 
 _SHOWN = 3
 _FIX = (
@@ -44,7 +45,9 @@ _FIX = (
 
 
 def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
-    """Return the finding if several lines report a world of size 1, and none reports a larger world."""
+    """Return the finding if several lines report a world of size 1, and no line reports a larger world;
+    otherwise ``None``.
+    """
     claims = [
         (line, size) for line in _claiming(output, found) if (size := _claimed_size(line.text)) is not None
     ]
@@ -70,7 +73,7 @@ def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
 
 
 def _claiming(output: Output, found: PatternLines) -> list[Line]:
-    """Return the lines that may report a size."""
+    """Return the lines that may report a world size."""
     positions = sorted({position for pattern in _SIZES for position in found.positions[pattern]})
     return [output.line(position) for position in positions[:_MOST_CLAIMS]]
 
@@ -81,7 +84,7 @@ def _requested_size(text: str) -> int:
 
 
 def _claimed_size(text: str) -> int | None:
-    """Return the size of the world that a line reports."""
+    """Return the world size that a line reports; ``None`` if it reports none."""
     for pattern in _SIZES:
         if found := compile_line_pattern(pattern).search(text):
             return int(found[found.re.groups])
@@ -89,7 +92,9 @@ def _claimed_size(text: str) -> int | None:
 
 
 def _has_repetition(claims: list[tuple[Line, int]]) -> bool:
-    """Return whether two lines report the same thing. One program prints rank and size in different lines."""
+    """Return whether two lines report the same. A single program may print rank and size on different
+    lines.
+    """
     said = [_words(line.text) for line, _ in claims]
     return len(set(said)) < len(said)
 

@@ -1,1 +1,3 @@
-"""The plan of each launch mode: words, variables and mounts, with what a site and a host MPI add."""
+"""The plan of each launch mode: command words, variables and mounts, with the additions of a site and a host
+MPI.
+"""

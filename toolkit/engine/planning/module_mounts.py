@@ -1,6 +1,6 @@
 """Find the host's MPI that a site's module mounts into every container through variables.
 
-Centres set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH`` in a module, as LUMI does
+A module of a centre may set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH``, as LUMI's does
 (Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md).
 """
 
@@ -25,9 +25,11 @@ _BINDS = ("BIND", "BINDPATH")
 
 
 def add_module_mounts(host: HostFacts, image: ImageFacts, plan: Plan) -> Plan | Literal["unread"] | None:
-    """Return the launch with its binds, and the binds that variables of the host add, if they mount an MPI.
+    """Return the plan with all mounts of the host's MPI: the plan's own binds, and binds that variables of
+    the host add.
 
-    ``None`` if programs load the image's own MPI; ``unread`` if they may load an MPI that no fact describes.
+    Return ``None`` if programs load the image's own MPI. Return ``unread`` if programs may load an MPI of the
+    host that no fact describes.
     """
     if plan.mode == "bind":
         return plan

@@ -1,4 +1,4 @@
-"""Propose for each launch mode the plan that most likely works; facts are the only input."""
+"""Propose for each launch mode the plan that most likely works, from facts only."""
 
 from toolkit import knowledge
 from toolkit.engine.host_variables import harmful_variables
@@ -35,17 +35,19 @@ from toolkit.program import program_of_name
 from toolkit.program.choose import program_for, starter_of
 
 GLOO_FILE = "toolkit-gloo.py"
-"""The file, written by the job script, that connects ranks in an image without toolkit's trainers."""
+"""A file that the job script writes; it connects ranks in an image without toolkit's trainers."""
 RANKS_FILE = "toolkit-ranks.sh"
-"""The file, written by the job script, that gives a rank its number and its peers."""
+"""A file that the job script writes; it gives each rank its number and its peers."""
 AGENT = "toolkit-agent"
-"""The program, written by the job script, that mpirun inside a container calls instead of ssh."""
+"""A program that the job script writes; mpirun inside a container calls it instead of ssh."""
 NO_OTHER_NODE = "isolated"
 """The setting with which mpirun of Open MPI 4 and earlier uses only its own node."""
 
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
-    """Return the plan for ``mode``, even if it will fail; rules judge that."""
+    """Return the plan for the launch mode ``mode``, even if the launch will fail; rules judge the
+    plan later.
+    """
     inside = mode == "mpirun-container"
     program = program_for(image, request, mode)
     if not program_of_name(program).BY_MPI:
@@ -110,7 +112,9 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 
 
 def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the launcher for ranks that load the host's MPI: srun if a type fits, else its own launcher."""
+    """Return the launcher for ranks that load the host's MPI: srun if Slurm has a suitable type, otherwise
+    that MPI's launcher.
+    """
     types = host.slurm.mpi_types if host.slurm else None
     if "slurm" in host.absent and provider is not None:
         return (pals.COMMAND if provider.implementation == "cray" else mpirun.COMMAND,)
@@ -130,10 +134,10 @@ def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str
 
 
 def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the folders to mount for the host's MPI.
+    """Return the folders of the host that the launch mounts for the host's MPI.
 
-    Cray's PMI also reads the files that slurmd writes for each step: docs/runjobs/scheduled-jobs/
-    container-jobs.md of Lumi-supercomputer/lumi-userguide binds /var/spool.
+    Cray's PMI also reads files that slurmd writes for each step:
+    docs/runjobs/scheduled-jobs/container-jobs.md of Lumi-supercomputer/lumi-userguide binds /var/spool.
     """
     provider = mounted_mpi(host, image)
     folders = mounted_folders(provider)
@@ -144,13 +148,15 @@ def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _has_to_fork(image: ImageFacts) -> bool:
-    """Return whether the launcher in the image calls srun for local ranks, although the image has no srun."""
+    """Return whether the launcher in the image starts local ranks with srun, which the image does not
+    have.
+    """
     mpi = image.mpi
     return mpi is not None and any(row.of(mpi) and row.forked is False for row in knowledge.mpi().inside)
 
 
 def _without_ssh(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return the words that let a launcher in the image start local ranks without ssh."""
+    """Return the options with which a launcher in the image starts local ranks without ssh."""
     mpi = image.mpi
     if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
         return ()
@@ -158,7 +164,9 @@ def _without_ssh(image: ImageFacts, request: Request) -> tuple[str, ...]:
 
 
 def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return the words that let a launcher in the image start daemons on other nodes by the job script."""
+    """Return the options with which a launcher in the image starts daemons on other nodes through the job
+    script.
+    """
     mpi = image.mpi
     if mpi is None or request.nodes == 1 or not request.allocation or "slurm" in host.absent:
         return ()
@@ -178,9 +186,10 @@ def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode)
 
 
 def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Choose the runtime that passes the launcher's variables on, if the host has two runtimes.
+    """Return the options that select SingularityCE's native runtime, which passes the launcher's variables to
+    ranks.
 
-    The other runtime starts an OCI-SIF. That runtime cleans the environment unless an option forbids it.
+    An OCI-SIF needs the OCI runtime, which removes these variables unless ``--no-compat`` is set.
     """
     if not has_option(host, "--no-oci"):
         return ()
@@ -191,14 +200,17 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Mount the GPUs' driver. Without this option the image silently computes on the CPU."""
+    """Return the options that mount the GPUs' driver. Without them, the image silently computes on
+    the CPU.
+    """
     return gpu_options(host, image)
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:
-    """Leave out binds that the site sets for every container and whose source this machine lacks.
+    """Return the option that skips the site's binds whose source this machine lacks.
 
-    The option takes a list separated by commas, so it cannot name a path with a comma, or a masked path.
+    ``--no-mount`` takes a list separated by commas, so it cannot contain a path with a comma, or a masked
+    path.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
@@ -206,9 +218,9 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
 
 
 def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    """Put ranks of one node into one namespace if their shared memory needs it.
+    """Return the option that puts ranks of one node into one namespace, if their shared memory needs this.
 
-    Without setuid, each ``apptainer exec`` makes a separate user namespace. Between such namespaces the
+    Without setuid, each ``apptainer exec`` creates a separate user namespace. Between such namespaces the
     transports of MPICH, Intel MPI and Open MPI 4 fail; Open MPI 4 fails with messages of 3 MiB and more
     (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
     """
@@ -222,10 +234,10 @@ def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
-    """Bind /tmp and /dev if the site does not bind them.
+    """Return /tmp and /dev if the runtime's settings do not mount them.
 
-    PMIx and Open MPI keep their session in /tmp. /dev has the devices of a fast network, and the shared
-    memory by which ranks of one node find each other.
+    PMIx and Open MPI keep their session directory in /tmp. /dev has the devices of a fast network, and the
+    shared memory through which ranks of one node find each other.
     """
     if host.runtime is None:
         return ()
@@ -233,7 +245,7 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     own_tmp = runtime_of(host).SHARES.get("tmp") == ""
     minimal = unread or host.runtime.settings.get("mount dev") == "minimal"
     wanted = {
-        # The path that MPI uses.
+        # MPI libraries use exactly this path.
         "/tmp": unread or own_tmp or host.runtime.settings.get("mount tmp") == "no",  # noqa: S108
         "/dev": minimal and has_option(host, "--bind /dev"),
     }
@@ -241,17 +253,17 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Set the variables for the launcher in the container too. The launcher starts before the ranks get their
+    """Return options that set an Open MPI's moved folder, because the launcher starts before ranks get their
     variables.
 
-    The option takes a list separated by commas, so it cannot name a path with a comma.
+    ``--env`` takes a list separated by commas, so it cannot contain a path with a comma.
     """
     named = mpi_folders(image, request, "mpirun-container").items()
     return tuple(word for name, value in named if "," not in value for word in ("--env", f"{name}={value}"))
 
 
 def _wrapper(image: ImageFacts) -> tuple[str, ...]:
-    """Return the wrapper that tells ranks their number, if no MPI does."""
+    """Return the wrapper command that gives Horovod's ranks their number without MPI."""
     if image.stack is None:
         return ("python3", GLOO_FILE, "--")
     return ("python", "-m", "toolkit.trainers.gloo", "--")

@@ -1,6 +1,6 @@
-"""Add site settings, facts and the request to a launch: threads, network, temporary files, binding, GPUs.
+"""Add site settings, facts and the request to a plan: threads, network, temporary files, mounts, GPUs.
 
-The user's own settings win over all additions of the site.
+The user's own settings have precedence over all additions.
 """
 
 from fnmatch import fnmatchcase
@@ -15,18 +15,18 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
-"""The variable inside the container that names the run's folder; ``stop-asked`` appears in that folder."""
+"""The variable in the container with the path of the run's folder; ``stop-asked`` appears in that folder."""
 
 _INTEL = "libiomp5.so"
 _TMP = "/tmp"  # noqa: S108 - the folder that every runtime mounts
 _NARROWEST = 4
-"""Number of cores from which a second parallel operation of TensorFlow is worth a thread."""
+"""With at least this number of cores, a second parallel operation of TensorFlow is worth a thread."""
 
 
 def add_site_settings(
     plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None
 ) -> Plan:
-    """Return the plan with the additions of site, facts and request."""
+    """Return the plan with the additions of site profile, facts and request."""
     kind, container = runtime_of(host), list(plan.container)
     of_amd = image.pytorch_rocm or (host.amd_gpus and not host.gpus)
     gpus = kind.AMD_GPUS if of_amd else nvidia_options(host, image)
@@ -60,7 +60,9 @@ def environment(
 
 
 def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Give a rank one thread for each core: more would wait for cores, fewer would leave cores idle."""
+    """Return variables that give a rank one thread per core: more threads would wait, fewer would leave cores
+    idle.
+    """
     cores = request.cpus_per_rank
     if cores is None:
         return {}
@@ -76,7 +78,9 @@ def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
 
 
 def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
-    """Name the network interface if the node has several. Fast networks need no name."""
+    """Return variables that name the network interface if the node has several. Fast networks need no
+    variable.
+    """
     if request.nodes == 1:
         return {}
     if site and site.network:
@@ -92,11 +96,11 @@ def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -
 
 
 def _nccl(host: HostFacts) -> dict[str, str]:
-    """Name the fast interfaces, or exclude interfaces without a route: NCCL takes a list of prefixes.
+    """Return NCCL_SOCKET_IFNAME: the prefixes of the fast interfaces, or ``^`` and the prefixes to exclude.
 
-    ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If that would exclude all interfaces,
-    NCCL chooses. An InfiniBand interface without an address cannot carry sockets: 'Bootstrap : no socket
-    interface found' (marin-community/marin issue 7018).
+    ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If the list would exclude all interfaces,
+    NCCL chooses one itself. NCCL cannot use an InfiniBand interface without an address for sockets:
+    'Bootstrap : no socket interface found' (marin-community/marin issue 7018).
     """
     there = between_nodes(host.interfaces or ())
     usable = between_nodes(host.interfaces_routed) or there
@@ -109,12 +113,14 @@ def _nccl(host: HostFacts) -> dict[str, str]:
 
 
 def _user_site(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Leave out the packages of the home folder, which Python would load before the image's packages."""
+    """Return PYTHONNOUSERSITE=1, so that Python loads no packages from the home folder instead of the image's
+    packages.
+    """
     return {"PYTHONNOUSERSITE": "1"} if image.python and not request.user_site else {}
 
 
 def _temporary(host: HostFacts, site: Site | None) -> dict[str, str]:
-    """Keep temporary files on a local disk, in a folder that exists in the container."""
+    """Return a TMPDIR on a local disk, in a folder that exists in the container."""
     if site and site.scratch:
         return {"TMPDIR": site.scratch}
     if host.tmpdir and host.tmpdir != _TMP:

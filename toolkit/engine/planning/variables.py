@@ -1,4 +1,4 @@
-"""Choose the variables that a plan sets in the container and removes from the environment."""
+"""Choose the variables that a plan sets in the container, and the variables that it removes."""
 
 import posixpath
 
@@ -32,22 +32,25 @@ from toolkit.model.prediction import Mode, Request
 from toolkit.versions import within
 
 _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
-"""Variables that tell a launcher about an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
+"""Variables from which a launcher detects an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
 
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 
 
 def provider_folder(image: ImageFacts, mode: Mode) -> dict[str, str]:
-    """Name the folder of the providers of Intel's libfabric, if libfabric searches another folder."""
+    """Return FI_PROVIDER_PATH for Intel's libfabric, if libfabric otherwise searches another folder than its
+    providers'.
+    """
     own = image.mpi is not None and image.mpi.implementation == "intelmpi" and mode not in {"bind", "gloo"}
     folder = image.providers_unsearched if own and "FI_PROVIDER_PATH" not in image.environment else None
     return {"FI_PROVIDER_PATH": folder} if folder else {}
 
 
 def driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:
-    """Lead programs to the driver, if the image lacks the script of the runtime that does.
+    """Return an LD_LIBRARY_PATH with the driver's folder, if no script of the image adds this folder.
 
-    Measured with Apptainer 1.4.5: under ``--nv`` a folder without ``/.singularity.d`` has no LD_LIBRARY_PATH.
+    Measured with Apptainer 1.4.5: under ``--nv`` a sandbox without ``/.singularity.d`` has no
+    LD_LIBRARY_PATH.
     """
     own = image.environment.get("LD_LIBRARY_PATH", "")
     named = ":".join(filter(None, (own, DRIVER)))
@@ -59,9 +62,11 @@ def can_share(host: HostFacts) -> bool:
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
-    """Make the loader search the mounted folders first, and let Open MPI find its files in them.
+    """Return variables that make the loader search the mounted folders first, and tell Open MPI where its
+    files are.
 
-    After the mounted folders the loader searches as before: folders of the image, and ``--nv``'s driver.
+    After the mounted folders, the loader searches the folders of the image and the driver's folder, as
+    before.
     """
     folders = mounted_folders(provider)
     if provider is None or not folders:
@@ -78,29 +83,32 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
 
 
 def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Set the plugin folder of an Open MPI that was moved."""
+    """Return the variable with the real folder of an Open MPI that was moved; empty if it was not moved."""
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
     return image.mpi.led_by
 
 
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
-    """Return whether local ranks of the host's mpirun need the variables of a Slurm step.
+    """Return whether ranks on the node of the host's mpirun need the variables of a Slurm step.
 
-    PRRTE starts local ranks itself. An Open MPI 4 looks for a Slurm step before it asks PMIx.
+    PRRTE itself starts the ranks on its node. An Open MPI 4 looks for a Slurm step before it connects to
+    PMIx.
     """
     return brings_prrte(host_launcher(host)) and brings_orte(image.mpi)
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
-"""Modules that every PMIx client has. They are set if a server of another release names other modules
-first."""
+"""Modules that every PMIx client has; toolkit sets them if a server of another release names other modules
+first.
+"""
 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
-    """Name the security module that the client has, if the server lists munge first.
+    """Return the variable with the client's security module, if the server lists munge first.
 
-    The client would find the module itself, but each rank would print a page about the missing munge.
+    The client would find its module without the variable, but each rank would print a page about the missing
+    munge.
     """
     ways = image.pmix_components.get("psec", ())
     asks = host.munge is not False and "native" in ways and "munge" not in ways
@@ -109,7 +117,7 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 
 def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
-        # The store ``hash`` needs no common /tmp; servers list it beside their own store.
+        # The store ``hash`` works without a shared /tmp; servers offer it beside their own store.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
         plain = PLAIN_PMIX if needs_named_components(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
@@ -120,13 +128,15 @@ def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, 
     if mode == "gloo":
         return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:
-        # mpirun puts its own folder at the start of PATH, so the distribution's python would come first.
+        # mpirun puts its own folder first in PATH, so ranks would start the distribution's python.
         return {"PATH": image.environment["PATH"]}
     return {}
 
 
 def workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return settings that avoid a fault of the image's release, unless they would disable a fast fabric."""
+    """Return settings that avoid a defect of the image's MPI release; empty if the host may have a fast
+    fabric.
+    """
     mpi = image.mpi
     wired = {"srun-pmix": "pmix", "srun-pmi2": "pmi", "mpirun-host": ""}.get(mode)
     if mpi is None or wired is None or host.infiniband != () or host.fabrics:
@@ -143,14 +153,14 @@ def workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode
 
 
 def reported_workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return settings that avoid a publicly reported fault, if the image does not set them."""
+    """Return settings that avoid a publicly reported fault; a variable that the image sets is left out."""
     rows = (row for row, unknown in matching_reports(host, image, request, mode) if row.lift and not unknown)
     found = {row.lift[0]: row.lift[1] for row in rows}
     return {} if request.has_one_rank else {n: v for n, v in found.items() if n not in image.environment}
 
 
 def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Turn off copying between processes if the ranks cannot share a namespace."""
+    """Return settings that disable copies between processes, if the ranks cannot share a user namespace."""
     mpi = image.mpi
     if mpi is None or not splits_namespaces(host, request, mode) or can_share(host):
         return {}
@@ -161,7 +171,9 @@ def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mo
 
 
 def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
-    """Return the row of a UCX that fails between namespaces, if this MPI uses it on a fast network."""
+    """Return the row about a UCX that fails between user namespaces, if this MPI uses that UCX on a fast
+    network.
+    """
     mpi = image.mpi
     there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
     networks = {row.ucx for row in there if row.ucx}
@@ -172,9 +184,9 @@ def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
 
 
 def _misses_launcher(image: ImageFacts, request: Request) -> bool:
-    """Return whether a launcher in the image sees an allocation, and has neither srun nor ssh.
+    """Return whether a launcher in the image finds an allocation, but has neither srun nor ssh.
 
-    PRRTE then crashes with a segmentation fault. Without an allocation mpirun starts local ranks itself
+    PRRTE then crashes with a segmentation fault. Without an allocation mpirun itself starts local ranks
     (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
     """
     mpi = image.mpi
@@ -196,17 +208,17 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
     names = list(harmful_variables(host, mode))
     mpi = host_launcher(host)
     if mode in {"srun-pmix", "bind"}:
-        # Settings of PMIx must reach client and server; otherwise the rank does not fit the server.
+        # PMIx settings must be the same in client and server, so they are not removed here.
         names += [n for n in slurm_variables(host) if affects_mpi(n) and not n.startswith("PMIX_")]
     if mode == "mpirun-container" and _misses_launcher(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
-        # Open MPI looks for plugins by path. Leave an MPI without plugins alone: if only half of the
-        # variables of a moved launcher are removed, ranks fail (tests/matrix: -clean).
+        # Open MPI looks for plugins by path. For an MPI without plugins, keep the variables: if only half of
+        # the variables of a moved launcher are removed, ranks fail (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
-            # The host sets one of the two variables before its launcher sets the other.
+            # The host's environment sets OPAL_PREFIX; its launcher then sets PMIX_INSTALL_PREFIX.
             names.append("PMIX_INSTALL_PREFIX")
         pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
         names += pair.unset if pair else ()

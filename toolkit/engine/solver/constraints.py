@@ -1,4 +1,4 @@
-"""The constraints on a stack: the lines of the recipe, and the cluster."""
+"""The constraints on a stack, from the recipe and from the cluster."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,8 +12,9 @@ from toolkit.model.solution import Component
 class StackConstraint:
     """One constraint; the solver can drop it and keep the other constraints.
 
-    ``text`` is the constraint as the recipe writes it. ``has`` are components that the stack must contain,
-    and ``bounds`` limits their versions. ``weaker`` is the text of a constraint that this constraint implies.
+    ``text`` is the constraint as the recipe writes it. ``has`` are components that the stack must contain.
+    ``bounds`` limits the versions of components. ``weaker`` is the text of a constraint that this constraint
+    implies.
     """
 
     text: str
@@ -28,7 +29,7 @@ class StackConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Several constraints together."""
+    """Several constraints, combined."""
 
     has: frozenset[Component]
     bounds: tuple[tuple[Component, str], ...]
@@ -39,7 +40,9 @@ class Demand:
 
 
 def constraints_of(recipe: Recipe, host: HostFacts | None) -> tuple[StackConstraint, ...]:
-    """Return the constraints of a recipe and of a cluster; the weaker of two related ones first."""
+    """Return the constraints of a recipe and of a cluster. A constraint comes after the constraint that it
+    implies.
+    """
     found: list[StackConstraint] = []
     for name, wish in recipe.want.items():
         written = f'{name} = "{wish}"'
@@ -61,7 +64,7 @@ def constraints_of(recipe: Recipe, host: HostFacts | None) -> tuple[StackConstra
 
 
 def demand_of(asks: Iterable[StackConstraint]) -> Demand:
-    """Return the sum of several constraints."""
+    """Return several constraints combined into one :class:`Demand`."""
     asks = tuple(asks)
     return Demand(
         has=frozenset(c for ask in asks for c in ask.has),
@@ -79,9 +82,9 @@ def without(asks: tuple[StackConstraint, ...], dropped: StackConstraint) -> tupl
 
 
 def named_components(recipe: Recipe) -> frozenset[Component]:
-    """Return the components that the recipe names. The solver may take the opt-in rows of these components.
+    """Return the components that the recipe names. The solver may use opt-in rows only of these components.
 
-    A recipe that names a library of CUDA also names CUDA.
+    A recipe that names cuDNN or NCCL also names CUDA.
     """
     named: set[Component] = set(demand_of(constraints_of(recipe, None)).has)
     if recipe.base:

@@ -1,4 +1,4 @@
-"""Compare two rows of the knowledge: whether they fit together, and the reason if not."""
+"""Compare two rows of ``stacks.toml``: whether they are compatible, and the reason if not."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ _PLURAL = {"goes": "go", "is": "are", "brings": "bring", "needs": "need"}
 
 
 class Fact(NamedTuple):
-    """What one row states; ``says`` is the rest of a sentence about one version."""
+    """A statement of one row; ``says`` is the rest of a sentence that begins with component and version."""
 
     component: Component
     version: str
@@ -23,7 +23,7 @@ class Fact(NamedTuple):
 
 
 def fits(component: Component, row: Version, wish: str | tuple[str, ...]) -> bool:
-    """Return whether a row matches a version constraint; bases match by name or pattern."""
+    """Return whether a row matches a version constraint; a base matches by its name or a name pattern."""
     wishes = (wish,) if isinstance(wish, str) else wish
     return any(_matches(component, row, one) for one in wishes)
 
@@ -36,14 +36,14 @@ def _matches(component: Component, row: Version, wish: str) -> bool:
 
 
 def objection(component: Component, row: Version, other: Component, taken: Version) -> Fact | None:
-    """Return why two rows do not fit together; ``None`` if they fit."""
+    """Return why two rows are not compatible; ``None`` if they are compatible."""
     return _refuses(component, row, other, taken) or _refuses(other, taken, component, row)
 
 
 def brought(
     table: Stacks, component: Component, row: Version, other: Component, taken: Version
 ) -> Fact | None:
-    """Return that a base already contains a component, so the solver must not add it again."""
+    """Return the fact that a base already contains a component, if so; the solver must not add it again."""
     for one, base, another, on_it in ((component, row, other, taken), (other, taken, component, row)):
         if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":
             return Fact("base", base.version, f"has its own {another}")
@@ -51,22 +51,22 @@ def brought(
 
 
 def only_for(component: Component, row: Version) -> Fact:
-    """Return for which architectures a row exists."""
+    """Return the fact that a row exists only for some architectures."""
     return Fact(component, row.version, f"exists only for {' and '.join(row.architectures)}{_note(row)}")
 
 
 def excludes(component: Component, row: Version, other: Component) -> Fact:
-    """Return that a row cannot be combined with a component."""
+    """Return the fact that a row cannot be combined with a component."""
     return Fact(component, row.version, f"from {row.provider} cannot be combined with {other}{_note(row)}")
 
 
 def needs_asking(component: Component, row: Version, other: Component) -> Fact:
-    """Return that a row needs a component that the recipe must name."""
+    """Return the fact that a row needs a component that the recipe must name."""
     return Fact(component, row.version, f"needs {other}, which the recipe does not name")
 
 
 def name_version(component: Component, version: str) -> str:
-    """Return a component and its version as a sentence needs them."""
+    """Return a component and its version for a sentence: ``openmpi 4.1.4``; for a base only its name."""
     return version if component == "base" else f"{component} {version}"
 
 
@@ -96,7 +96,7 @@ def _note(row: Version) -> str:
 
 
 def _bounds(wish: str | tuple[str, ...]) -> str:
-    """Return a row's version constraint in words: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
+    """Return a row's version constraint as text: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
     parts = [w.rpartition(" ") for w in ((wish,) if isinstance(wish, str) else wish)]
     words = [f"{version} from {provider}" if provider else version for provider, _, version in parts]
     return _enumerate_words([word.removeprefix("* ") for word in words], "or")

@@ -1,7 +1,8 @@
-"""Find the newest stack that satisfies every constraint, by backtracking over rows.
+"""Find the newest stack that satisfies every constraint, by backtracking over rows of ``stacks.toml``.
 
-The solver decides components in a fixed order, and tries rows from the preferred row down. So the first
-complete stack is the preferred stack: newest TensorFlow first, then newest Horovod, and so on.
+The solver decides components in a fixed order, and tries the rows of each component in order of preference.
+The first complete stack is therefore the preferred stack: newest TensorFlow first, then newest Horovod, and
+so on.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,14 +32,16 @@ _LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
 ChosenRows = dict[Component, Version]
 Pair = frozenset[Component]
-"""Two components; a single component if a fact concerns an architecture."""
+"""Two components that may conflict; a single component if a fact concerns an architecture."""
 Works = Callable[[str, ChosenRows], bool]
-"""Return whether the cluster starts a stack of an architecture."""
+"""A function that returns whether the cluster starts a stack: (architecture, rows of the stack) → bool."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """A table prepared for the search: rows in order of preference, and pairs of rows that do not fit."""
+    """A table prepared for the search: rows in order of preference, and the known conflicts between
+    two rows.
+    """
 
     table: Stacks
     rows: dict[Component, tuple[Version, ...]]
@@ -47,10 +50,10 @@ class RowOrder:
 
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
-    """The input of a search, and the facts that led to a dead end.
+    """The input of a search, and the facts because of which the search rejected rows.
 
-    ``asked`` are the components whose opt-in rows the solver may take. ``spared`` are pairs of components
-    whose fit the solver does not check. ``seen`` maps a fact to its pair of components.
+    ``asked`` are the components whose opt-in rows the solver may use. ``spared`` are pairs of components
+    whose compatibility the solver does not check. ``seen`` maps each fact to its pair of components.
     """
 
     book: RowOrder
@@ -62,7 +65,9 @@ class SearchProblem:
 
 
 def find_stack(problem: SearchProblem) -> tuple[str, ChosenRows] | None:
-    """Return the preferred stack and its architecture; ``None`` if no stack exists."""
+    """Return the architecture and the rows of the preferred stack; ``None`` if no stack satisfies the
+    constraints.
+    """
     for architecture in problem.book.table.architectures:
         if all(architecture == wish for wish in problem.demand.architecture):
             for stack in _stacks(problem, architecture, {}):
@@ -73,8 +78,8 @@ def find_stack(problem: SearchProblem) -> tuple[str, ChosenRows] | None:
 def order_rows(table: Stacks) -> RowOrder:
     """Return the rows of a table in order of preference for each component.
 
-    The distribution's packages come first, then wheels, then components to compile; the newest first in each
-    group. Bases keep the order of the table.
+    The distribution's packages come first, then wheels, then components to compile; within each group, the
+    newest come first. Bases keep the order of the table.
     """
     rows = {component: _best_first(component, table.rows(component)) for component in solving_order()}
     return RowOrder(table, rows)
@@ -131,11 +136,11 @@ def _candidates(
 
 
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
-    """Return whether a stack may contain a component that the recipe does not name; record which component
+    """Return whether a stack may contain a component that the recipe does not name. Record which component
     needs it.
     """
     if component == "base":
-        return False  # every stack has a base, and no component has to ask for it
+        return False  # every stack has a base
     needing = {frozenset({component, c}): (c, row) for c, row in taken.items() if component in row.requires}
     for pair, (other, row) in needing.items():
         if pair not in problem.spared:
@@ -170,7 +175,9 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
 
 
 def _starts(problem: SearchProblem, architecture: str, taken: ChosenRows) -> bool:
-    """Ask the cluster as soon as all components that matter to it are decided."""
+    """Return whether the cluster starts the stack; True until all components that matter to the cluster are
+    decided.
+    """
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True
     looked_at = _needed_components(problem.demand, taken) & set(launch_components())

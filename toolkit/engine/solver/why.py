@@ -1,5 +1,6 @@
-"""Say in one sentence why the solver chose a version: which line needs it, and which facts exclude newer
-versions."""
+"""Explain in one sentence why the solver chose a version: what needs it, and which facts exclude newer
+versions.
+"""
 
 from dataclasses import replace
 
@@ -21,7 +22,8 @@ def why(
     mode: Mode | None = None,
 ) -> str:
     """Return the sentence for one component of a stack. ``mode`` is the launch mode that works with this
-    version."""
+    version.
+    """
     asked = _origin(component, taken, recipe, mode)
     kept = _kept_out(component, problem, architecture, taken, mode)
     return f"{asked}; {kept}" if kept else asked
@@ -46,7 +48,7 @@ def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode 
 def _kept_out(
     component: Component, problem: SearchProblem, architecture: str, taken: ChosenRows, mode: Mode | None
 ) -> str:
-    """Return why the solver did not choose the preferred row; empty text if it did."""
+    """Return why the solver did not choose a more preferred row; empty text if there is none."""
     rows, row = problem.book.rows[component], taken[component]
     before = rows[: rows.index(row)]
     better = [r for r in before if (r.version, r.provider) != (row.version, row.provider)]
@@ -83,7 +85,7 @@ def _reason(
 def _only_the_cluster_forbids(
     component: Component, row: Version, problem: SearchProblem, taken: ChosenRows
 ) -> bool:
-    """Return whether the solver would choose a row, after earlier decisions, if the cluster allowed it."""
+    """Return whether the solver would choose a row, after its earlier decisions, if there were no cluster."""
     order = solving_order()
     before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
     tried = _with(component, row, problem, before)
@@ -92,7 +94,7 @@ def _only_the_cluster_forbids(
 
 
 def _with(component: Component, row: Version, problem: SearchProblem, before: ChosenRows) -> SearchProblem:
-    """Return the problem with some rows fixed."""
+    """Return the search problem with the given rows fixed."""
     given = {**before, component: row}
     bounds = [(c, f"{r.provider} {r.version}") for c, r in given.items() if c != "base"]
     base = (given["base"].version,) if "base" in given else ()
