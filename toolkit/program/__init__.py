@@ -1,6 +1,6 @@
-"""Programs: how the ranks of a job find each other.
+"""Program kinds, such as MPI and PyTorch: how the ranks of a program join each other.
 
-A new program is a module in this package, and its name in the model.
+A new program kind is a module in this package, and a name in the model.
 """
 
 from collections.abc import Sequence
@@ -13,33 +13,33 @@ from toolkit.program import horovod, jax, mpi, serial, tf_config, torch
 
 
 class Program(Protocol):
-    """What a module of this package has."""
+    """The attributes that each module of this package has."""
 
     NAME: ProgramName
-    """The name in options and records."""
+    """The name of the program kind in options and records."""
     TITLE: str
-    """The name in sentences."""
+    """The name of the program kind in sentences."""
     JOINS: frozenset[str]
     """The libraries by which its scripts join their ranks, as :mod:`toolkit.program.script` names them."""
     MODES: tuple[Mode, ...]
-    """Launch modes for this kind of program, in the order of the model."""
+    """The launch modes for this program kind, in the order of the model."""
     BY_MPI: bool
-    """Its ranks find each other through MPI, or through an interface of an MPI launcher."""
+    """Whether the ranks join through MPI, or through an interface of an MPI launcher."""
 
     def in_image(self, image: ImageFacts) -> bool:
-        """Return whether the image has what the program is written with."""
+        """Return whether the image contains the library of this program kind."""
         ...
 
     def starter(self, command: Sequence[str]) -> Starter:
-        """Return what starts the ranks of a node, if ``command`` names such a starter."""
+        """Return the starter that ``command`` names, such as ``torchrun``, or an empty string."""
         ...
 
     def peers(self, starter: Starter) -> tuple[str, ...]:
-        """Return shell lines that give the program its rank and the addresses of its peers.
+        """Return shell lines that set the program's variables with its rank and the addresses of other ranks.
 
-        They find in variables: ``first``, ``nodes`` (names), ``port``, ``job``, ``rank``, ``ranks``,
-        ``local_rank``, ``local_ranks``, ``node_rank``, ``node_count``; and the command as ``"$@"``.
-        No lines, because the program needs none.
+        The lines may use the shell variables ``first``, ``nodes`` (node names), ``port``, ``job``, ``rank``,
+        ``ranks``, ``local_rank``, ``local_ranks``, ``node_rank`` and ``node_count``, and the command as
+        ``"$@"``. The result is empty if the program needs no such variables.
         """
         ...
 
@@ -49,10 +49,10 @@ ALL_PROGRAMS: tuple[Program, ...] = (mpi, horovod, torch, jax, tf_config, serial
 
 @cache
 def program_of_name(name: ProgramName) -> Program:
-    """Return the program of a name."""
+    """Return the program kind with a name."""
     return next(program for program in ALL_PROGRAMS if name == program.NAME)
 
 
 def of_mode(mode: Mode) -> Program:
-    """Return the program that a launch mode is meant for; MPI modes serve MPI first of all."""
+    """Return the program kind for which a launch mode is meant: the first kind that lists the mode."""
     return next(program for program in ALL_PROGRAMS if mode in program.MODES)

@@ -1,4 +1,4 @@
-"""Find what program a launch runs: what the user says, the command, the user's script, the image; pure."""
+"""Find the program kind of a launch: from the user's options, the command, the script and the image."""
 
 import posixpath
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ from toolkit.program import ALL_PROGRAMS, mpi, of_mode, program_of_name
 
 
 def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
-    """Return the possible kinds of the command, the likeliest first; more than one if nothing decides."""
+    """Return the possible program kinds of a command, the most likely first."""
     if request.program:
         return (request.program,)
     if any(program.starter(request.command) for program in ALL_PROGRAMS):
@@ -20,42 +20,42 @@ def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
 
 
 def program_of_joins(joins: Collection[str]) -> ProgramName | None:
-    """Return the kind of program for a script that joins its ranks by one of ``joins``.
+    """Return the program kind of a script that joins its ranks with the libraries ``joins``, or ``None``.
 
-    A script that uses MPI and another way needs both: MPI modes, in which the other way to connect ranks also
-    works.
+    A script that uses MPI and another library needs an MPI launch mode; the other library also works in that
+    mode.
     """
     order: tuple[ProgramName, ...] = ("horovod", "mpi", "torch", "jax", "tf-config")
     return next((name for name in order if program_of_name(name).JOINS & set(joins)), None)
 
 
 def starter_of(program: ProgramName, request: Request) -> Starter:
-    """Return the program that the launcher starts once a node, if the command names it or is a shell script
-    with it.
+    """Return the starter, such as ``torchrun``, that the command or its shell script runs once on each node.
     """
     inside: Starter = "torchrun" if request.says.get("starter") == "torchrun" else ""
     return program_of_name(program).starter(request.command) or (inside if program == "torch" else "")
 
 
 def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the launch modes that apply, in the order of ``MODES``.
+    """Return the launch modes for a program, in the order of ``MODES``.
 
-    The mode that the user asks for applies to any kind of program.
+    A mode that the user requests is always included.
     """
     fitting = {mode for name in programs_of(image, request) for mode in program_of_name(name).MODES}
     return tuple(mode for mode in MODES if mode in fitting or mode == request.mode)
 
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the modes for the likely kinds of the program; they come before all other modes."""
+    """Return the launch modes of the most likely program kind, which are tried first; empty for MPI programs.
+    """
     first = program_of_name(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES
 
 
 def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
-    """Return the program that is started in a launch mode.
+    """Return the program kind that a launch mode starts.
 
-    An MPI launcher starts every kind of program; any other mode serves one kind.
+    An MPI launcher starts every program kind; any other launch mode starts only one kind.
     """
     programs = programs_of(image, request)
     fitting = (name for name in programs if mode in program_of_name(name).MODES)
@@ -64,8 +64,9 @@ def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
 
 
 def _of_image(image: ImageFacts, command: Sequence[str]) -> tuple[ProgramName, ...]:
-    """Return the kinds of program that the image supports; MPI is among them if the image has an MPI, because
-    its programs are not read.
+    """Return the program kinds for which the image has libraries.
+
+    MPI is included if the image has an MPI, because toolkit does not read the image's programs.
     """
     if image.horovod is not None:
         return ("mpi", "horovod")

@@ -1,4 +1,4 @@
-"""A command of a job: which Python program it runs, and how its ranks join. Nothing is executed."""
+"""Find the Python program that a command runs, and how its ranks join; toolkit executes nothing."""
 
 import posixpath
 import re
@@ -21,18 +21,18 @@ _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _INLINE = re.compile(r"-\w*c")
 _OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
 _PREPARES = re.compile(r"\bPYTHONPATH\b|\bactivate\b")
-"""What a shell script does to let Python find more modules."""
+"""A pattern for shell statements with which Python finds more modules."""
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """Facts that a command shows about the program of its ranks.
+    """Facts about the program that a command starts.
 
-    ``program`` is the first started word, ``script`` the position of the Python file in the command, if any.
-    ``facts`` is what toolkit read in the Python programs. ``joins`` and ``serial`` are
-    as in :class:`toolkit.program.script.ScriptFacts`.
+    ``program`` is the first started word. ``script`` is the position of the Python file in the command, or
+    ``None``. ``facts`` are the facts of each Python program. ``joins`` and ``serial`` are as in
+    :class:`toolkit.program.script.ScriptFacts`.
     """
 
     program: str
@@ -42,7 +42,7 @@ class CommandFacts:
     serial: bool | None = None
     unknown: tuple[str, ...] = ()
     says: tuple[tuple[str, str], ...] = ()
-    """As in :class:`toolkit.program.script.ScriptFacts`, with the options of the launcher in the command."""
+    """As in :class:`toolkit.program.script.ScriptFacts`, with the options of a starter such as torchrun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class _Place:
 def read_command(
     words: Sequence[str], folder: Path, files: Iterable[Path] | None = None, python_path: str = ""
 ) -> CommandFacts:
-    """Return what a command shows of its program.
+    """Return the facts about the program that a command starts.
 
     Args:
         words: the command of one rank.
-        folder: the folder that the command starts in, as it is on this machine.
-        files: the files that go with it; by default all that are here.
+        folder: the folder on this machine in which the command starts.
+        files: the files of the project; by default all files on this machine.
         python_path: the value of ``PYTHONPATH``.
     """
     chosen = None if files is None else frozenset(files)
@@ -98,7 +98,7 @@ def _read(words: list[str], place: _Place) -> CommandFacts:
 
 
 def _start(words: Sequence[str]) -> int:
-    """Return the place of the program behind ``env NAME=VALUE``, ``exec`` and the like."""
+    """Return the position of the program after ``env NAME=VALUE``, ``exec`` and similar words."""
     at = 0
     while at < len(words) and (words[at] in _BEFORE or _ASSIGNED.fullmatch(words[at])):
         at += 1
@@ -160,14 +160,14 @@ def _of_script(program: str, at: int | None, facts: ScriptFacts) -> CommandFacts
 
 
 def read_shell(path: Path) -> str | None:
-    """Return the text of a shell script; ``None`` if it is not a regular file, or too long."""
+    """Return the text of a shell script, or ``None`` if it is not a regular file or exceeds 1 MiB."""
     if not has_file(path) or path.stat().st_size > _LONGEST:
         return None
     return path.read_text("utf-8", "replace")
 
 
 def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
-    """Read the commands of a shell script, or the commands after ``-c``."""
+    """Return the facts about the commands in a shell script, or after ``-c``."""
     first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
     inline = any(_INLINE.fullmatch(word) for word in rest[:first])
     named = rest[first + inline : first + inline + 1]
@@ -189,7 +189,7 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
 
 
 class _ProjectShell:
-    """The variables and the folder of a shell script while its commands are read."""
+    """Reads the commands of a shell script, with its variables and its working directory."""
 
     def __init__(self, place: _Place, path: str, arguments: Sequence[str]) -> None:
         self.place = replace(place, depth=place.depth + 1)
@@ -198,9 +198,9 @@ class _ProjectShell:
         self.exports: set[str] = set()
 
     def commands(self, code: str) -> Iterator[tuple[list[str], _Place]]:
-        """Yield the words of each command, and the position where it starts.
+        """Yield the words of each command, and the folder in which the command runs.
 
-        A word with a part that only running the script shows stays as it is written.
+        A word with a part that toolkit cannot evaluate stays as written.
         """
         depth = 0
         for before, written in shellwords.commands(code):
@@ -214,7 +214,7 @@ class _ProjectShell:
             yield words, self.place
 
     def exported_variables(self) -> dict[str, str]:
-        """Return the variables that the programs of the script get, as far as they are known."""
+        """Return the exported variables with known values."""
         known = {name: value for name, value in self.assigned.items() if value not in {"", shellwords.UNTOLD}}
         return {name: value for name, value in known.items() if name in self.exports}
 
@@ -223,7 +223,7 @@ class _ProjectShell:
             yield word.strip('"') if shellwords.UNTOLD in value else value
 
     def _sets(self, words: list[str], *, certain: bool) -> bool:
-        """Keep the variables that a command sets; false if the command does something else."""
+        """Record the variables that a command sets; return False for a command that is not an assignment."""
         exports = words[0] == "export"
         rest = words[1:] if exports else words
         if not all(_ASSIGNED.fullmatch(word) or exports for word in rest):
@@ -236,8 +236,10 @@ class _ProjectShell:
         return True
 
     def _enter(self, folder: Sequence[str]) -> None:
-        """Follow ``cd`` if the folder exists on this machine; ``$(dirname "$0")`` is the folder of the
-        script."""
+        """Follow ``cd`` if the folder exists on this machine.
+
+        ``$(dirname "$0")`` is the script's folder.
+        """
         own = bool(folder) and _OWN_FOLDER.search(folder[0])
         path = (self.start / self.path).parent if own else self.place.folder.joinpath(*folder)
         if has_folder(path):
@@ -247,8 +249,9 @@ class _ProjectShell:
 def _shell_statements(
     exports: Mapping[str, str], found: Sequence[CommandFacts]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the statements of a shell script: values that its commands set, the program that starts ranks,
-    and exported variables.
+    """Return the names and values that a shell script sets: options of its commands, and exported variables.
+
+    The name ``starter`` gives the starter of the ranks.
     """
     says = {name: value for one in found for name, value in one.says}
     started = {name for one in found for name in one.joins if not one.facts}
@@ -258,7 +261,7 @@ def _shell_statements(
 
 
 def _merge_commands(head: str, code: str, found: Sequence[CommandFacts]) -> CommandFacts:
-    """Return what all commands of a shell script show together."""
+    """Return the combined facts about all commands of a shell script."""
     programs = [one for one in found if one.facts or one.joins or one.script is not None]
     joined = frozenset[str]().union(*(one.joins for one in programs))
     facts = tuple(f for one in programs for f in one.facts)

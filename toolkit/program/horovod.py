@@ -1,4 +1,4 @@
-"""Horovod: its ranks find each other by MPI, or by Gloo as toolkit's own wrapper sets it up; pure."""
+"""Horovod: ranks join through MPI, or through Gloo with toolkit's wrapper."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,11 @@ def in_image(image: ImageFacts) -> bool:
     return image.horovod is not None
 
 
-def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the signature of a program
-    """Return nothing: the launcher starts the ranks."""
+def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
+    """Return an empty string: the launcher starts the ranks."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return nothing: mode ``gloo`` has another wrapper, which also shares a secret."""
+    """Return no lines: the wrapper of mode ``gloo`` sets the variables and shares a secret."""
     return ()

@@ -1,9 +1,9 @@
-"""JAX: ranks meet at a coordinator, a port of the first rank (``jax.distributed.initialize``); pure.
+"""JAX: ranks connect to a coordinator, a port on the first rank's node (``jax.distributed.initialize``).
 
-Without arguments JAX takes the address from ``JAX_COORDINATOR_ADDRESS``, and the count and the number of a
-process from the step of Slurm (jax-ml/jax at jax-v0.10.2: jax/_src/distributed.py and
-jax/_src/clusters/slurm_cluster.py). JAX reads no variables for these two values; scripts that pass arguments
-may.
+Without arguments, JAX reads the coordinator's address from ``JAX_COORDINATOR_ADDRESS``. JAX reads the number
+of processes and its own number from the Slurm step (jax-ml/jax at jax-v0.10.2: jax/_src/distributed.py and
+jax/_src/clusters/slurm_cluster.py). JAX itself reads no variables for these two numbers, but a script may
+pass them as arguments.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ def in_image(image: ImageFacts) -> bool:
     return image.jax is not None
 
 
-def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the signature of a program
-    """Return nothing: the launcher starts the ranks."""
+def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
+    """Return an empty string: the launcher starts the ranks."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the address of the coordinator, and the place of the process among all and on its node."""
+    """Return lines that set the coordinator's address, and the rank's numbers in the job and on its node."""
     return (
         'export JAX_COORDINATOR_ADDRESS="$first:$port"',
         'export JAX_NUM_PROCESSES="$ranks" JAX_PROCESS_ID="$rank"',

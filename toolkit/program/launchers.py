@@ -1,4 +1,4 @@
-"""Programs that start ranks."""
+"""The names of programs that start ranks."""
 
 LAUNCHERS = frozenset(
     {
@@ -6,4 +6,4 @@ LAUNCHERS = frozenset(
         *("mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"),
     }
 )
-"""Names of launchers that users write before a program; toolkit itself starts such a launcher."""
+"""Names of launchers that users write before a program; toolkit starts such a launcher itself."""

@@ -1,4 +1,4 @@
-"""Programs whose ranks call MPI; pure."""
+"""MPI programs: ranks join through the MPI library."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,11 @@ def in_image(image: ImageFacts) -> bool:
     return image.mpi is not None
 
 
-def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the signature of a program
-    """Return nothing: the launcher starts the ranks."""
+def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
+    """Return an empty string: the launcher starts the ranks."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return nothing: the MPI library asks its launcher."""
+    """Return no lines: the MPI library gets the ranks' addresses from its launcher."""
     return ()

@@ -1,4 +1,4 @@
-"""Options of a command that starts the ranks of a node, by the variables of the same meaning; pure."""
+"""Translate torchrun's options into variables with the same meaning."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,9 +6,9 @@ from toolkit.program.torch import OPTIONS
 
 
 def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield a variable and its value for each option of a starter; stop at the script that it starts.
+    """Yield the variable and value of each torchrun option; stop at the script that torchrun starts.
 
-    A value that the shell makes is left out.
+    Values that the shell computes are left out.
     """
     if starter != "torchrun":
         return

@@ -1,4 +1,4 @@
-"""Programs whose ranks do not join: each rank runs a copy of the program alone; pure."""
+"""Serial programs: the ranks do not join, and each rank runs a separate copy of the program."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ MODES: tuple[Mode, ...] = ("srun-none",)
 BY_MPI = False
 
 
-def in_image(image: ImageFacts) -> bool:  # noqa: ARG001 - the signature of a program
-    """Return false: no image says that its programs are serial."""
+def in_image(image: ImageFacts) -> bool:  # noqa: ARG001 - the Program protocol has this argument
+    """Return False: an image does not show whether its programs are serial."""
     return False
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001
-    """Return nothing."""
+    """Return an empty string: the launcher starts the copies."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return no lines, because there are no peers."""
+    """Return no lines: the copies do not communicate."""
     return ()

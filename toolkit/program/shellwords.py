@@ -1,6 +1,6 @@
-"""The commands of a shell script, and the values of their words (POSIX, Shell Command Language 2).
+"""Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-Nothing is run: a value that only running shows becomes :data:`UNTOLD` in its place.
+toolkit runs nothing. A part of a value that only a run would show becomes :data:`UNTOLD`.
 """
 
 import re
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 
 UNTOLD = "\0"
-"""Marks an unknown part of a value; no variable can contain it."""
+"""The mark for an unknown part of a value; no variable can contain a NUL character."""
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
-"""Names of shells that read such scripts."""
+"""Names of shells whose scripts toolkit can parse."""
 Lookup = Callable[[str], str | None]
 _ENDS = ("&&", "||", ";;", ";", "&", "|", "\n", "(", ")")
 _NAMING = frozenset(("for", "case", "select", "function"))
@@ -28,11 +28,11 @@ SHELL_WORDS = _KEYWORDS | frozenset(
         *("typeset", "ulimit", "umask", "unalias", "unset", "wait"),
     )
 )
-"""Words that a shell carries out itself (bash, Reserved Words and Shell Builtin Commands)."""
+"""Words that a shell executes itself (bash manual, Reserved Words and Shell Builtin Commands)."""
 SHELL_ONLY = SHELL_WORDS - frozenset(
     ("[", "command", "echo", "false", "kill", "printf", "pwd", "test", "time", "true", "type")
 )
-"""Shell words that are not also useful programs."""
+"""Shell words that are not also programs."""
 _ARGUMENTS = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
 _HERE = re.compile(r"\d*<<(?P<tabs>-?)(?!<)(?P<mark>.*)", re.DOTALL)
 _ARGUMENT = re.compile(r'"?\$\{?(?P<place>[1-9])\}?"?')
@@ -40,11 +40,11 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:(?P<how>:?[-+=?])(?P<word>.*))?\Z", re.DOTALL)
 _DEEPEST = 12
 LONGEST = 1 << 13
-"""Scripts that set PATH to $PATH:$PATH repeatedly would fill the memory."""
+"""The largest length of a value: a script that repeats ``PATH=$PATH:$PATH`` would fill the memory."""
 
 
 def commands(script: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the operator before each command (``&&``, ``;``, ``(``), and its unchanged words.
+    """Yield the operator before each command (``&&``, ``;``, ``(``) and the command's words as written.
 
     Here-documents and comments are left out.
     """
@@ -72,7 +72,7 @@ def commands(script: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _here_documents(words: list[str]) -> list[str]:
-    """Return the closing lines of a command's here-documents; with ``<<-`` they may begin with a tab."""
+    """Return the closing lines of a command's here-documents; the line for ``<<-`` starts with a tab."""
     found = []
     for word, after in zip_longest(words, words[1:], fillvalue=""):
         if document := _HERE.fullmatch(word):
@@ -82,7 +82,7 @@ def _here_documents(words: list[str]) -> list[str]:
 
 
 def _after_documents(text: str, at: int, closing: list[str]) -> int:
-    """Return the position after here-documents that begin at ``at``."""
+    """Return the position after the here-documents that start at ``at``."""
     for mark in closing:
         line = None
         while line != mark and at < len(text):
@@ -93,7 +93,10 @@ def _after_documents(text: str, at: int, closing: list[str]) -> int:
 
 
 def blocks(words: list[str]) -> tuple[int, list[str]]:
-    """Return how many blocks begin minus end before a command, and the command itself."""
+    """Return the change of the block depth before a command, and the command's own words.
+
+    Each ``if``, ``while`` or ``{`` adds 1, and each ``fi``, ``done`` or ``}`` subtracts 1.
+    """
     depth = 0
     for place, word in enumerate(words):
         if word in _NAMING:
@@ -105,7 +108,7 @@ def blocks(words: list[str]) -> tuple[int, list[str]]:
 
 
 def values(words: list[str], path: str, arguments: list[str], lookup: Lookup) -> list[str]:
-    """Return the values of the words of a command in the script ``path``, which gets ``arguments``."""
+    """Return the values of a command's words in the script ``path``, which was called with ``arguments``."""
     found: list[str] = []
     for word in words:
         argument = _ARGUMENT.fullmatch(word)
@@ -121,14 +124,14 @@ def values(words: list[str], path: str, arguments: list[str], lookup: Lookup) ->
 
 
 def _word(text: str, at: int) -> int:
-    """Return the end of the word that begins at ``at``."""
+    """Return the end of the word that starts at ``at``."""
     while at < len(text) and not text[at].isspace() and text[at] not in ";&|()":
         at = _step(text, at)
     return at
 
 
 def _step(text: str, at: int, depth: int = 0) -> int:
-    """Return the position after one letter, or after a quoted or bracketed text."""
+    """Return the position after one character, or after a quoted or bracketed text."""
     if text[at] == "\\":
         return min(at + 2, len(text))
     if text[at] == "'":
@@ -144,7 +147,7 @@ def _step(text: str, at: int, depth: int = 0) -> int:
 
 def _close(text: str, at: int, mark: str, depth: int) -> int:
     while at < len(text) and text[at] != mark:
-        # Within double quotes a single quote is a letter.
+        # Inside double quotes, a single quote is an ordinary character.
         at = at + 1 if mark == '"' and text[at] == "'" else _step(text, at, depth)
     return at + 1
 
@@ -155,7 +158,7 @@ def _find(text: str, mark: str, at: int) -> int:
 
 
 def expand(word: str, lookup: Lookup, depth: int = 0) -> str:
-    """Return the value of a word; ``lookup`` returns a variable's value, ``None`` if it is not set."""
+    """Return the value of a word; ``lookup`` returns a variable's value, or ``None`` if it is unset."""
     if depth > _DEEPEST:
         return UNTOLD
     parts: list[str] = []
@@ -194,7 +197,7 @@ def _dollar(word: str, at: int, after: int, lookup: Lookup, depth: int) -> tuple
 
 
 def _braces(inner: str, lookup: Lookup, depth: int) -> str:
-    """Return the value of ``${inner}``."""
+    """Return the value of the expansion ``${inner}``."""
     found = _PARAMETER.match(inner)
     if found is None:
         return UNTOLD

@@ -1,6 +1,6 @@
-"""TensorFlow's own strategies: each rank has the addresses of all in ``TF_CONFIG``; pure.
+"""TensorFlow's own strategies: each rank finds the addresses of all ranks in ``TF_CONFIG``.
 
-Source: TensorFlow's guide "Multi-worker training with Keras", TF_CONFIG.
+Source: TensorFlow's guide "Multi-worker training with Keras", section TF_CONFIG.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ def in_image(image: ImageFacts) -> bool:
     return image.tensorflow is not None
 
 
-def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the signature of a program
-    """Return nothing: the launcher starts the ranks."""
+def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
+    """Return an empty string: the launcher starts the ranks."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the list of workers: one port for each rank of a node."""
+    """Return shell lines that set ``TF_CONFIG``; each rank of a node has its own port."""
     return (
         "workers=",
         "for node in $nodes; do",

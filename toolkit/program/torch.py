@@ -1,7 +1,7 @@
-"""PyTorch: ranks meet at a port of the first rank (``torch.distributed``, ``env://``); pure.
+"""PyTorch: ranks connect to a port on the first rank's node (``torch.distributed``, ``env://``).
 
-Sources: PyTorch's documentation, torch.distributed ("Environment variable initialization"), and torchrun,
-whose options are read from ``PET_*`` variables too (pytorch/pytorch:torch/distributed/argparse_util.py);
+Sources: PyTorch's documentation of torch.distributed ("Environment variable initialization"); torchrun, which
+also reads its options from ``PET_*`` variables (pytorch/pytorch:torch/distributed/argparse_util.py);
 huggingface/accelerate:src/accelerate/commands/launch.py; deepspeedai/DeepSpeed:deepspeed/launcher/runner.py.
 """
 
@@ -21,7 +21,7 @@ BY_MPI = False
 
 @dataclass(frozen=True, slots=True)
 class StarterOption:
-    """The variable that says the same as an option of torchrun; a ``flag`` takes no value."""
+    """The environment variable that replaces an option of torchrun; a ``flag`` has no value."""
 
     variable: str
     flag: bool = False
@@ -35,8 +35,10 @@ _VALUES = (
 OPTIONS = {name: StarterOption(f"PET_{name.replace('-', '_').upper()}") for name in _VALUES} | {
     "standalone": StarterOption("PET_STANDALONE", flag=True)
 }
-"""Options of torchrun with a value, and the flag that takes the rendezvous from it
-(pytorch/pytorch:torch/distributed/run.py, get_args_parser; argparse_util.py, env)."""
+"""torchrun's options with a value, and ``--standalone``, which has no value and replaces the rendezvous.
+
+Source: pytorch/pytorch:torch/distributed/run.py, get_args_parser; argparse_util.py, env.
+"""
 
 _MODULES: dict[str, Starter] = {
     "torch.distributed.run": "torchrun",
@@ -52,7 +54,8 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:
-    """Return ``torchrun``, ``accelerate`` or ``deepspeed`` for a command that starts with it."""
+    """Return ``torchrun``, ``accelerate`` or ``deepspeed`` if the command starts with it, or an empty string.
+    """
     words = [posixpath.basename(word) for word in command[:1]] + list(command[1:])
     if words[:1] == ["torchrun"]:
         return "torchrun"
@@ -67,7 +70,7 @@ def starter(command: Sequence[str]) -> Starter:
 
 
 def peers(starter: Starter) -> tuple[str, ...]:
-    """Return the variables of each rank; for a starter, its variables or options for each node."""
+    """Return shell lines that set the variables of each rank; for a starter, its variables or options."""
     meeting = 'export MASTER_ADDR="$first" MASTER_PORT="$port"'
     if starter == "torchrun":
         return (

@@ -1,1 +1,1 @@
-"""``toolkit adapt``: the changes of a training script's text for several ranks."""
+"""``toolkit adapt``: change the text of a training script so that it runs on several ranks."""

@@ -1,4 +1,4 @@
-"""Change a training script so that its ranks join; the script is not run."""
+"""Change a training script so that its ranks join; toolkit does not run the script."""
 
 import ast
 
@@ -23,10 +23,10 @@ _OWN = (
 
 
 def way_of(source: ScriptSource, name: str) -> Way:
-    """Return how the ranks of a script can join.
+    """Return how the ranks of a script can join: ``torch`` for PyTorch, ``horovod`` for Keras.
 
     Raises:
-        BadInput: if the script trains nothing, or with neither Keras nor PyTorch.
+        BadInput: if toolkit finds no training, or the script uses neither Keras nor PyTorch.
     """
     work = Work.of(source, "", "")
     if backwards(work):
@@ -48,16 +48,16 @@ def way_of(source: ScriptSource, name: str) -> Way:
 def change_script(
     source: ScriptSource, way: Way
 ) -> tuple[str, tuple[ScriptChange, ...], tuple[ScriptChange, ...]]:
-    """Return the text of a script for several ranks, what changed, and what was left.
+    """Return the text of a script for several ranks, the list of changes, and the list of open points.
 
     Raises:
-        BadInput: if the script has no place for the lines, or trains in a way that ``way`` cannot serve.
+        BadInput: if the script has no place for new lines, or ``way`` does not support its training.
     """
     work = {"horovod": _horovod, "tf-config": _strategy, "torch": _torch}[way](source)
     text = work.edits.apply(work.on_first_rank)
     try:
         ast.parse(text)
-    except SyntaxError as error:  # the changes do not fit together: better nothing than that
+    except SyntaxError as error:  # The changes conflict; toolkit returns no broken script.
         raise BadInput(
             f"line {error.lineno} of the changed script is not valid Python: {error.msg}",
             fix="report this with the script; docs/howto/own-script.md shows how ranks join",
@@ -67,7 +67,7 @@ def change_script(
 
 
 def _keras_3(source: ScriptSource) -> ast.AST | None:
-    """Return a part of the script that only Keras 3 has."""
+    """Return a node of the script that exists only in Keras 3, or ``None``."""
     for node in ast.walk(source.tree):
         backend = isinstance(node, ast.Constant) and node.value == "KERAS_BACKEND"
         if backend or is_one_of(source.dotted_name(node), table().keras.three):
@@ -114,7 +114,7 @@ def _strategy(source: ScriptSource) -> Work:
             fix="`--program horovod`",
         )
     if _keras_3(source) is not None:
-        # Measured with TensorFlow 2.21: fit cannot take the values of several workers.
+        # Measured with TensorFlow 2.21: Keras 3's fit cannot read the values of several workers.
         raise BadInput("Keras 3 does not work with MultiWorkerMirroredStrategy", fix="`--program horovod`")
     name, rank, own = plain.free_name("strategy"), plain.free_name("rank"), plain.free_name("own")
     work = Work.of(source, f"{name}.num_replicas_in_sync", rank)

@@ -1,4 +1,4 @@
-"""Changes of a text by position: unchanged parts keep their formatting and their comments."""
+"""Change a text by position; unchanged parts keep their layout and their comments."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ _WIDEST = 100
 
 
 class Unplaceable(Exception):
-    """A line cannot be put here: other statements share the line."""
+    """A line cannot be inserted here, because another statement shares the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class _Edit:
     end: int
     text: str
     rank: int = 0
-    """If two insertions are at the same place, the insertion with the smaller number comes first."""
+    """The order of insertions at the same position: the smallest number comes first."""
 
 
 @dataclass(slots=True)
 class Edits:
-    """The changes of one file."""
+    """The changes to the text of one file."""
 
     source: ScriptSource
     _edits: list[_Edit] = field(default_factory=list)
@@ -33,12 +33,12 @@ class Edits:
 
     @property
     def places(self) -> list[int]:
-        """Where the text changes."""
+        """The offsets at which the text changes."""
         return [edit.start for edit in self._edits] + [self.source.start(one) for one in self._guarded]
 
     @property
     def texts(self) -> list[str]:
-        """What is put into the text."""
+        """The texts that are inserted."""
         return [edit.text for edit in self._edits]
 
     def insert(self, at: int, text: str, rank: int = 0) -> None:
@@ -46,24 +46,24 @@ class Edits:
         self._edits.append(_Edit(at, at, text, rank))
 
     def replace(self, start: int, end: int, text: str) -> None:
-        """Put a text instead of another."""
+        """Replace the text between two offsets."""
         self._edits.append(_Edit(start, end, text))
 
     def wrap(self, node: ast.expr, before: str, after: str) -> None:
-        """Put texts around an expression; the last pair is the outermost."""
+        """Insert texts before and after an expression; the pair of the last call is the outermost."""
         count = len(self._edits)
         self.insert(self.source.start(node), before, rank=1000 - count)
         self.insert(self.source.end(node), after, rank=-1000 + count)
 
     def add_argument(self, call: ast.Call, text: str) -> None:
-        """Add an argument behind the last argument of a call, and keep its layout."""
+        """Add an argument after the last argument of a call, in the layout of the call."""
         source = self.source
         last = max((source.end(one) for one in (*call.args, *(k.value for k in call.keywords))), default=None)
         if last is None:
             self.insert(source.end(call) - 1, text)
             return
         between = source.text[last : source.end(call) - 1]
-        # A parenthesis around the last argument, a comma, comments and line ends may follow it.
+        # A closing parenthesis, a comma, comments and line ends may follow the last argument.
         found = [one for one in re.finditer(r"#[^\r\n]*|[,)]", between) if not one[0].startswith("#")]
         at = last + (found[-1].end() if found else 0)
         comma = bool(found) and found[-1][0] == ","
@@ -78,7 +78,7 @@ class Edits:
         return re.match(r"[ \t]*", self.source.text[self.source.line_start(at) :])[0]  # type: ignore[index]
 
     def _space(self, call: ast.Call, at: int, text: str) -> str:
-        """Return the space between two arguments: a new line if the line would be too long."""
+        """Return the white space before a new argument: a line break if the line would be too long."""
         begin = self.source.line_start(at)
         added = sum(len(one.text) for one in self._edits if begin <= one.start <= at and "\n" not in one.text)
         if at - begin + added + len(text) <= _WIDEST:
@@ -91,10 +91,10 @@ class Edits:
         return f"{self.source.newline}{' ' * column}"
 
     def before(self, statement: ast.stmt, lines: Sequence[str], rank: int = 0) -> None:
-        """Insert lines before a statement, with the same indentation.
+        """Insert lines before a statement, with the statement's indentation.
 
         Raises:
-            Unplaceable: if the statement is not the first of its line.
+            Unplaceable: if the statement is not the first statement on its line.
         """
         source = self.source
         start = source.start(statement)
@@ -104,10 +104,10 @@ class Edits:
         self.insert(begin, self._lines(lines, source.indent(statement)), rank)
 
     def after(self, statement: ast.stmt, lines: Sequence[str], rank: int = 0) -> None:
-        """Insert lines after a statement, with the same indentation.
+        """Insert lines after a statement, with the statement's indentation.
 
         Raises:
-            Unplaceable: if another statement follows on its line, or it shares the line of its block.
+            Unplaceable: if another statement, or the head of its block, is on the same line.
         """
         source = self.source
         if source.text[source.line_start(source.start(statement)) : source.start(statement)].strip():
@@ -122,7 +122,7 @@ class Edits:
         self.insert(following.end(), text, rank)
 
     def guard(self, statement: ast.stmt) -> None:
-        """Run a statement only on rank 0.
+        """Put a statement under an ``if`` that is true only on rank 0.
 
         Raises:
             Unplaceable: if the statement shares its line with another statement.
@@ -135,7 +135,7 @@ class Edits:
             self._guarded.append(statement)
 
     def apply(self, test: str) -> str:
-        """Return the changed text; ``test`` is true on rank 0."""
+        """Return the changed text; ``test`` is a Python expression that is true on rank 0."""
         for group in self._groups():
             self._put_under(group, f"if {test}:")
         text, parts, at = self.source.text, [], 0
@@ -147,7 +147,7 @@ class Edits:
         return "".join([*parts, text[at:]])
 
     def _groups(self) -> Iterable[list[ast.stmt]]:
-        """Yield guarded statements that follow each other in one block together."""
+        """Yield groups of consecutive guarded statements of one block."""
         inner = {one for one in self._guarded if any(up in self._guarded for up in self.source.around(one))}
         left = sorted((one for one in self._guarded if one not in inner), key=lambda one: one.lineno)
         group: list[ast.stmt] = []

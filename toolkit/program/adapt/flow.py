@@ -1,4 +1,4 @@
-"""Where values of a file come from, as far as its text shows: assignments, calls, attributes of ``self``."""
+"""Trace values in a file through assignments, calls and attributes of ``self``."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _DEEPEST = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """A name gets a value; ``path`` leads into the value if several names share it."""
+    """A statement that gives a name a value; ``path`` lists the indexes into a tuple value."""
 
     statement: ast.stmt
     value: ast.expr | None
@@ -21,14 +21,14 @@ class Binding:
 
 @dataclass(slots=False)
 class Flow:
-    """What the names of a file are bound to."""
+    """The values of the names in a file."""
 
     source: ScriptSource
     _busy: set[ast.AST] = field(default_factory=set)
 
     @cached_property
     def functions(self) -> dict[str, list[Function]]:
-        """All functions and methods by name."""
+        """All functions and methods of the file, by name."""
         found: dict[str, list[Function]] = {}
         for node in ast.walk(self.source.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -37,7 +37,7 @@ class Flow:
 
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
-        """The classes of the file by name."""
+        """The classes of the file, by name."""
         return {node.name: node for node in ast.walk(self.source.tree) if isinstance(node, ast.ClassDef)}
 
     @cached_property
@@ -50,7 +50,7 @@ class Flow:
 
     @cached_property
     def _attributes(self) -> dict[tuple[ast.ClassDef, str], list[Binding]]:
-        """What ``self.NAME`` is bound to in each class."""
+        """The assignments to ``self.NAME``, by class and name."""
         found: dict[tuple[ast.ClassDef, str], list[Binding]] = {}
         for node in ast.walk(self.source.tree):
             if isinstance(node, ast.Assign | ast.AnnAssign) and (klass := self.source.klass(node)):
@@ -63,14 +63,14 @@ class Flow:
         return found
 
     def bound_in(self, name: ast.Name) -> Scope | None:
-        """Return the function or module that binds a name; ``None`` if nothing of the file does."""
+        """Return the function or module that binds a name, or ``None`` if the file does not bind it."""
         for scope in self._scopes(name):
             if (scope, name.id) in self._bindings or _parameter(scope, name.id):
                 return scope
         return None
 
     def bindings(self, node: ast.expr) -> list[Binding]:
-        """Return what binds a name or an attribute of ``self``."""
+        """Return the assignments to a name or to an attribute of ``self``."""
         if isinstance(node, ast.Name) and (scope := self.bound_in(node)):
             return self._bindings.get((scope, node.id), [])
         if isinstance(node, ast.Attribute) and is_self(node) and (klass := self.source.klass(node)):
@@ -78,7 +78,7 @@ class Flow:
         return []
 
     def function_of(self, call: ast.Call) -> Function | None:
-        """Return the function of the file that a call runs; ``__init__`` for a class."""
+        """Return the function of the file that a call runs; for a class, its ``__init__``."""
         if isinstance(call.func, ast.Name):
             if klass := self.classes.get(call.func.id):
                 return next(
@@ -96,7 +96,7 @@ class Flow:
         return None
 
     def _method(self, node: ast.Attribute) -> Function | None:
-        """Return the method of a class of the file that an expression such as ``trainer.fit`` names."""
+        """Return the method in the file that an expression such as ``trainer.fit`` names, or ``None``."""
         found = [f for f in self.functions.get(node.attr, ()) if self.is_method(f)]
         root = self.source.dotted_name(node).partition(".")[0]
         own = self.source.klass(node)
@@ -110,7 +110,7 @@ class Flow:
         classes = [self.classes.get(one.func.id) for one in made if isinstance(one.func, ast.Name)]
         if made:
             return next((f for f in found if self.source.parents[f] in classes), None)
-        # An object seldom holds an object of the same class.
+        # An attribute of an object rarely has the same class as the object.
         inside = isinstance(node.value, ast.Attribute) and is_self(node.value)
         others = [f for f in found if not inside or self.source.parents[f] is not own]
         return others[0] if len(others) == 1 else None
@@ -128,11 +128,11 @@ class Flow:
         return found
 
     def calls_of(self, function: Function) -> list[ast.Call]:
-        """Return the calls of a function in this file."""
+        """Return all calls of a function in this file."""
         return self._calls_of.get(function, [])
 
     def argument_of(self, call: ast.Call, function: Function, name: str) -> ast.expr | None:
-        """Return the value that a call gives for a parameter, or its default."""
+        """Return the expression that a call passes for a parameter, or ``None``."""
         parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
         if self.is_method(function) and parameters[:1] == ["self"]:
             parameters = parameters[1:]
@@ -140,9 +140,9 @@ class Flow:
         return argument(call, place, name)
 
     def sources(self, node: ast.expr, path: tuple[int, ...] = (), depth: int = 0) -> list[ast.expr]:
-        """Return the expressions that a value may come from, followed as far as the text shows.
+        """Return the expressions from which a value may come.
 
-        An expression that cannot be followed is returned unchanged.
+        An expression that toolkit cannot trace further is returned unchanged.
         """
         if depth > _DEEPEST or node in self._busy:
             return [node]
@@ -179,7 +179,7 @@ class Flow:
                     yield one.value
 
     def _element(self, node: ast.Subscript) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
-        """Yield the values of the dictionary literal from which ``node`` reads an entry."""
+        """Yield the values of the dictionary that ``node`` reads."""
         for value in self.sources(node.value):
             if isinstance(value, ast.Dict):
                 key = node.slice.value if isinstance(node.slice, ast.Constant) else None
@@ -200,7 +200,7 @@ class Flow:
                     yield value
 
     def is_parameter(self, name: ast.expr) -> Function | None:
-        """Return the function whose parameter a name is."""
+        """Return the function that has the name as a parameter, or ``None``."""
         if not isinstance(name, ast.Name):
             return None
         scope = self.bound_in(name)
@@ -217,7 +217,7 @@ class Flow:
                 yield inner
 
     def reaches(self, within: ast.AST, test: "set[ast.AST] | frozenset[ast.AST]", depth: int = 0) -> bool:
-        """Return whether a part of the file runs one of these nodes, itself or by functions that it calls."""
+        """Return whether a part of the file runs one of these nodes, also through functions that it calls."""
         if any(node in test for node in ast.walk(within)):
             return True
         if depth > _DEEPEST:

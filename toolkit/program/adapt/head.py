@@ -1,4 +1,4 @@
-"""The lines at the top of an adapted script: imports, joining the ranks, helpers; and the last line."""
+"""Insert the first lines of an adapted script (imports, join, helper functions) and its last line."""
 
 import ast
 import re
@@ -9,10 +9,10 @@ from toolkit.program.adapt.work import Work
 
 
 def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early: bool) -> bool:
-    """Insert imports, the lines that join the ranks, and helpers after the imports of a script.
+    """Insert imports, the lines that join the ranks, and helper functions after the imports of a script.
 
-    With ``early`` the lines that join are at the top of the script, else at the beginning of a program: in
-    ``if __name__ == "__main__"``, if it exists. Returns whether there was a place for the lines.
+    With ``early``, the join follows the imports. Otherwise it is the first statement under ``if __name__ ==
+    "__main__"``, if this exists. The result is False if no place was found.
     """
     place = _last_import(work)
     if place is None:
@@ -44,7 +44,7 @@ def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early:
 
 
 def put_end(work: Work, lines: Sequence[str]) -> None:
-    """Insert the last lines of the program."""
+    """Insert lines at the end of the program."""
     main = main_guard(work)
     last = (main.body if main is not None else work.source.tree.body)[-1]
     if (
@@ -58,7 +58,7 @@ def put_end(work: Work, lines: Sequence[str]) -> None:
 
 
 def main_guard(work: Work) -> ast.If | None:
-    """Return ``if __name__ == "__main__"``."""
+    """Return the ``if __name__ == "__main__"`` statement, or ``None``."""
     for node in work.source.tree.body:
         if (
             isinstance(node, ast.If)
@@ -70,7 +70,7 @@ def main_guard(work: Work) -> ast.If | None:
 
 
 def _last_import(work: Work) -> ast.stmt | None:
-    """Return the last import before the first function, class or change."""
+    """Return the last import before the first function, class or change, or ``None``."""
     first = min((edit for edit in work.edits.places), default=len(work.source.text))
     found: ast.stmt | None = None
     for node in work.source.tree.body:

@@ -1,4 +1,4 @@
-"""The callbacks of ``model.fit``: equal weights and averaged metrics first, files only on rank 0."""
+"""Change the callbacks of ``model.fit``: add Horovod's callbacks, and write files only on rank 0."""
 
 import ast
 
@@ -10,9 +10,9 @@ _ALL = ("callbacks.BroadcastGlobalVariablesCallback(0)", "callbacks.MetricAverag
 
 
 def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
-    """Change the callbacks of one ``fit``; ``module`` is Horovod's, empty if Keras itself joins the ranks.
+    """Change the callbacks of one ``fit`` call; return whether a callback writes files.
 
-    Returns whether one of the callbacks writes files.
+    ``module`` is the name of Horovod's module, or empty if Keras itself joins the ranks.
     """
     ours = ", ".join(f"{module}.{one}" for one in _ALL) if module else ""
     given = keyword(fit, "callbacks")
@@ -47,7 +47,7 @@ def _list(work: Work, node: ast.List, ours: str) -> bool:
 
 
 def _begin(work: Work, node: ast.List, ours: str) -> None:
-    """Put callbacks at the beginning of a list, in its layout."""
+    """Insert callbacks at the beginning of a list, in the list's layout."""
     source = work.source
     start = source.start(node) + 1
     if not node.elts:
@@ -65,7 +65,7 @@ def _begin(work: Work, node: ast.List, ours: str) -> None:
 
 
 def _element(work: Work, node: ast.expr) -> bool:
-    """Give a callback that writes files only to rank 0."""
+    """Restrict a callback that writes files to rank 0; return whether the callback writes files."""
     value = node.value if isinstance(node, ast.Starred) else node
     names = [_kind(work, source) for source in work.flow.sources(value)]
     known = table().keras.callbacks
@@ -87,7 +87,7 @@ def _element(work: Work, node: ast.expr) -> bool:
 
 
 def _own_files(work: Work, value: ast.expr) -> None:
-    """Let every rank write to its own place: all ranks take part in saving."""
+    """Give each rank its own path for files, because all ranks take part in saving."""
     for source in work.flow.sources(value):
         path = (
             argument(source, 0, "filepath", "filename", "log_dir") if isinstance(source, ast.Call) else None
@@ -102,7 +102,10 @@ def _kind(work: Work, node: ast.expr) -> str:
 
 
 def _change_appended(work: Work, node: ast.expr) -> bool:
-    """Give callbacks that are appended to the list and write files only to rank 0."""
+    """Restrict callbacks that are appended to the list and write files to rank 0.
+
+    The result is true if the script appends such a callback.
+    """
     if not isinstance(node, ast.Name):
         return False
     found = False

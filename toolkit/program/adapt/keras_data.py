@@ -1,4 +1,4 @@
-"""The data that ``model.fit`` and loops of TensorFlow train on: a part for each rank."""
+"""Divide the data of ``model.fit`` and of TensorFlow loops among the ranks."""
 
 import ast
 
@@ -23,7 +23,7 @@ _DATASETS = (
 
 
 def share_fit(work: Work, fit: ast.Call) -> None:
-    """Divide the data of one ``fit`` among the ranks."""
+    """Divide the data of one ``fit`` call among the ranks."""
     x, y = argument(fit, 0, "x"), argument(fit, 1, "y")
     if x is None:
         work.leave(
@@ -48,13 +48,13 @@ def share_fit(work: Work, fit: ast.Call) -> None:
 
 
 def share_array(work: Work, node: ast.expr) -> None:
-    """Take the part of this rank of an array."""
+    """Replace an array by this rank's part of the array."""
     if work.once(node):
         work.edits.wrap(node, f"{array_helper(work)}(", ")")
 
 
 def array_helper(work: Work) -> str:
-    """Return the name of the function that shares out arrays, and add it to the script."""
+    """Add the helper function that divides arrays to the script, and return its name."""
     return _helper(work, "shard", _ARRAYS)
 
 
@@ -69,7 +69,7 @@ def _helper(work: Work, name: str, lines: tuple[str, ...]) -> str:
 
 
 def is_dataset(work: Work, node: ast.expr) -> bool:
-    """Return whether an expression is a ``tf.data.Dataset``."""
+    """Return whether an expression may be a ``tf.data.Dataset``."""
     return any(work.source.dotted_name(root.func).startswith(_MAKERS) for root in roots(work, node))
 
 
@@ -84,12 +84,12 @@ _MAKERS = (
 
 
 def roots(work: Work, node: ast.expr) -> list[ast.Call]:
-    """Return the calls that the chains of methods of a data set begin with."""
+    """Return the calls that create the data set, before any method changes it."""
     return [calls[0] for calls in chains(work, node)]
 
 
 def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
-    """Return the calls that make a data set, in their order; one list for each way to make it."""
+    """Return the calls that build a data set, in their order; one list for each possible origin."""
     found: list[list[ast.Call]] = []
     for source in work.flow.sources(node):
         if not isinstance(source, ast.Call):
@@ -105,7 +105,7 @@ def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
 
 
 def share_dataset(work: Work, node: ast.expr) -> None:
-    """Shard a data set where the script makes it; if other code needs the whole set, shard it in `fit`."""
+    """Divide a data set where the script creates it; if other code needs all of it, divide it in ``fit``."""
     helper = _helper(work, "shard_dataset", _DATASETS)
     made = chains(work, node)
     whole = _whole(work)
@@ -126,7 +126,7 @@ def share_dataset(work: Work, node: ast.expr) -> None:
 
 
 def _whole(work: Work) -> set[ast.Call]:
-    """Return what data sets begin with that every rank needs whole: for validation and tests."""
+    """Return the calls that create data sets for validation and tests, which every rank needs completely."""
     found: set[ast.Call] = set()
     for call in work.source.calls():
         values = [k.value for k in call.keywords if k.arg == "validation_data"]
@@ -138,7 +138,7 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call makes one data set, and not a new data set in each call of its function."""
+    """Return whether a call creates only one data set, because its function is called at most once."""
     function = work.source.function(call)
     return function is None or len(work.flow.calls_of(function)) <= 1
 

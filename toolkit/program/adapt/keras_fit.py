@@ -1,4 +1,4 @@
-"""Training by ``model.fit``: Horovod's five changes, or TensorFlow's strategy for several workers."""
+"""Change training with ``model.fit`` for Horovod, or for TensorFlow's strategy with several workers."""
 
 import ast
 
@@ -11,7 +11,7 @@ from toolkit.program.adapt.work import Work
 
 
 def fits(work: Work) -> list[ast.Call]:
-    """Return the calls that train a Keras model."""
+    """Return the ``fit`` calls that train a Keras model."""
     found = []
     for call in work.source.calls():
         if method(call) in {"fit", "fit_generator"} and isinstance(call.func, ast.Attribute):
@@ -26,12 +26,12 @@ def fits(work: Work) -> list[ast.Call]:
 
 
 def compiles(work: Work) -> list[ast.Call]:
-    """Return the calls that give Keras models an optimizer."""
+    """Return the ``compile`` calls of Keras models, which set the optimizer."""
     return [call for call in work.source.calls() if is_compile(work, call)]
 
 
 def with_horovod(work: Work, trained: list[ast.Call], module: str) -> frozenset[ast.AST]:
-    """Change training by ``fit`` for Horovod; return the calls that all ranks have to make."""
+    """Change training with ``fit`` for Horovod; return the calls that all ranks must make."""
     optimizers(work, compiles(work), f"{module}.DistributedOptimizer")
     for call in trained:
         share_fit(work, call)
@@ -41,7 +41,7 @@ def with_horovod(work: Work, trained: list[ast.Call], module: str) -> frozenset[
 
 
 def with_strategy(work: Work, trained: list[ast.Call]) -> frozenset[ast.AST]:
-    """Change training by ``fit`` for a strategy that is current in the whole script."""
+    """Change training with ``fit`` for a TensorFlow strategy; return the calls that all ranks must make."""
     optimizers(work, compiles(work), "")
     for call in trained:
         _batch(work, call)
@@ -51,7 +51,7 @@ def with_strategy(work: Work, trained: list[ast.Call]) -> frozenset[ast.AST]:
 
 
 def _silence(work: Work, trained: list[ast.Call]) -> None:
-    """Show progress only on rank 0."""
+    """Show the progress of training and evaluation only on rank 0."""
     for call in trained:
         work.only_first(call, "verbose", '"auto"', "0")
         work.did(call, "shows progress only on rank 0")
@@ -63,7 +63,7 @@ def _silence(work: Work, trained: list[ast.Call]) -> None:
 
 
 def _batch(work: Work, fit: ast.Call) -> None:
-    """Multiply the batch, which the strategy shares out to the ranks."""
+    """Multiply the batch size by the number of ranks, because the strategy divides each batch."""
     x = argument(fit, 0, "x")
     given = argument(fit, 2, "batch_size")
     if x is not None and is_dataset(work, x):
@@ -95,7 +95,7 @@ def _batch(work: Work, fit: ast.Call) -> None:
 
 
 def _save(work: Work) -> frozenset[ast.AST]:
-    """Let all ranks save a model, because saving may need all ranks, and keep the file of rank 0."""
+    """Let all ranks save a model, and keep only rank 0's file: saving may need all ranks."""
     found: set[ast.AST] = set()
     for call in work.source.calls():
         saves = method(call) in {"save", "save_weights", "export"} and isinstance(call.func, ast.Attribute)

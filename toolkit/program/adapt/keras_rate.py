@@ -1,5 +1,7 @@
-"""The optimizer of ``model.compile``: Wrap the optimizer in Horovod's, and multiply the learning rate by the
-number of ranks."""
+"""Change the optimizer of ``model.compile``.
+
+Horovod's optimizer replaces it, and the learning rate is multiplied by the number of ranks.
+"""
 
 import ast
 
@@ -9,7 +11,7 @@ from toolkit.program.adapt.work import Work
 
 
 def keras_name(work: Work) -> str:
-    """Return what this file calls Keras."""
+    """Return the name of the Keras module in this file."""
     meanings = work.source.names.meanings
     for module in ("tensorflow.keras", "tf_keras", "keras"):
         if found := next((name for name, meaning in meanings.items() if meaning == module), None):
@@ -18,7 +20,7 @@ def keras_name(work: Work) -> str:
 
 
 def is_optimizer(work: Work, node: ast.expr) -> bool:
-    """Return whether an expression makes an optimizer."""
+    """Return whether an expression creates a Keras optimizer."""
     if not isinstance(node, ast.Call):
         return False
     name = work.source.dotted_name(node.func)
@@ -27,7 +29,7 @@ def is_optimizer(work: Work, node: ast.expr) -> bool:
 
 
 def scale(work: Work, call: ast.Call) -> None:
-    """Multiply the rate of an optimizer, or the first rate of its schedule."""
+    """Multiply the learning rate of an optimizer, or the initial rate of its schedule."""
     if not work.once(call):
         return
     name = work.source.dotted_name(call.func).rpartition(".")[2].lower()
@@ -61,7 +63,10 @@ def _schedule(work: Work, call: ast.Call, name: str) -> None:
 
 
 def optimizers(work: Work, calls: list[ast.Call], wrapper: str) -> None:
-    """Change the optimizers of calls of ``compile``; ``wrapper`` averages gradients, if it is not empty."""
+    """Change the optimizers of ``compile`` calls.
+
+    ``wrapper`` is the name of Horovod's optimizer, which averages gradients; empty for a TensorFlow strategy.
+    """
     for call in calls:
         given = keyword(call, "optimizer")
         value = given.value if given else argument(call, 0)
@@ -115,7 +120,7 @@ def _wrap(text: str, wrapper: str) -> str:
 
 
 def is_model(work: Work, node: ast.expr) -> bool:
-    """Return whether an expression is a Keras model."""
+    """Return whether an expression may be a Keras model."""
     known = table().keras
     for source in work.flow.sources(node):
         if not isinstance(source, ast.Call):
@@ -129,7 +134,7 @@ def is_model(work: Work, node: ast.expr) -> bool:
 
 
 def is_compile(work: Work, call: ast.Call) -> bool:
-    """Return whether a call is ``compile`` of a Keras model."""
+    """Return whether a call is the ``compile`` method of a Keras model."""
     if method(call) != "compile" or is_one_of(
         work.source.dotted_name(call.func), ("re.*", "torch.*", "regex.*")
     ):

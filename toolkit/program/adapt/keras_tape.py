@@ -1,4 +1,4 @@
-"""Loops with ``GradientTape``: averaged gradients, equal weights, a part of the data."""
+"""Change loops with ``GradientTape``: average gradients, start with equal weights, divide the data."""
 
 import ast
 
@@ -31,7 +31,7 @@ _BROADCAST = (
 
 
 def gradients(work: Work) -> list[ast.Call]:
-    """Return the calls of ``tape.gradient`` whose result changes weights, outside of ``train_step``."""
+    """Return the ``tape.gradient`` calls whose result changes weights, except in ``train_step`` methods."""
     tapes = set()
     for node in ast.walk(work.source.tree):
         if isinstance(node, ast.With):
@@ -53,7 +53,7 @@ def _trains(work: Work, call: ast.Call, tapes: set[str]) -> bool:
         return False
     by_keras = function is not None and function.name == "train_step" and work.flow.is_method(function)
     if by_keras and function is not None and not work.flow.calls_of(function):
-        return False  # fit calls it: average_steps
+        return False  # fit calls this method, and average_steps changes it
     wanted = argument(call, 1, "sources")
     return (wanted is not None and "variables" in work.source.of_node(wanted)) or _change_apply(work, call)
 
@@ -71,7 +71,10 @@ def _change_apply(work: Work, call: ast.Call) -> bool:
 
 
 def average_steps(work: Work, module: str) -> bool:
-    """Average the gradients of methods ``train_step``, as ``apply_gradients`` does not; return if any."""
+    """Average the gradients in ``train_step`` methods; return whether the script has such a method.
+
+    Horovod's optimizer does not average these gradients in ``apply_gradients``.
+    """
     found = False
     for call in work.source.calls():
         function = work.source.function(call)
@@ -89,7 +92,7 @@ def _average(work: Work, call: ast.Call, module: str) -> None:
 
 
 def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast.AST]:
-    """Change loops with tapes for Horovod; return calls in statements that all ranks must run."""
+    """Change loops with tapes for Horovod; return the calls that all ranks must make."""
     for call in found:
         _average(work, call, module)
     applied = [call for call in work.source.calls() if method(call) in {"apply_gradients", "minimize"}]
@@ -135,7 +138,7 @@ def _data(work: Work, call: ast.Call) -> None:
 
 
 def _equal_weights(work: Work, found: list[ast.Call], applied: list[ast.Call], module: str) -> None:
-    """Give all ranks the weights of rank 0 after the first step of a loop."""
+    """Copy rank 0's weights to all ranks after the first step of a loop."""
     place = _step_of_loop(work, found[-1])
     models = _texts(work, [m for call in found for m in _models(call)], place)
     optimizers = _texts(work, [call.func.value for call in applied], place)  # type: ignore[attr-defined]
@@ -161,7 +164,8 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement of a loop of Python, not of a graph, that runs a step."""
+    """Return the statement in a Python loop that runs a training step; loops in graph functions do not count.
+    """
     at: ast.AST | None = call
     for _ in range(8):
         if at is None:
@@ -192,5 +196,5 @@ def _callee(node: ast.expr) -> ast.expr:
 
 
 def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
-    """Return the names of expressions at a place; an empty text for an expression without a name there."""
+    """Return the names of expressions at a statement; the name is empty if an expression has none there."""
     return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

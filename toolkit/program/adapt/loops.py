@@ -1,4 +1,4 @@
-"""Loops that train: over batches, over epochs, and the arrays that batches are cut out of."""
+"""Find training loops over batches and epochs, and the arrays from which a loop cuts batches."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ Loop = ast.For | ast.While
 
 
 def loops_around(work: Work, node: ast.AST) -> list[Loop]:
-    """Return the loops that run a node, the innermost first, through the functions that call each other."""
+    """Return the loops that run a node, innermost first, also in the functions that call the node's function.
+    """
     found: list[Loop] = []
     seen: set[Function] = set()
     at: ast.AST | None = node
@@ -31,12 +32,12 @@ def loops_around(work: Work, node: ast.AST) -> list[Loop]:
 
 
 def batch_loop(work: Work, node: ast.AST) -> ast.For | None:
-    """Return the loop over batches: the innermost ``for`` that runs a step."""
+    """Return the innermost ``for`` loop that runs a training step, or ``None``."""
     return next((one for one in loops_around(work, node) if isinstance(one, ast.For)), None)
 
 
 def loop_source(loop: ast.For) -> ast.expr:
-    """Return the source of a loop's items, without ``enumerate``, ``tqdm``, ``zip`` and the like."""
+    """Return the expression over which a loop runs, without ``enumerate``, ``tqdm``, ``zip`` and similar."""
     found = loop.iter
     while isinstance(found, ast.Call) and found.args:
         name = found.func.id if isinstance(found.func, ast.Name) else method(found)
@@ -47,7 +48,7 @@ def loop_source(loop: ast.For) -> ast.expr:
 
 
 def is_count(loop: ast.For) -> bool:
-    """Return whether a loop counts, as over ``range(epochs)``."""
+    """Return whether a loop runs over a range, such as ``range(epochs)``."""
     found = loop_source(loop)
     return (
         isinstance(found, ast.Call)
@@ -57,7 +58,7 @@ def is_count(loop: ast.For) -> bool:
 
 
 def arrays_of(work: Work, loop: ast.For) -> list[ast.Name]:
-    """Return the arrays out of which a counting loop cuts its batches, as in ``x[i : i + 32]``."""
+    """Return the arrays from which a counting loop cuts batches, as in ``x[i : i + 32]``."""
     inside = set(_targets(loop.target))
     for node in ast.walk(loop):
         if isinstance(node, ast.Assign):
@@ -76,7 +77,7 @@ def arrays_of(work: Work, loop: ast.For) -> list[ast.Name]:
 
 
 def _is_order(flow: Flow, name: ast.Name) -> bool:
-    """Return whether a name is a random order of the samples, and no data."""
+    """Return whether a name is a random order of the samples instead of data."""
     return any(
         isinstance(one, ast.Call) and (method(one) in {"permutation", "randperm", "arange", "shuffle"})
         for one in flow.sources(name)
@@ -88,7 +89,10 @@ def _targets(node: ast.expr) -> Iterator[str]:
 
 
 def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
-    """Take this rank's part of arrays, after the last statement that makes them."""
+    """Insert a statement that replaces arrays by this rank's parts, after the last assignment to the arrays.
+
+    The result is False if no place was found.
+    """
     scopes = {work.flow.bound_in(name) for name in names}
     if len(scopes) != 1 or None in scopes:
         return False
@@ -111,7 +115,7 @@ def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
 
 
 def _belongs(work: Work, statement: ast.stmt, scope: ast.AST | None) -> bool:
-    """Return whether a statement is run once in its scope: neither in a loop nor in a branch."""
+    """Return whether a statement runs exactly once in its scope, outside loops and branches."""
     parent = work.source.parents[statement]
     main = (
         isinstance(parent, ast.If)
@@ -122,7 +126,7 @@ def _belongs(work: Work, statement: ast.stmt, scope: ast.AST | None) -> bool:
 
 
 def leaves_early(work: Work, loops: list[Loop]) -> None:
-    """Note each exit from a loop over epochs: all ranks must leave the loop together."""
+    """Note each ``break`` in a loop over epochs, because all ranks must leave the loop together."""
     for loop in loops[1:] or loops[:1]:
         for node in ast.walk(loop):
             inner = next(
@@ -134,7 +138,7 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
 
 
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
-    """Return the name of an expression at another place; empty without a name there."""
+    """Return the name of an expression at another statement, or an empty string without such a name."""
     root = node
     while isinstance(root, ast.Attribute) or (
         isinstance(root, ast.Subscript) and isinstance(root.slice, ast.Constant)

@@ -1,11 +1,11 @@
-"""What ``toolkit adapt`` made of a training script."""
+"""The result of ``toolkit adapt``."""
 
 from typing import Literal
 
 import msgspec
 
 Way = Literal["horovod", "tf-config", "torch"]
-"""How the ranks of an adapted script join: a program of toolkit."""
+"""How the ranks of an adapted script join: the name of a program kind."""
 
 
 class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,10 +16,11 @@ class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdaptedScript(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``toolkit adapt --json`` prints.
+    """The output of ``toolkit adapt --json``.
 
-    ``program`` is how the ranks join. ``joins`` names how they joined before; then nothing is changed.
-    Lines are counted in the unchanged script. ``diff`` is unified; ``output`` is the file that was written.
+    ``program`` says how the ranks join. ``joins`` says how they joined before; such a script is unchanged.
+    Line numbers refer to the original script. ``diff`` is a unified diff. ``output`` is the path of the
+    written file.
     """
 
     schema: str = "toolkit.adapt/1"

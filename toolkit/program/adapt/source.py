@@ -1,4 +1,4 @@
-"""The text of a Python file with its syntax tree: the position of each node, and the nodes around it."""
+"""The text of a Python file with its syntax tree: positions of nodes, and the nodes that contain a node."""
 
 import ast
 import io
@@ -20,7 +20,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.
 
 @dataclass(slots=False)
 class ScriptSource:
-    """A parsed file. Offsets count characters of ``text``."""
+    """A parsed Python file; offsets are character positions in ``text``."""
 
     text: str
     tree: ast.Module
@@ -29,10 +29,10 @@ class ScriptSource:
 
     @classmethod
     def of(cls, text: str) -> "ScriptSource":
-        """Parse a text.
+        """Parse the text of a Python file.
 
         Raises:
-            SyntaxError: if the text is not Python.
+            SyntaxError: if the text is not valid Python.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
@@ -44,18 +44,18 @@ class ScriptSource:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The offset of each line; a form feed does not begin a line, as in Python."""
+        """The offset of each line; a form feed does not start a line, as in Python."""
         return [0, *(match.end() for match in _LINE.finditer(self.text))]
 
     @cached_property
     def newline(self) -> str:
-        """What ends the lines of the file."""
+        """The line end of the file."""
         found = _LINE.search(self.text)
         return found[0] if found else "\n"
 
     @cached_property
     def unit(self) -> str:
-        """One level of indentation in this file."""
+        """The white space of one indentation level in this file."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.If | ast.For | ast.With | ast.FunctionDef | ast.ClassDef):
                 outer, inner = self.indent(node), self.indent(node.body[0])
@@ -65,7 +65,7 @@ class ScriptSource:
 
     @cached_property
     def inside_strings(self) -> frozenset[int]:
-        """Numbers of lines that begin within a string: their indentation is part of the value."""
+        """The numbers of lines that start inside a string, whose indentation belongs to the string."""
         lines: set[int] = set()
         begun: list[int] = []
         for token in tokenize.generate_tokens(io.StringIO(self.text, newline="").readline):
@@ -79,13 +79,13 @@ class ScriptSource:
         return frozenset(lines)
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a position of ``ast``, whose columns count bytes of UTF-8."""
+        """Return the offset of a position from ``ast``, whose columns count UTF-8 bytes."""
         start = self.starts[line - 1]
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return start + len(self.text[start:end].encode()[:column].decode())
 
     def start(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
-        """Return where a node begins; a function begins with its decorators."""
+        """Return the offset at which a node starts; a function starts with its decorators."""
         first: ast.expr | ast.stmt | ast.keyword = node
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.decorator_list:
             first = node.decorator_list[0]
@@ -93,62 +93,62 @@ class ScriptSource:
         return self.offset(first.lineno, first.col_offset)
 
     def end(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
-        """Return where a node ends."""
+        """Return the offset at which a node ends."""
         return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
     def of_node(self, node: ast.expr | ast.stmt | ast.keyword) -> str:
-        """Return the text of a node."""
+        """Return the source text of a node."""
         return self.text[self.start(node) : self.end(node)]
 
     def line_start(self, offset: int) -> int:
-        """Return where the line of an offset begins."""
+        """Return the offset at which the line of an offset starts."""
         return self.starts[bisect_right(self.starts, offset) - 1]
 
     def indent(self, node: ast.stmt) -> str:
-        """Return the white space at the start of the line of a statement."""
+        """Return the white space before a statement on its line."""
         start = self.line_start(self.start(node))
         return re.match(r"[ \t\f]*", self.text[start:])[0]  # type: ignore[index]
 
     def stands_alone(self, node: ast.stmt) -> bool:
-        """Return whether nothing but a comment shares the lines of a statement, so lines fit around it."""
+        """Return whether a statement shares its lines with no other code except a comment."""
         before = self.text[self.line_start(self.start(node)) : self.start(node)]
         rest = _LINE.split(self.text[self.end(node) :], 1)[0]
         return not before.strip() and (not rest.strip() or rest.lstrip().startswith("#"))
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield what a node is in, the nearest first."""
+        """Yield the nodes that contain a node, innermost first."""
         while (node := self.parents.get(node)) is not None:  # type: ignore[assignment]
             yield node
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """Return the statement of a node: the node itself, or the statement around it."""
+        """Return the node if it is a statement, else the statement that contains it."""
         if isinstance(node, ast.stmt):
             return node
         return next(one for one in self.around(node) if isinstance(one, ast.stmt))
 
     def scope(self, node: ast.AST) -> Scope:
-        """Return the function, class or module that a node is in."""
+        """Return the function, class or module that contains a node."""
         return next((one for one in self.around(node) if isinstance(one, _SCOPES)), self.tree)
 
     def function(self, node: ast.AST) -> Function | None:
-        """Return the function that a node is in."""
+        """Return the function that contains a node, or ``None``."""
         return next(
             (o for o in self.around(node) if isinstance(o, ast.FunctionDef | ast.AsyncFunctionDef)), None
         )
 
     def klass(self, node: ast.AST) -> ast.ClassDef | None:
-        """Return the class that a node is in."""
+        """Return the class that contains a node, or ``None``."""
         return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
 
     def block(self, node: ast.stmt) -> list[ast.stmt]:
-        """Return the statements among which a statement is."""
+        """Return the list of statements that contains a statement."""
         for _, value in ast.iter_fields(self.parents[node]):
             if isinstance(value, list) and node in value:
                 return value
         return [node]
 
     def dotted_name(self, node: ast.AST) -> str:
-        """Return the full dotted name of an expression; ``tf.keras`` and ``tf_keras`` are ``keras``."""
+        """Return the full dotted name of an expression; ``tf.keras`` and ``tf_keras`` become ``keras``."""
         name = self.names.dotted_name(node)
         for prefix in ("tensorflow.keras.", "tensorflow.python.keras.", "tf_keras.", "keras.api."):
             if name.startswith(prefix):
@@ -156,23 +156,23 @@ class ScriptSource:
         return name
 
     def calls(self, within: ast.AST | None = None) -> Iterator[ast.Call]:
-        """Yield the calls of the file, or of a part of it, in the order of the text."""
+        """Yield the calls in the file, or in one node, in text order."""
         found = [one for one in ast.walk(within or self.tree) if isinstance(one, ast.Call)]
         yield from sorted(found, key=lambda one: (one.lineno, one.col_offset))
 
 
 def method(call: ast.Call) -> str:
-    """Return the name of the method that a call calls; empty for a plain function."""
+    """Return the method name of a call, or an empty string for a plain function."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
-    """Return a keyword argument of a call."""
+    """Return a keyword argument of a call, or ``None``."""
     return next((one for one in call.keywords if one.arg == name), None)
 
 
 def argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    """Return an argument by its position or by one of its names."""
+    """Return the value of an argument by its position or by one of its names, or ``None``."""
     for name in names:
         if (found := keyword(call, name)) is not None:
             return found.value

@@ -1,4 +1,4 @@
-"""``adapt.toml``: what the names of a training script mean to ``toolkit adapt``."""
+"""``adapt.toml``: the names in training scripts that ``toolkit adapt`` recognises."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from toolkit.knowledge.reading import Row, read
 
 
 class KerasCallbacks(Row, frozen=True, kw_only=True):
-    """Callbacks that write files, that set the rate, and that restore a state."""
+    """Keras callbacks that write files, set the learning rate, or restore a state."""
 
     writers: tuple[str, ...]
     own_rate: tuple[str, ...]
@@ -19,7 +19,11 @@ class KerasCallbacks(Row, frozen=True, kw_only=True):
 
 
 class KerasNames(Row, frozen=True, kw_only=True):
-    """Names of Keras; ``optimizers`` gives class and rate, ``schedules`` arguments of rate and steps."""
+    """Names in Keras.
+
+    ``optimizers`` maps a name to its class and default rate. ``schedules`` maps a class to its arguments for
+    the rate and the number of steps.
+    """
 
     models: tuple[str, ...]
     bases: tuple[str, ...]
@@ -32,7 +36,11 @@ class KerasNames(Row, frozen=True, kw_only=True):
 
 
 class TorchNames(Row, frozen=True, kw_only=True):
-    """Names of PyTorch; ``optimizers`` gives the usual rate, ``schedules`` the arguments that are rates."""
+    """Names in PyTorch.
+
+    ``optimizers`` maps a class to its default rate. ``schedules`` maps a class to its arguments that are
+    rates.
+    """
 
     modules: tuple[str, ...]
     bases: tuple[str, ...]
@@ -43,7 +51,7 @@ class TorchNames(Row, frozen=True, kw_only=True):
 
 
 class WriteNames(Row, frozen=True, kw_only=True):
-    """Calls that write, calls that read the files again, and calls without an effect."""
+    """Calls that write files, calls that read these files, and calls without side effects."""
 
     calls: tuple[str, ...]
     methods: tuple[str, ...]
@@ -54,7 +62,7 @@ class WriteNames(Row, frozen=True, kw_only=True):
 
 
 class AdaptNames(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``adapt.toml``."""
+    """The contents of ``adapt.toml``."""
 
     keras: KerasNames
     torch: TorchNames
@@ -63,12 +71,12 @@ class AdaptNames(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 @cache
 def table() -> AdaptNames:
-    """Return the whole table."""
+    """Return the contents of ``adapt.toml``."""
     return read("adapt", AdaptNames)
 
 
 def is_one_of(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a dotted name matches at least one pattern."""
+    """Return whether a dotted name matches one of the shell patterns."""
     return bool(name) and _any(tuple(patterns)).fullmatch(name) is not None
 
 

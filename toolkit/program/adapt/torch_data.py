@@ -1,4 +1,4 @@
-"""The data of a training loop of PyTorch: a sampler for each rank, a new order in each epoch."""
+"""Divide the data of a PyTorch training loop: a sampler for each rank, and a new order in each epoch."""
 
 import ast
 
@@ -28,7 +28,7 @@ _SHARD = (
 
 
 def share_loops(work: Work, backward: list[ast.Call]) -> list[str]:
-    """Share out the data of the loops that train; return lines of imports."""
+    """Divide the data of training loops among the ranks; return the import lines to add."""
     imports: list[str] = []
     for call in backward:
         loops = loops_around(work, call)
@@ -67,7 +67,7 @@ def _is_loader(work: Work, call: ast.Call) -> bool:
 
 
 def _sampler(work: Work, loader: ast.Call) -> bool:
-    """Give a loader a sampler that yields the part of a rank; return whether the loader now has a sampler."""
+    """Give a loader a sampler with this rank's part; return whether the loader now has a sampler."""
     if not work.once(loader):
         return loader in work.averaged
     data = argument(loader, 0, "dataset")
@@ -89,7 +89,7 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
 
 
 def _own_way(work: Work, loader: ast.Call, data: ast.expr) -> bool:
-    """Note a loader that chooses its samples itself; return whether it does."""
+    """Note a loader that already chooses its samples; return whether the loader does so."""
     own = keyword(loader, "sampler") or keyword(loader, "batch_sampler")
     if own is not None or len(loader.args) > 2:
         what = f"its {own.arg}" if own is not None else "its arguments"
@@ -105,7 +105,7 @@ def _put_sampler(work: Work, loader: ast.Call, name: str) -> None:
     shuffle = keyword(loader, "shuffle")
     more = next((one for one in loader.keywords if one.arg is None), None)
     if shuffle is None and more is not None:
-        # What shuffles is in a dictionary, as in ``DataLoader(data, **options)``.
+        # The dictionary of DataLoader(data, **options) may contain "shuffle".
         after = f', "sampler": DistributedSampler({name}), "shuffle": None}}'
         work.edits.wrap(more.value, "{**", after)
     elif shuffle is None:
@@ -129,7 +129,7 @@ def _is_stream(work: Work, data: ast.expr) -> bool:
 
 
 def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
-    """Return a name of the data set; a data set that is made inside the call gets a name before it."""
+    """Return a name for the data set; a data set created inside the call gets a variable before the call."""
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)
     name = work.free_name("train_set")
@@ -144,7 +144,7 @@ def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
 
 
 def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
-    """Let each epoch have another order of the samples."""
+    """Insert a ``set_epoch`` call, which gives each epoch a new order of the samples."""
     loops = loops_around(work, call)
     outer = loops[loops.index(loop) + 1 :]
     epochs = next((one for one in outer if isinstance(one, ast.For) and is_count(one)), None)
@@ -170,7 +170,7 @@ def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
 
 
 def _step_within(work: Work, epochs: ast.For, loop: ast.For) -> ast.stmt | None:
-    """Return the statement of the loop over epochs that runs the loop over batches."""
+    """Return the statement in the loop over epochs that runs the loop over batches, or ``None``."""
     wanted = frozenset[ast.AST]({loop})
     for statement in epochs.body:
         if work.flow.reaches(statement, wanted):
@@ -179,7 +179,7 @@ def _step_within(work: Work, epochs: ast.For, loop: ast.For) -> ast.stmt | None:
 
 
 def _lengths(work: Work) -> None:
-    """Count the samples of this rank if a sum over them is divided by their number."""
+    """Replace ``len(loader.dataset)`` by ``len(loader.sampler)``, the number of this rank's samples."""
     for call in work.source.calls():
         value = call.args[0] if len(call.args) == 1 else None
         if (
@@ -195,7 +195,7 @@ def _lengths(work: Work) -> None:
 
 
 def split_alike(work: Work) -> None:
-    """Let all ranks split the data in the same way."""
+    """Add a fixed seed to random splits, so that all ranks split the data in the same way."""
     names = {work.source.dotted_name(call.func) for call in work.source.calls()}
     seeded = {"torch.manual_seed", "keras.utils.set_random_seed", "numpy.random.seed"} & names
     for call in work.source.calls():
@@ -217,7 +217,7 @@ def split_alike(work: Work) -> None:
 
 
 def quiet_bars(work: Work) -> None:
-    """Show bars of progress only on rank 0."""
+    """Show progress bars only on rank 0."""
     for call in work.source.calls():
         name = call.func.id if isinstance(call.func, ast.Name) else method(call)
         if name in {"tqdm", "trange"} and not keyword(call, "disable"):

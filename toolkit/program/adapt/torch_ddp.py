@@ -1,4 +1,5 @@
-"""Training with PyTorch: ``DistributedDataParallel``, a sampler for each rank, the rate times the ranks."""
+"""Change PyTorch training: ``DistributedDataParallel``, a sampler for each rank, and a scaled learning rate.
+"""
 
 import ast
 
@@ -10,7 +11,7 @@ from toolkit.program.adapt.work import Work
 
 
 def backwards(work: Work) -> list[ast.Call]:
-    """Return the calls of ``backward`` of a script that imports PyTorch."""
+    """Return the ``backward`` calls of a script that imports PyTorch."""
     packages = {meaning.partition(".")[0] for meaning in work.source.names.meanings.values()}
     if "torch" not in packages:
         return []
@@ -18,7 +19,7 @@ def backwards(work: Work) -> list[ast.Call]:
 
 
 def with_ddp(work: Work) -> list[str]:
-    """Change training for ``DistributedDataParallel``; return lines of imports."""
+    """Change training for ``DistributedDataParallel``; return the import lines to add."""
     backward = backwards(work)
     optimizers = [call for call in work.source.calls() if _is_optimizer(work, call)]
     for call in optimizers:
@@ -75,7 +76,7 @@ def _device(work: Work, call: ast.Call) -> None:
 
 
 def _single_device(work: Work) -> None:
-    """Use the GPU of the rank instead of the first of the node."""
+    """Use the rank's GPU instead of the node's first GPU."""
     for node in ast.walk(work.source.tree):
         if isinstance(node, ast.Constant) and node.value == "cuda:0" and work.once(node):
             text = work.source.of_node(node)

@@ -1,4 +1,4 @@
-"""PyTorch models: where to wrap them in ``DistributedDataParallel``, and which uses then need ``.module``."""
+"""Wrap PyTorch models in ``DistributedDataParallel`` (DDP), and add ``.module`` where the script needs it."""
 
 import ast
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _API = frozenset({"state_dict", "load_state_dict"})
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A name of a scope, or an attribute of ``self`` in a class."""
+    """A name in a scope, or an attribute of ``self`` in a class."""
 
     scope: Scope
     name: str
@@ -23,15 +23,15 @@ class _Key:
 
 @dataclass(slots=True)
 class _Wrapped:
-    """Names that refer to a wrapped model; ``since`` are the functions and lines from which this is true."""
+    """Names of wrapped models; ``keys`` maps a name to the function and line from which it is wrapped."""
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
     mixed: set[_Key] = field(default_factory=set)
-    """Parameters that also get a model that is not wrapped."""
+    """Parameters that receive both wrapped and unwrapped models."""
 
 
 def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.AST]) -> bool:
-    """Put DDP around the models that optimizers change; return whether any was found."""
+    """Wrap the models whose parameters the optimizers change in DDP; return whether a model was found."""
     places: dict[_Key, tuple[ast.stmt, ast.expr]] = {}
     for call in optimizers:
         for model in _models(work, call):
@@ -57,7 +57,7 @@ def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.
 
 
 def _models(work: Work, call: ast.Call) -> list[ast.expr]:
-    """Return the models whose parameters an optimizer gets."""
+    """Return the models whose parameters the call passes to an optimizer."""
     found: list[ast.expr] = []
     values = [*call.args[:1], *(k.value for k in call.keywords if k.arg in {"params", None})]
     for value in values:
@@ -69,7 +69,7 @@ def _models(work: Work, call: ast.Call) -> list[ast.expr]:
 
 
 def _root(node: ast.expr) -> ast.expr:
-    """Return ``model`` of ``model.fc``, and ``self.model`` of ``self.model.fc``."""
+    """Return ``model`` for ``model.fc``, and ``self.model`` for ``self.model.fc``."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call) and not is_self(node):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
@@ -86,7 +86,8 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 def _places(
     work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield the statements after which a model is to be wrapped, by the name that training uses."""
+    """Yield the statements after which a model must be wrapped, with the model's name in the training code.
+    """
     key = _key(work, model)
     if key is None or depth > 5:
         work.leave(
@@ -116,7 +117,7 @@ def _places(
 
 
 def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield the attribute of ``self`` that keeps a parameter."""
+    """Yield the attribute of ``self`` to which a method assigns a parameter."""
     klass = work.source.parents[function]
     for node in ast.walk(function) if isinstance(klass, ast.ClassDef) else ():
         if isinstance(node, ast.Assign) and is_self(target := node.targets[0]):
@@ -126,7 +127,7 @@ def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple
 
 
 def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
-    """Return the last statement that moves a model to its device; ``statement`` if none follows it."""
+    """Return the last statement that moves a model to its device, or ``statement`` if none follows."""
     last = statement
     block = work.source.block(statement)
     for one in block[block.index(statement) :]:
@@ -138,7 +139,7 @@ def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
 
 
 def _spread(work: Work, wrapped: _Wrapped) -> None:
-    """Follow wrapped models into parameters, attributes and other names."""
+    """Find all names of wrapped models: parameters, attributes and further variables."""
     calls = list(work.source.calls())
     while True:
         count = len(wrapped.keys) + len(wrapped.mixed)
@@ -184,7 +185,7 @@ def _is_wrapped(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
-    """Return whether a value is a wrapped model: a name of it, or the result of a function."""
+    """Return whether a value is a wrapped model: a name of the model, or a function's result."""
     function = work.flow.function_of(node) if isinstance(node, ast.Call) else None
     if function is None or function.name == "__init__":
         return _is_wrapped(work, wrapped, node)
@@ -193,7 +194,7 @@ def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
-    """Return the key of an expression that refers to a wrapped model at its place."""
+    """Return the key of an expression that is a wrapped model at its position, or ``None``."""
     key = _key(work, node)
     if key is None and isinstance(node, ast.Attribute):
         key = _of_instance(work, wrapped, node)
@@ -205,7 +206,7 @@ def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
 
 
 def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | None:
-    """Return the key of ``trainer.model``."""
+    """Return the key of an attribute of an object, such as ``trainer.model``, or ``None``."""
     names = {key.name for key in wrapped.keys if isinstance(key.scope, ast.ClassDef)}
     if node.attr not in names:
         return None
@@ -218,7 +219,7 @@ def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | N
 
 
 def _inner_uses(work: Work, wrapped: _Wrapped, backward: frozenset[ast.AST]) -> None:
-    """Reach the model inside where DDP has no such attribute."""
+    """Insert ``.module`` where the script uses an attribute that DDP lacks."""
     for node in ast.walk(work.source.tree):
         inner = isinstance(node, ast.Attribute) and node.attr not in table().torch.same
         if isinstance(node, ast.Attribute | ast.Subscript) and (inner or isinstance(node, ast.Subscript)):
@@ -246,7 +247,8 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
 
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
-    """Note a method of the model in a training step: DDP averages only gradients of its forward method."""
+    """Note a method call on the model in a training step: DDP averages only gradients of the forward method.
+    """
     called = isinstance(parent := work.source.parents[node], ast.Call) and parent.func is node
     if not called or node.attr in _API or node.attr not in work.flow.functions:
         return

@@ -1,4 +1,4 @@
-"""Shared parts of ``toolkit adapt``: the file, its changes, and the unchanged parts."""
+"""Shared state of ``toolkit adapt``: the file, its changes, and the open points."""
 
 import ast
 from collections.abc import Sequence
@@ -12,7 +12,10 @@ from toolkit.program.adapt.source import ScriptSource, argument, keyword
 
 @dataclass(slots=False)
 class Work:
-    """A file that is adapted; ``size`` and ``rank`` are Python for the number of ranks and the own number."""
+    """The file that toolkit adapts.
+
+    ``size`` and ``rank`` are Python expressions for the number of ranks and this rank's number.
+    """
 
     source: ScriptSource
     flow: Flow
@@ -24,14 +27,14 @@ class Work:
     imports: list[str] = field(default_factory=list)
     helpers: list[str] = field(default_factory=list)
     mirrored: str = ""
-    """With a strategy of TensorFlow: the function that names a separate place for each rank."""
+    """The name of the function that returns a separate path for each rank; only for a TensorFlow strategy."""
     averaged: set[ast.AST] = field(default_factory=set)
-    """Optimizers that are changed already."""
+    """Optimizers and loaders that are already changed."""
     _scaled: set[ast.AST] = field(default_factory=set)
 
     @classmethod
     def of(cls, source: ScriptSource, size: str, rank: str) -> "Work":
-        """Return the work on a file."""
+        """Return the initial state for a file."""
         return cls(source, Flow(source), Edits(source), size, rank)
 
     @property
@@ -40,11 +43,11 @@ class Work:
         return f"{self.rank} == 0"
 
     def did(self, node: ast.AST, what: str) -> None:
-        """Note a change."""
+        """Record a change."""
         self._note(self.changes, node, what)
 
     def leave(self, node: ast.AST, what: str) -> None:
-        """Record a line that adapt does not understand, or that the user must decide."""
+        """Record a line that ``adapt`` does not understand, or that the user has to decide."""
         self._note(self.left, node, what)
 
     def _note(self, notes: list[ScriptChange], node: ast.AST, what: str) -> None:
@@ -53,7 +56,7 @@ class Work:
             notes.append(made)
 
     def free_name(self, name: str) -> str:
-        """Return a name that the file does not use."""
+        """Return a name that the file does not use: ``name``, or ``name`` with underscores."""
         used = {one.id for one in ast.walk(self.source.tree) if isinstance(one, ast.Name)}
         used |= set(self.source.names.meanings) | set(self.flow.functions) | set(self.flow.classes)
         while name in used:
@@ -61,13 +64,14 @@ class Work:
         return name
 
     def shown(self, node: ast.expr | ast.stmt) -> str:
-        """Return the first line of a node, for messages."""
+        """Return the first line of a node, at most 60 characters, for messages."""
         lines = self.source.of_node(node).splitlines()
         text = " ".join(lines[0].split())
         return f"{text[:60]}…" if len(text) > 60 or len(lines) > 1 else text
 
     def name_of(self, module: str, line: str) -> str:
-        """Return the name of a module in this file; ``line`` imports it if nothing does."""
+        """Return the name of a module in this file; if the file does not import it, add the import ``line``.
+        """
         for name, meaning in self.source.names.meanings.items():
             if meaning == module:
                 return name
@@ -76,7 +80,7 @@ class Work:
         return line.split()[-1]
 
     def once(self, node: ast.AST) -> bool:
-        """Return whether a node is met for the first time."""
+        """Return True at the first call for a node, and False at each later call."""
         if node in self._scaled:
             return False
         self._scaled.add(node)
@@ -97,8 +101,9 @@ class Work:
         self.edits.wrap(node, "" if simple else "(", f"{operation}" if simple else f"){operation}")
 
     def only_first(self, call: ast.Call, name: str, usual: str, other: str) -> None:
-        """Give an argument its value only on rank 0, and ``other`` on the other ranks; ``usual`` if the
-        argument is absent.
+        """Set an argument to its present value on rank 0, and to ``other`` on other ranks.
+
+        ``usual`` is the value on rank 0 if the argument is missing.
         """
         given = keyword(call, name)
         if given is None:
@@ -112,11 +117,11 @@ class Work:
             )
 
     def before(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:
-        """Insert lines before a statement, and note it."""
+        """Insert lines before a statement, and record the change."""
         return self._place_lines(statement, lines, what, rank, after=False)
 
     def after(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:
-        """Insert lines after a statement, and note it."""
+        """Insert lines after a statement, and record the change."""
         return self._place_lines(statement, lines, what, rank, after=True)
 
     def _place_lines(self, at: ast.stmt, lines: Sequence[str], what: str, rank: int, *, after: bool) -> bool:
@@ -129,7 +134,7 @@ class Work:
         return True
 
     def rate(self, call: ast.Call, name: str, place: int, usual: str) -> bool:
-        """Multiply the rate of an optimizer; an optimizer without a rate gets the usual rate."""
+        """Multiply the learning rate of an optimizer; ``usual`` is its default rate."""
         value = argument(call, place, name, "lr", "learning_rate")
         if value is None and any(one.arg is None for one in call.keywords):
             self.leave(call, f"`{self.shown(call)}`: multiply the rate by {self.size}")

@@ -1,4 +1,4 @@
-"""What a script writes and prints: only on rank 0."""
+"""Restrict statements that write or print to rank 0."""
 
 import ast
 
@@ -9,9 +9,10 @@ from toolkit.program.adapt.work import Work
 
 
 def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) -> None:
-    """Guard statements that write or print; ``barrier`` waits for all ranks, before a file is read again.
+    """Put statements that write or print under a test for rank 0.
 
-    ``keep`` are calls that all ranks have to make.
+    ``barrier`` is a statement that waits for all ranks; it is inserted before a written file is read.
+    ``keep`` are calls that all ranks must make.
     """
     for statement in _statements(work):
         call = _call(statement)
@@ -28,7 +29,7 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
 
 
 def writes_elsewhere(work: Work) -> None:
-    """Note writes whose place in a larger statement does not allow a guard."""
+    """Note writes that are part of a larger statement, which cannot be restricted to rank 0."""
     for call in work.source.calls():
         statement = work.source.statement(call)
         writes = is_one_of(work.source.dotted_name(call.func), table().writes.calls)
@@ -44,7 +45,7 @@ def _statements(work: Work) -> list[ast.stmt]:
 
 
 def _call(statement: ast.stmt) -> ast.Call | None:
-    """Return the call that a statement is, or the ``open`` for writing of a ``with``."""
+    """Return the call that a statement consists of, or the ``open`` for writing of a ``with`` statement."""
     if isinstance(statement, ast.Expr):
         value = statement.value
         return value if isinstance(value, ast.Call) else None
@@ -101,7 +102,7 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
 
 
 def _stranger(work: Work, statement: ast.stmt, call: ast.Call) -> ast.Call | None:
-    """Return a call in a statement that may have an effect which every rank needs."""
+    """Return a call in a statement that may have a side effect which every rank needs, or ``None``."""
     known = table().writes
     for one in work.source.calls(statement):
         name = work.source.dotted_name(one.func)
@@ -116,7 +117,7 @@ def _stranger(work: Work, statement: ast.stmt, call: ast.Call) -> ast.Call | Non
 
 
 def _folder(work: Work, call: ast.Call) -> None:
-    """Let several ranks make the same folder."""
+    """Add ``exist_ok=True``, because several ranks may create the same folder."""
     name = work.source.dotted_name(call.func)
     own = method(call) == "mkdir" and name != "os.mkdir" and work.flow.function_of(call) is None
     if (own or name == "os.makedirs") and keyword(call, "exist_ok") is None and len(call.args) < 3:
@@ -130,7 +131,7 @@ def _loads(work: Work, call: ast.Call) -> bool:
 
 
 def _wait(work: Work, call: ast.Call, barrier: str) -> None:
-    """Let all ranks wait before they read what rank 0 has written."""
+    """Insert a barrier before a statement that reads a file of rank 0."""
     statement = work.source.statement(call)
     tests = [one.test for one in work.source.around(statement) if isinstance(one, ast.If)]
     if any(method(c) in {"exists", "is_file", "isfile"} for test in tests for c in work.source.calls(test)):

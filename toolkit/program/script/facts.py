@@ -1,4 +1,4 @@
-"""What the text of a Python program shows."""
+"""Facts that toolkit reads from the text of a Python program."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ Kind = Literal["file", "beside", "argument", "option", "keyboard", "gpu", "comma
 class Import:
     """A module that a file imports, by its full dotted name.
 
-    ``optional`` is true where the program has an answer to its absence, as in ``try: … except ImportError``.
+    ``optional`` is true if the program handles the module's absence, as in ``try: … except ImportError``.
     ``names`` are the names that ``from MODULE import NAMES`` imports.
     """
 
@@ -25,13 +25,13 @@ class Import:
 
     @property
     def package(self) -> str:
-        """The first part of the name."""
+        """The first part of the module's dotted name."""
         return self.module.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class SyntaxFault:
-    """Why a file is not Python; ``text`` is the line as it is in the file."""
+    """A syntax error in a file; ``text`` is the faulty line."""
 
     file: str
     line: int
@@ -41,7 +41,7 @@ class SyntaxFault:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """A name that nothing in its file defines; ``hint`` is `` (did you mean X?)`` or empty."""
+    """A name that its file does not define; ``hint`` is `` (did you mean X?)`` or empty."""
 
     name: str
     file: str
@@ -51,13 +51,17 @@ class Undefined:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A thing that a program certainly needs at run time.
+    """A resource that a program certainly needs at run time.
 
-    ``kind`` is ``file`` (``text`` is its path), ``beside`` (``text`` is a path from ``__file__``),
-    ``argument`` (``text`` is the place in ``sys.argv`` of a file that it reads), ``option`` (``text`` is
-    the attribute that holds such a file), ``keyboard`` or ``gpu`` (``text`` is the call), or ``command``
-    (``text`` is the name of a program that it starts), or ``tensorflow-1`` (``text`` is a name that
-    TensorFlow 2 does not have).
+    The meaning of ``text`` depends on ``kind``:
+
+    - ``file``: the path of a file that the program reads.
+    - ``beside``: a path relative to ``__file__``.
+    - ``argument``: the index in ``sys.argv`` of a file name.
+    - ``option``: the attribute of the parsed arguments that contains a file name.
+    - ``keyboard``, ``gpu``: the call that needs the keyboard or a GPU.
+    - ``command``: the name of a program that is started.
+    - ``tensorflow-1``: a name that TensorFlow 2 lacks.
     """
 
     kind: Kind
@@ -68,13 +72,14 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ScriptFacts:
-    """Facts in the text of a program and of the project files that it imports.
+    """Facts about the text of a program and the project files that it imports.
 
-    ``joins`` names how its ranks join: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
-    ``deepspeed``, ``lightning``, ``jax``, ``tf-config``, ``keras-distribution``. ``serial`` is true if
-    nothing joins the ranks, false if something does, and ``None`` if the text does not show it; ``unknown``
-    then has the reason. ``imports`` are modules outside the project, ``missing`` those that the project
-    should have, ``files`` the project's files that were read. ``trainer`` says that the file runs a trainer.
+    ``joins`` lists how the ranks join: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
+    ``deepspeed``, ``lightning``, ``jax``, ``tf-config`` or ``keras-distribution``. ``serial`` is true if the
+    ranks never join, false if they join, and ``None`` if toolkit cannot tell; ``unknown`` then has the
+    reasons. ``imports`` are modules outside the project. ``missing`` are modules that the project should
+    contain. ``files`` are the project files that toolkit read. ``trainer`` is true if the file runs a
+    trainer.
     """
 
     path: Path
@@ -88,21 +93,22 @@ class ScriptFacts:
     trainer: bool = False
     undefined: tuple[Undefined, ...] = ()
     reads_ranks: bool = False
-    """The program reads a variable that contains its rank."""
+    """Whether the program reads an environment variable that contains its rank."""
     open_path: bool = False
-    """It changes ``sys.path`` in a way that the text does not show, so any module may be found."""
-    needs: tuple[Need, ...] = ()
-    """What the program itself surely needs; its modules may be reached under a condition."""
-    relative: tuple[Import, ...] = ()
-    """Relative imports of the program itself, which only ``python -m`` can run."""
-    words: frozenset[str] = frozenset()
-    """Strings that appear more than once in its files, such as a file that it writes and then reads."""
-    options: ProgramOptions | None = None
-    """The options of the program, if the text shows all of them."""
-    says: tuple[tuple[str, str], ...] = ()
-    """Variables that the program sets and arguments that it passes, which decide where its ranks meet; ``$``
-    is a computed value.
+    """Whether the program changes ``sys.path`` in a way that toolkit cannot evaluate.
+
+    Python may then find modules in any folder.
     """
+    needs: tuple[Need, ...] = ()
+    """Resources that the main file certainly needs; imported modules may run only under a condition."""
+    relative: tuple[Import, ...] = ()
+    """Relative imports in the main file, which work only with ``python -m``."""
+    words: frozenset[str] = frozenset()
+    """Strings that appear more than once in the files, such as a file that is written and then read."""
+    options: ProgramOptions | None = None
+    """The program's command-line options, or ``None`` if toolkit cannot find all of them."""
+    says: tuple[tuple[str, str], ...] = ()
+    """Variables and arguments that determine how the ranks meet; the value ``$`` is computed at run time."""
 
     @property
     def packages(self) -> frozenset[str]:

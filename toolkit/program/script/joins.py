@@ -1,4 +1,4 @@
-"""Which calls of a module join its ranks, and which may start code that the text does not show."""
+"""Find calls in a module that join the ranks, and calls that may run code which toolkit cannot read."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ from toolkit.program.script.names import Names, imported_module
 
 @dataclass(slots=True)
 class ModuleJoins:
-    """What a module shows of the ranks; ``hidden`` names calls behind which code may be."""
+    """How a module joins its ranks; ``hidden`` lists calls that may run code which toolkit cannot read."""
 
     joins: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)
@@ -49,7 +49,7 @@ def _look_at_call(call: ast.Call, names: Names, result: ModuleJoins) -> None:
 
 
 def _harmless(call: ast.Call) -> bool:
-    """Return whether a call starts a program that is known to join nothing."""
+    """Return whether a call starts a program that never joins ranks."""
     first = call.args[0] if call.args else None
     if isinstance(first, ast.List | ast.Tuple) and first.elts:
         first = first.elts[0]

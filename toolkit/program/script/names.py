@@ -1,4 +1,4 @@
-"""The dotted names that a module's text uses, with the names that its imports give them."""
+"""Resolve the names in a module to full dotted names, by the module's imports."""
 
 import ast
 from collections.abc import Iterator
@@ -9,15 +9,18 @@ _LOADERS = {"importlib.import_module", "__import__"}
 
 @dataclass(slots=True)
 class Names:
-    """The meaning of names in one module: ``hvd`` is ``horovod.tensorflow``, and ``init`` may come from a
-    star import.
+    """The meaning of the names in one module.
+
+    ``meanings`` maps a name such as ``hvd`` to ``horovod.tensorflow``. ``stars`` lists modules that are
+    imported with ``*``.
     """
 
     meanings: dict[str, str] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
 
     def dotted_name(self, node: ast.AST) -> str:
-        """Return the full dotted name of an expression; empty for an expression without such a name."""
+        """Return the full dotted name of an expression, or an empty string for an expression without a name.
+        """
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -27,7 +30,7 @@ class Names:
         return ".".join([self.meanings.get(node.id, node.id), *reversed(parts)])
 
     def readings(self, node: ast.AST) -> Iterator[str]:
-        """Yield the name of an expression, and its possible names in each module imported with ``*``."""
+        """Yield the full name of an expression, and its possible names in each module imported with ``*``."""
         if name := self.dotted_name(node):
             yield name
             if isinstance(node, ast.Name) and node.id not in self.meanings:
@@ -35,7 +38,7 @@ class Names:
 
 
 def names_of(tree: ast.Module) -> Names:
-    """Return the meaning of the names in a module, after all of its imports and plain assignments."""
+    """Return the meanings of the names in a module, from its imports and plain assignments."""
     found = Names()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -51,9 +54,9 @@ def names_of(tree: ast.Module) -> Names:
 
 
 def imported_module(call: ast.Call, names: Names) -> str | None:
-    """Return the module that a call of ``importlib.import_module`` imports; empty if the text does not tell.
+    """Return the module that a call of ``importlib.import_module`` imports.
 
-    ``None`` is returned for any other call.
+    The result is empty if the name is computed at run time, and ``None`` for any other call.
     """
     if names.dotted_name(call.func) not in _LOADERS:
         return None
@@ -72,7 +75,7 @@ def _add_from(found: Names, node: ast.ImportFrom) -> None:
 
 
 def _add_assigned(found: Names, name: str, value: ast.expr) -> None:
-    """Follow ``dist = torch.distributed`` and ``hvd = importlib.import_module("horovod.torch")``."""
+    """Record assignments such as ``dist = torch.distributed`` or ``hvd = importlib.import_module(…)``."""
     if name in found.meanings:
         return
     if isinstance(value, ast.Call) and (module := imported_module(value, found)):

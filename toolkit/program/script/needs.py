@@ -1,4 +1,4 @@
-"""Find the things that a program certainly needs at run time: files, a keyboard, GPUs."""
+"""Find the files, the keyboard input and the GPUs that a program certainly needs at run time."""
 
 import ast
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ from toolkit.program.script.reached import reached_nodes
 _KEYBOARD = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getpass"}
 _FILE_METHODS = {"read_text", "read_bytes"}
 _MOVES = {"os.chdir", "contextlib.chdir"}
-"""Calls after which a relative path is of another folder."""
+"""Calls that change the working directory, and so the meaning of relative paths."""
 _OPENS = {"open", "io.open", "codecs.open", "gzip.open", "h5py.File", "zipfile.ZipFile", "tarfile.open"}
 _GROUPS = {"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"}
 _STARTS = {f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")}
-"""Calls that fail if the program which they start does not exist."""
+"""Calls that fail if the program that they start does not exist."""
 _WRITES = set("wax+")
 
 
 def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterator[Need]:
-    """Yield what a program surely needs, the first to be used first."""
+    """Yield the resources that a program certainly needs, in the order of their use."""
     fixed = _replaced(tree)
     moved = False
     old = {f"tensorflow.{name}" for name in joins().needs.tensorflow_1}
@@ -42,21 +42,21 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
 
 
 def _bound(node: ast.expr, names: set[str]) -> bool:
-    """Return whether an expression begins with one of some names, as in ``tf.Session`` after ``tf = …``."""
+    """Return whether an expression starts with one of the names, as in ``tf.Session`` after ``tf = …``."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in names
 
 
 def strings_of(tree: ast.Module) -> Iterator[str]:
-    """Yield the strings of a module."""
+    """Yield the string literals of a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
 def _replaced(tree: ast.Module) -> set[str]:
-    """Return the names that a module defines or binds, which then are not the built-in functions."""
+    """Return the names that a module defines or binds, which then hide built-in functions."""
     return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)} | {
         n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
@@ -81,7 +81,7 @@ def _of_call(call: ast.Call, names: Names, paths: Paths) -> Iterator[tuple[Kind,
 
 
 def _file(call: ast.Call, name: str) -> ast.expr | None:
-    """Return the expression of the file that a call reads."""
+    """Return the expression for the path of the file that a call reads, or ``None``."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     if name in _OPENS:
         mode = given.get("mode") or (call.args[1] if len(call.args) > 1 else None)
@@ -97,7 +97,7 @@ def _file(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _started(call: ast.Call) -> str:
-    """Return the name of the program that a call starts from a list of words; empty if it is not shown."""
+    """Return the program that a call starts from a list of words, or an empty string if it is computed."""
     words = call.args[0] if call.args else None
     first = words.elts[0] if isinstance(words, ast.List | ast.Tuple) and words.elts else None
     name = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
@@ -105,7 +105,7 @@ def _started(call: ast.Call) -> str:
 
 
 def _argument(node: ast.expr, names: Names) -> str:
-    """Return the place of ``sys.argv[N]``; empty for anything else."""
+    """Return the index N of ``sys.argv[N]``, or an empty string for any other expression."""
     if isinstance(node, ast.Call) and len(node.args) == 1 and names.dotted_name(node.func) == "pathlib.Path":
         node = node.args[0]
     if not isinstance(node, ast.Subscript) or names.dotted_name(node.value) != "sys.argv":
@@ -115,7 +115,7 @@ def _argument(node: ast.expr, names: Names) -> str:
 
 
 def _gpu(call: ast.Call, name: str, names: Names, paths: Paths) -> str:
-    """Return a call that fails without a GPU, as the text has it; empty for any other."""
+    """Return the text of a call that fails without a GPU, or an empty string for any other call."""
     if not any(one.partition(".")[0] in {"torch", "jax"} for one in names.meanings.values()):
         return ""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -134,5 +134,5 @@ def _gpu(call: ast.Call, name: str, names: Names, paths: Paths) -> str:
 
 
 def _is(node: ast.expr | None, paths: Paths, *words: str) -> bool:
-    """Return whether an expression is one of some words, or names a device of one, as in ``cuda:0``."""
+    """Return whether an expression is one of the words, or a device such as ``cuda:0`` of a word."""
     return node is not None and (paths.path(node) or "").partition(":")[0] in words

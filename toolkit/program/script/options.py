@@ -1,4 +1,4 @@
-"""The options of a program that uses ``argparse``, if its text shows all of them."""
+"""Read the options of a program that uses ``argparse``, if toolkit can find all of them in its text."""
 
 import argparse
 import ast
@@ -19,11 +19,11 @@ _ACTIONS = {
 
 
 class _NotShown(Exception):
-    """The text does not show an option."""
+    """The text does not show all properties of an option."""
 
 
 class _Refused(Exception):
-    """The words do not fit the options."""
+    """``argparse`` does not accept the words."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -36,16 +36,19 @@ class _Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True, slots=True)
 class ProgramOptions:
-    """Calls of ``add_argument``: the group, 0 for none, the words, and the named values."""
+    """The ``add_argument`` calls of a program.
+
+    Each call has its group (0 for none), its option words, and its named values.
+    """
 
     calls: tuple[tuple[int, tuple[str, ...], tuple[tuple[str, Any], ...]], ...]
     groups: tuple[tuple[bool, bool], ...] = ()
-    """For each group, whether its options exclude each other, and whether one of them is required."""
+    """For each group, whether its options exclude each other, and whether one option is required."""
     prefix: bool = True
-    """An option may be abbreviated."""
+    """Whether the user may abbreviate options."""
 
     def fault(self, words: Sequence[str]) -> str:
-        """Return what ``argparse`` says about the words of a program; empty if it accepts them."""
+        """Return the error message of ``argparse`` for the words, or an empty string if it accepts them."""
         try:
             self._parser().parse_args(list(words))
         except _Refused as refused:
@@ -55,8 +58,7 @@ class ProgramOptions:
         return ""
 
     def value(self, words: Sequence[str], name: str) -> str:
-        """Return the value of an option in ``words``, by its attribute; empty if the option is not in
-        them."""
+        """Return the value of an option in ``words``, by its attribute name, or an empty string."""
         try:
             found = getattr(self._parser().parse_args(list(words)), name, None)
         except (_Refused, _NotShown, argparse.ArgumentError, TypeError, ValueError, KeyError):
@@ -75,7 +77,7 @@ class ProgramOptions:
 
 
 def options_of(tree: ast.Module, names: Names) -> ProgramOptions | None:
-    """Return the options of a program; ``None`` if the text does not show all of them."""
+    """Return the options of a program, or ``None`` if its text does not show all of them."""
     made = [
         node
         for node in ast.walk(tree)
@@ -95,7 +97,7 @@ _HARMLESS = ("description", "prog", "usage", "epilog", "formatter_class", "add_h
 
 
 def _assigned(call: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> str:
-    """Return the variable that a call is assigned to."""
+    """Return the variable to which the result of a call is assigned, or an empty string."""
     parent = parents.get(call)
     target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
     return target.id if isinstance(target, ast.Name) else ""
@@ -131,7 +133,11 @@ def _options(
 
 
 def _called(use: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> ast.Call:
-    """Return the call of a method of a parser that surely happens once."""
+    """Return the method call on a parser, if it certainly runs exactly once.
+
+    Raises:
+        _NotShown: if the call is in a loop, a branch or another function.
+    """
     member = parents.get(use)
     call = parents.get(member) if isinstance(member, ast.Attribute) else None
     if not isinstance(call, ast.Call) or call.func is not member:
@@ -153,7 +159,11 @@ def _around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.A
 
 
 def _argument(call: ast.Call) -> tuple[tuple[str, ...], tuple[tuple[str, Any], ...]]:
-    """Return the words and the values of one ``add_argument``."""
+    """Return the option words and the named values of one ``add_argument`` call.
+
+    Raises:
+        _NotShown: if a value is not a literal, or the action is unknown.
+    """
     words = tuple(_constant(one) for one in call.args)
     if not words or not all(isinstance(word, str) for word in words):
         raise _NotShown
@@ -166,7 +176,7 @@ def _argument(call: ast.Call) -> tuple[tuple[str, ...], tuple[tuple[str, Any], .
         if keyword.arg == "type":
             if isinstance(keyword.value, ast.Name) and keyword.value.id in _TYPES:
                 named["type"] = _TYPES[keyword.value.id]
-            continue  # every other type accepts at least the texts that this type accepts
+            continue  # toolkit omits other types, so it accepts more values than the program
         if keyword.arg == "default":
             named["default"] = None
             continue

@@ -1,4 +1,4 @@
-"""Paths and other strings that a module's text works out, from ``__file__``, ``os.path`` and ``pathlib``."""
+"""Evaluate paths and other strings in a module that use ``__file__``, ``os.path`` or ``pathlib``."""
 
 import ast
 import os.path
@@ -13,7 +13,7 @@ _SAME = {
     "str", "os.fspath", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "os.path.abspath",
     "os.path.realpath", "torch.device",
 }  # fmt: skip
-"""Calls whose only argument shows what they return."""
+"""Calls that return the same path as their only argument."""
 _FOLDER = {"os.getcwd", "pathlib.Path.cwd", "os.path.curdir"}
 _METHODS = {"resolve", "absolute", "as_posix", "__str__"}
 _CHANGES = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}
@@ -21,7 +21,7 @@ _DEEPEST = 20
 
 
 class Paths:
-    """The paths that expressions of one module mean; relative paths start in the folder of the job."""
+    """Evaluates the paths in one module; relative paths start in the job's folder."""
 
     def __init__(self, tree: ast.Module, names: Names, file: str) -> None:
         """``file`` is the value of ``__file__``."""
@@ -31,11 +31,11 @@ class Paths:
         self._assigned = dict(_once_assigned(tree))
 
     def elsewhere(self) -> "Paths":
-        """Return the paths of the module in another folder; only paths from ``__file__`` differ."""
+        """Return the paths of the module in another folder, where only paths from ``__file__`` differ."""
         return Paths(self._tree, self._names, "/else/where.py")
 
     def path(self, node: ast.AST, depth: int = 0) -> str | None:
-        """Return the path that an expression means; ``None`` if the text does not show it."""
+        """Return the path that an expression evaluates to, or ``None`` if toolkit cannot evaluate it."""
         if depth > _DEEPEST:
             return None
 
@@ -61,7 +61,7 @@ class Paths:
     def _member(
         self, node: ast.Attribute | ast.Subscript, below: Callable[[ast.AST], str | None]
     ) -> str | None:
-        """Return ``os.pardir``, ``X.parent`` or ``X.parents[N]``."""
+        """Evaluate ``os.pardir``, ``X.parent`` or ``X.parents[N]``."""
         name = self._names.dotted_name(node)
         if name in {"os.pardir", "os.path.pardir"}:
             return ".."
@@ -104,7 +104,8 @@ class Paths:
 
 
 def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[int, str | None]]:
-    """Yield the line and the folder of each change of ``sys.path``; ``None`` is a folder made at run time."""
+    """Yield the line and the folder of each change to ``sys.path``; the folder is ``None`` if it is computed.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (name := names.dotted_name(node.func)) in _CHANGES:
             value = node.args[-1] if node.args else None
@@ -117,7 +118,7 @@ def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[
 
 
 def _whole(target: ast.AST) -> ast.AST:
-    """Return ``sys.path`` of ``sys.path[0:0]``."""
+    """Return the node ``sys.path`` of ``sys.path[0:0]``."""
     return target.value if isinstance(target, ast.Subscript) else target
 
 
@@ -138,7 +139,7 @@ def _is_path(node: ast.AST) -> bool:
 
 
 def _once_assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names that a module binds once, by a plain assignment."""
+    """Yield the names that a module binds only once, by a plain assignment, with their values."""
     names = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     bound = Counter(node.id for node in names)
     bound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
@@ -167,5 +168,5 @@ def _parent(path: str | None, count: int) -> str | None:
 
 
 def absolute(path: str, start: Path) -> Path:
-    """Return a path of a program that starts in ``start``, without ``..``."""
+    """Return the absolute path, without ``..``, of a path in a program that starts in ``start``."""
     return Path(os.path.normpath(start / path))

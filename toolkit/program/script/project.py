@@ -1,4 +1,4 @@
-"""The modules of a project: which file an import leads to."""
+"""Find the file of the project that an import loads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Folders that Python looks for modules in, and the files of the project.
+    """The folders in which Python finds modules, and the files of the project.
 
     ``files`` is ``None`` if every file on this machine belongs to the project.
     """
@@ -25,25 +25,27 @@ class Project:
             return False
 
     def with_root(self, root: Path) -> "Project":
-        """Return the project with one more folder that Python looks in."""
+        """Return the project with an additional module folder."""
         return self if root in self.roots else replace(self, roots=(*self.roots, root))
 
     def modules(self, name: str) -> list[Path]:
-        """Return the files that ``import NAME`` runs, packages first; empty if the project has none."""
+        """Return the files that ``import NAME`` runs, packages first; empty for a module outside the project.
+        """
         for root in self.roots:
             if found := self._below(root, name.split(".")):
                 return found
         return []
 
     def holds(self, name: str) -> bool:
-        """Return whether the first part of a dotted name is a file or folder of the project."""
+        """Return whether the first part of a dotted name is a module or package of the project."""
         first = name.partition(".")[0]
         return any(
             self.has(root / f"{first}.py") or self._is_package(root / first) for root in self.roots if first
         )
 
     def resolve_relative(self, name: str, file: Path) -> str | None:
-        """Return the full name of ``..model`` in a file; ``None`` if it is outside the folders."""
+        """Return the full name of a relative import such as ``..model``; ``None`` outside the module folders.
+        """
         level = len(name) - len(name.lstrip("."))
         folder = file.parent
         for _ in range(level - 1):
@@ -71,13 +73,13 @@ class Project:
         return found
 
     def _is_package(self, folder: Path) -> bool:
-        """Return whether a folder holds Python; it needs no ``__init__.py`` to be a package (PEP 420)."""
+        """Return whether a folder has Python files; a package needs no ``__init__.py`` (PEP 420)."""
         if self.files is None:
             return folder.is_dir() and any(folder.glob("*.py"))
         return any(folder.absolute() in file.parents for file in self.files)
 
 
 def project_of(roots: Iterable[Path], files: Iterable[Path] | None) -> Project:
-    """Return a project; relative paths are taken from the working folder."""
+    """Return a project; relative paths start in the current folder."""
     chosen = None if files is None else frozenset(file.absolute() for file in files)
     return Project(tuple(root.absolute() for root in roots), chosen)

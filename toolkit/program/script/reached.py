@@ -1,5 +1,7 @@
-"""Find the statements that a program certainly executes: statements without a condition, also in called
-functions."""
+"""Find the statements that a program certainly executes, also in functions that it calls.
+
+Such a statement is in no branch, loop or ``try`` block.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ _OPEN = (
     ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.ClassDef, ast.FunctionDef,
     ast.AsyncFunctionDef, ast.BoolOp, ast.Assert,
 )  # fmt: skip
-"""Nodes whose parts may be skipped, repeated or run later."""
+"""Types of nodes whose parts may be skipped, repeated, or executed later."""
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _EXITS = {"exit", "quit", "_exit", "abort"}
 
@@ -22,10 +24,10 @@ class _ReachedWalk:
 
 
 def reached_nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the nodes that a program surely evaluates, if nothing before them fails.
+    """Yield the nodes that a program certainly evaluates if no earlier statement fails.
 
-    ``if __name__ == "__main__"`` holds for a program. Statements after one that may leave the function or the
-    program are not yielded.
+    The test ``if __name__ == "__main__"`` is true for a program. The function stops at a statement that may
+    leave the function or the program.
     """
     names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     functions = {
@@ -78,7 +80,7 @@ def _word(node: ast.expr) -> str:
 
 
 def _may_leave(statement: ast.stmt) -> bool:
-    """Return whether a statement may end its function or the program before the next one."""
+    """Return whether a statement may leave its function or end the program."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
     return any(isinstance(node, _LEAVES) or _exits(node) for node in ast.walk(statement))

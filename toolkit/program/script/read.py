@@ -1,4 +1,4 @@
-"""Read a Python program and the files of its project that it imports."""
+"""Read a Python program and the project files that it imports."""
 
 import ast
 import sys
@@ -24,7 +24,7 @@ from toolkit.program.script.rendezvous import rendezvous_in
 from toolkit.program.script.undefined import undefined_names
 
 _MOST_FILES = 500
-"""Files of a project that are read; a program that imports more is not understood as a whole."""
+"""The largest number of project files that toolkit reads; for larger programs, some facts are unknown."""
 _LONGEST = 4 << 20
 
 
@@ -53,13 +53,13 @@ def read_script(
     roots: Iterable[Path] = (),
     start: Path | None = None,
 ) -> ScriptFacts:
-    """Return what the text of a program shows; nothing is run.
+    """Return the facts about a Python program from its text; toolkit does not run the program.
 
     Args:
         path: the file that Python runs.
-        project_files: the files that go with it; by default every file that an import leads to.
-        roots: folders besides the script's own in which Python looks for modules, as in ``PYTHONPATH``.
-        start: the folder that the program starts in; by default the current folder.
+        project_files: the files of the project; by default every file that an import can load.
+        roots: module folders besides the script's folder, such as the folders in ``PYTHONPATH``.
+        start: the folder in which the program starts; by default the current folder.
     """
     if path.suffix == ".ipynb":
         return ScriptFacts(path, unknown=(f"{path.name} is a notebook",))
@@ -69,7 +69,7 @@ def read_script(
 
 
 def read_text(text: str, name: str = "-c", roots: Sequence[Path] = ()) -> ScriptFacts:
-    """Read the text of a program that is on the command line, as after ``python -c``."""
+    """Return the facts about a program given as text, such as the text after ``python -c``."""
     reading = _Reading(project_of(roots, None), start=next(iter(roots), Path()))
     later = deque(_module(reading, Path(name), text))
     trainer = reading.found.trainer
@@ -80,9 +80,9 @@ def read_text(text: str, name: str = "-c", roots: Sequence[Path] = ()) -> Script
 def read_module(
     name: str, root: Path, project_files: Iterable[Path] | None = None, roots: Iterable[Path] = ()
 ) -> ScriptFacts | None:
-    """Return what ``python -m NAME`` runs in ``root``; ``None`` if the project has no such module.
+    """Return the facts about the module that ``python -m NAME`` runs in ``root``.
 
-    ``roots`` are as in :func:`read_script`.
+    The result is ``None`` if the project has no such module. ``roots`` are as in :func:`read_script`.
     """
     project = project_of((root, *roots), project_files)
     main = project.modules(f"{name}.__main__")
@@ -102,7 +102,7 @@ def _read(paths: list[Path], project: Project, start: Path | None) -> ScriptFact
 
 
 def _read_imported(reading: _Reading, later: deque[Path]) -> None:
-    """Read the project's files that the first files import, and their own imports."""
+    """Read the project files that the first files import, directly or through other files."""
     while later:
         path = later.popleft()
         if path in reading.files:
@@ -117,7 +117,7 @@ def _read_imported(reading: _Reading, later: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield files for imports that precede the change of ``sys.path`` by which Python finds them."""
+    """Yield the files of imports that precede the ``sys.path`` change with which Python finds them."""
     held = [one for one in reading.imports if reading.project.holds(one.module)]
     reading.imports = [one for one in reading.imports if one not in held]
     for one in held:
@@ -125,7 +125,7 @@ def _found_later(reading: _Reading) -> Iterator[Path]:
 
 
 def _text(reading: _Reading, path: Path) -> str | None:
-    """Return a file's text in the encoding that it declares."""
+    """Return the text of a file, decoded by the encoding that the file declares; ``None`` on an error."""
     try:
         content = path.read_bytes()[: _LONGEST + 1]
         if len(content) > _LONGEST:
@@ -141,7 +141,7 @@ def _text(reading: _Reading, path: Path) -> str | None:
 
 
 def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
-    """Read one module, and yield the project's files that it imports."""
+    """Read one module, and yield the project files that it imports."""
     reading.files.append(path)
     try:
         with warnings.catch_warnings():
@@ -174,7 +174,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
 
 
 def _search_path(reading: _Reading, tree: ast.Module, names: Names, paths: Paths, path: Path) -> None:
-    """Add the folders that a module puts on ``sys.path`` to the folders of the project."""
+    """Add the folders that a module appends to ``sys.path`` to the project's module folders."""
     for line, folder in search_path(tree, names, paths):
         if folder is None:
             reading.open_path = True
@@ -242,7 +242,7 @@ def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFact
 
 
 def _strangers(imports: Iterable[Import]) -> list[str]:
-    """Return a line for each package that may join ranks without a call in the program."""
+    """Return a line for each imported package that may join ranks on its own."""
     plain = {*joins().plain.packages, *sys.stdlib_module_names, "toolkit"}
     names = sorted({one.package for one in imports} - plain)
     return [f"the package {name} may join the ranks" for name in names]

@@ -1,4 +1,4 @@
-"""Find the rendezvous of a script's ranks in its text: variables that it sets, and arguments of calls."""
+"""Find the variables and arguments with which a script sets the rendezvous of its ranks."""
 
 import ast
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ _BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match, ast.IfExp, ast.While)
 
 
 def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
-    """Return the values that a module sets, by the name of a variable or of an argument.
+    """Return the rendezvous values that a module sets, by variable or argument name.
 
-    Values under ``if`` and other conditions do not count, because they may apply only sometimes.
+    Values under ``if`` and other conditions are left out, because they may not apply.
     """
     found: dict[str, str] = {}
     for node in _plain(tree):
@@ -27,7 +27,8 @@ def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
 
 
 def _plain(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a module outside conditions; ``if __name__ == "__main__"`` is not a condition."""
+    """Yield the nodes of a module outside branches; ``if __name__ == "__main__"`` does not count as a branch.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _BRANCHES) and not _is_main(child):
             continue
@@ -42,7 +43,7 @@ def _is_main(node: ast.AST) -> bool:
 
 
 def _assigned_variables(node: ast.Assign, names: Names) -> Iterator[tuple[str, str]]:
-    """Yield ``os.environ["MASTER_ADDR"] = "localhost"``."""
+    """Yield the variables of assignments such as ``os.environ["MASTER_ADDR"] = "localhost"``."""
     for target in node.targets:
         if isinstance(target, ast.Subscript) and names.dotted_name(target.value) == _ENVIRONMENT:
             yield from _variable(target.slice, node.value)
@@ -80,6 +81,6 @@ def _arguments(call: ast.Call, row: SayingCall) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: ast.expr) -> str:
-    """Return a literal as text."""
+    """Return a literal as text, or :data:`COMPUTED_VALUE` for any other expression."""
     known = isinstance(value, ast.Constant) and isinstance(value.value, str | int)
     return str(value.value) if known and isinstance(value, ast.Constant) else COMPUTED_VALUE

@@ -1,4 +1,4 @@
-"""Names that a module uses but does not define: the program fails when it reaches them."""
+"""Find names that a module uses but does not define; the program fails at such a name."""
 
 import ast
 import builtins
@@ -12,16 +12,16 @@ _ALWAYS = {
     "WindowsError", "reveal_type", "reveal_locals",
 }  # fmt: skip
 _OLD = {"unicode", "xrange", "raw_input", "basestring", "long", "reduce", "unichr", "file", "execfile", "cmp"}
-"""Names of Python 2, which a program may ask for on purpose."""
+"""Python 2 names, which a program may use deliberately under a version test."""
 _OPEN = {"exec", "eval", "globals", "locals", "vars", "__import__"}
-"""Calls that may define names which the text does not show."""
+"""Calls that may define names at run time."""
 
 
 def undefined_names(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
-    """Yield each name that nothing defines, its first line, and a hint at the name that may be meant.
+    """Yield each undefined name, its first line, and a hint with a similar name.
 
-    All scopes of a module count as one, so a name that is yielded is defined nowhere. Nothing is yielded
-    for a module that may define names at run time.
+    A name counts as defined if any scope of the module defines it. A module that may define names at run time
+    yields no names.
     """
     bound = set(_bound(tree))
     if "*" in bound:
@@ -58,7 +58,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _guarded_nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the nodes inside ``try`` whose handlers catch ``NameError``, or everything."""
+    """Yield the nodes in ``try`` blocks whose handlers catch ``NameError`` or all exceptions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Try | ast.TryStar) and any(_catches(handler) for handler in node.handlers):
             for statement in node.body:
