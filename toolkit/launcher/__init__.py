@@ -1,5 +1,6 @@
-"""Launchers: what starts the ranks of a job. A new launcher is a module in this package, and its name in the
-model.
+"""Launchers, such as srun and mpirun, start the ranks of a job.
+
+A new launcher is a module in this package, and a name in the model.
 """
 
 from typing import Protocol
@@ -13,23 +14,21 @@ from toolkit.model.site import Site
 
 
 class Launcher(Protocol):
-    """The attributes of each module of this package."""
+    """The attributes that each module of this package has."""
 
     COMMAND: str
-    """The program that is called."""
+    """The name of the launcher's command."""
     RANK: RankWords
-    """How a rank finds its own number."""
+    """Shell words with which a rank finds its number."""
 
     def words(
         self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
     ) -> tuple[str, ...]:
-        """Return the options of a launch: the planned options, and the options that bind ranks to cores and
-        GPUs.
-        """
+        """Return the planned options, and options that bind ranks to cores and GPUs."""
         ...
 
     def counts(self, spec: JobSpec) -> list[str]:
-        """Return the options that say how many ranks there are, and on how many nodes."""
+        """Return the options that set the numbers of ranks and nodes."""
         ...
 
 
@@ -37,13 +36,13 @@ LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
 
 
 def site_launcher(site: Site | None, planned: str) -> Launcher:
-    """Return the words that start ranks at a site instead of the planned command."""
+    """Return the launcher that a site uses for a planned launcher command."""
     if planned == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
         return pals
     return srun if planned == srun.COMMAND else mpirun
 
 
 def launcher_of(plan: Plan) -> Launcher:
-    """Return the launcher of a plan; one inside the container is the image's own."""
+    """Return the launcher of a plan; a launcher inside the container is always the image's mpirun."""
     outside = () if plan.inside else LAUNCHERS
     return next((one for one in outside if plan.launcher[0] == one.COMMAND), mpirun)

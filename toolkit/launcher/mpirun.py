@@ -1,4 +1,4 @@
-"""``mpirun`` of Open MPI, Hydra (MPICH) and Intel MPI, on the host or in the container; pure."""
+"""``mpirun`` of Open MPI, Hydra (MPICH) and Intel MPI, on the host or in the container."""
 
 from toolkit.launcher.ranks import RankWords
 from toolkit.model.facts import HostFacts
@@ -13,19 +13,22 @@ RANK = RankWords(
     "${OMPI_COMM_WORLD_LOCAL_RANK:-$MPI_LOCALRANKID}",
     "$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / local_ranks))",
 )
-"""mpirun(1) of Open MPI; Hydra sets ``PMI_RANK`` and ``MPI_LOCALRANKID`` (pmodels/mpich:src/pm/hydra)."""
+"""Shell words with the variables of Open MPI and Hydra.
+
+Sources: mpirun(1) of Open MPI; for Hydra's ``PMI_RANK`` and ``MPI_LOCALRANKID``, pmodels/mpich:src/pm/hydra.
+"""
 
 
 def words(
     planned: tuple[str, ...],
-    host: HostFacts,  # noqa: ARG001 - the signature of a launcher
+    host: HostFacts,  # noqa: ARG001 - the Launcher protocol has this argument
     request: Request,  # noqa: ARG001
     site: Site | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return the planned options: their words for binding differ, and the defaults bind ranks to cores."""
+    """Return the planned options; each mpirun already binds ranks to cores by default."""
     return planned
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return the number of ranks; the nodes come from the job."""
+    """Return the option with the number of ranks; mpirun finds the nodes in the job's variables."""
     return ["-n", str(spec.ranks)]

@@ -1,8 +1,8 @@
-"""``mpiexec`` of PALS, HPE's Parallel Application Launch Service on Cray EX; pure.
+"""``mpiexec`` of PALS, HPE's Parallel Application Launch Service on Cray EX.
 
-Not run: the words follow the ALCF user guides for Polaris ("Running Jobs" and "Containers on Polaris") and
-NCAR/mpibind. Ranks reach the launcher through ``PMI_*`` variables and ``/var/run/palsd``, which the site
-profile binds.
+toolkit's developers have not run PALS. The options follow the ALCF user guides for Polaris ("Running Jobs"
+and "Containers on Polaris") and NCAR/mpibind. Ranks connect to PALS through ``PMI_*`` variables and
+``/var/run/palsd``, which the site profile mounts.
 """
 
 from toolkit.launcher.ranks import RankWords
@@ -14,16 +14,16 @@ from toolkit.model.site import Site
 NAME, COMMAND = "pals", "mpiexec"
 
 RANK = RankWords("$PALS_RANKID", "$PALS_LOCAL_RANKID", "$PALS_NODEID")
-"""HPE's mpiexec(1) of PALS; ALCF user guide for Polaris, "Running Jobs"."""
+"""The variables are in HPE's mpiexec(1) of PALS, and in the ALCF user guide for Polaris, "Running Jobs"."""
 
 
 def words(
-    planned: tuple[str, ...],  # noqa: ARG001 - the words of srun or mpirun mean nothing to PALS
+    planned: tuple[str, ...],  # noqa: ARG001 - PALS does not accept options of srun or mpirun
     host: HostFacts,  # noqa: ARG001
     request: Request,
     site: Site | None,
 ) -> tuple[str, ...]:
-    """Return the words that bind a rank to its cores, by hardware threads, and the site's words."""
+    """Return the options that bind a rank to its hardware threads, and the site profile's options."""
     cores = request.cpus_per_rank
     depth = cores and cores * (site.threads() if site else 1)
     bound = ("--depth", str(depth), "--cpu-bind", "depth") if depth else ()
@@ -31,5 +31,5 @@ def words(
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return the words for the number of ranks and for the ranks on each node."""
+    """Return the options with the number of ranks and the number of ranks on each node."""
     return ["-n", str(spec.ranks), "--ppn", str(spec.ranks_per_node)]

@@ -1,13 +1,13 @@
-"""The variables in which a launcher gives each rank its number, as words of shell."""
+"""Shell words with which each rank reads its number from the launcher's variables."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class RankWords:
-    """Words of shell for the number of a rank, its number on its node, and the number of its node.
+    """Shell words for a rank's number, its number on its node, and the number of its node.
 
-    ``local_ranks`` is a variable of the script that uses them: the ranks on each node.
+    The words may use ``local_ranks``, a variable of the job script with the number of ranks on each node.
     """
 
     rank: str

@@ -1,4 +1,4 @@
-"""``srun`` of Slurm; pure."""
+"""Slurm's launcher ``srun``."""
 
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.launcher.ranks import RankWords
@@ -10,17 +10,21 @@ from toolkit.model.site import Site
 COMMAND = "srun"
 
 RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
-"""srun(1), OUTPUT ENVIRONMENT VARIABLES."""
+"""The variables are in srun(1), section OUTPUT ENVIRONMENT VARIABLES.
+
+D NODES, RANKS, NODE_LIST Placeholders for values that an elastic job computes; a user's word cannot contain a
+NUL character.
+"""
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
 """A placeholder for values that only an elastic job knows; no user's words have a NUL."""
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
-"""The same options as they appear in the script."""
+"""The shell text that replaces each placeholder in the job script."""
 
 
 def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
-    """Return the options of a launch, and after them the options of the site."""
+    """Return the planned options and then the site profile's options."""
     made, more = list(planned), list(site.launch.srun) if site else []
     if site and (mpi := _site_mpi(site, made)):
         made = [f"--mpi={mpi}", *(word for word in made if not word.startswith("--mpi="))]
@@ -30,28 +34,28 @@ def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Sit
     elif request.cpus_per_rank and _binds(host, site) and not any(w.startswith("--cpu-bind") for w in more):
         made.append("--cpu-bind=cores")
     if request.gpu_bind:
-        # Without this option every rank sees all GPUs of its node, which NCCL needs for its paths between
-        # GPUs.
+        # Without this option, every rank sees all GPUs of its node. NCCL needs all GPUs for direct transfers
+        # between them.
         made.append(f"--gpu-bind={request.gpu_bind}")
     return (*made, *more)
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return how many ranks start on how many nodes; srun stops all of them when one fails."""
+    """Return the options with the numbers of nodes and ranks; srun stops all ranks when one rank fails."""
     nodes, ranks = (NODES, RANKS) if spec.elastic else (str(spec.nodes), str(spec.ranks))
     return [
         f"--nodes={nodes}",
         f"--ntasks={ranks}",
         f"--ntasks-per-node={spec.ranks_per_node}",
         *([f"--nodelist={NODE_LIST}"] if spec.elastic else []),
-        # Without this option the other ranks wait in a collective until the time limit (srun(1)).
+        # Without this option, the other ranks wait in a collective until the time limit (srun(1)).
         "--kill-on-bad-exit=1",
         "--label",
     ]
 
 
 def _site_mpi(site: Site, planned: list[str]) -> str:
-    """Return the site's word for ``--mpi``, if it serves the same interface as the plan's."""
+    """Return the site's value of ``--mpi`` if it has the same interface as the planned value, else empty."""
     kind = next((word.removeprefix("--mpi=") for word in planned if word.startswith("--mpi=")), "none")
     if kind == "none" or is_plugin(site.launch.mpi) != is_plugin(kind):
         return ""
@@ -59,7 +63,7 @@ def _site_mpi(site: Site, planned: list[str]) -> str:
 
 
 def _binds(host: HostFacts, site: Site | None) -> bool:
-    """Return whether Slurm can bind ranks to cores: binding needs a plugin (srun(1), --cpu-bind)."""
+    """Return whether Slurm can bind ranks to cores, which needs a task plugin (srun(1), --cpu-bind)."""
     if host.slurm and host.slurm.settings:
         plugins = host.slurm.settings.get("TaskPlugin", "")
         return "affinity" in plugins or "cgroup" in plugins

@@ -1,4 +1,4 @@
-"""Container runtimes: how a command is started in an image. A new runtime is a module in this package."""
+"""Container runtimes start commands in an image; a new runtime is a module in this package."""
 
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -11,52 +11,59 @@ from toolkit.runtime import apptainer, centres, charliecloud, edf, enroot, podma
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = apptainer.COMMAND
-"""The program if neither facts nor a site profile name one."""
+"""The runtime's command if neither the facts nor a site profile name a command."""
 
 
 class Runtime(Protocol):
-    """What a module of this package has."""
+    """The attributes that each module of this package has."""
 
     NAMES: tuple[str, ...]
-    """The names of its programs, on PATH and in facts."""
+    """The names of the runtime's commands on PATH, which are also its names in facts."""
     SECTION: str
-    """The section of the probe's answer about the runtime."""
+    """The section of the probe's output that describes the runtime."""
     FORMATS: frozenset[str]
-    """Forms of an image that a job starts from."""
+    """The image formats that the runtime can start."""
     HIDES: Mapping[Aspect, frozenset[str]]
-    """Options that separate a container from its node."""
+    """For each aspect, the options that separate a container from its node."""
     SHARES: Mapping[Aspect, str]
-    """Options without which a container is separate; empty if no option shares the aspect."""
-    SPLITS: bool
-    """Without setuid each start makes a new user namespace, whatever the options are."""
-    BY_ROOT: bool | None
-    """A service or program of root makes its containers; ``False``: the user does, in a user namespace;
-    ``None``: as it is installed."""
-    KEEPS_FOLDER: bool
-    """A command starts in the folder that the launcher is in."""
-    IN_LAUNCHER: bool
-    """The words are options of srun; variables are then dropped inside the container."""
-    GPUS: tuple[str, ...]
-    """Options that mount GPUs of NVIDIA and their driver."""
-    AMD_GPUS: tuple[str, ...]
-    """Options that mount GPUs of AMD; empty if the runtime has no such options."""
-    PREPARES: str
-    """A shell script below ``slurm`` that gives each node the image before ranks start; empty without such a
-    script.
+    """For each aspect, the option that shares it with the node; empty if no option shares it.
+
+    Without the option, the container is separate.
     """
+    SPLITS: bool
+    """Whether each start without setuid creates a new user namespace, with any options."""
+    BY_ROOT: bool | None
+    """Whether a service or program of root creates the containers.
+
+    ``False`` means that the user creates containers in a user namespace. ``None`` means that this depends on
+    the installation.
+    """
+    KEEPS_FOLDER: bool
+    """Whether a command starts in the launcher's working directory."""
+    IN_LAUNCHER: bool
+    """Whether the runtime's options are options of srun; ``env`` then removes variables inside the container.
+    """
+    GPUS: tuple[str, ...]
+    """Options that mount NVIDIA GPUs and their driver."""
+    AMD_GPUS: tuple[str, ...]
+    """Options that mount AMD GPUs; empty if the runtime has no such options."""
+    PREPARES: str
+    """The shell script below ``slurm`` that loads the image on each node before ranks start; may be empty."""
 
     MOUNTS_IMAGES: bool
-    """A file that holds a file system can be mounted in a container, by a user without privileges."""
+    """Whether a user without privileges can mount a file system image in a container."""
     MEASURED: bool
-    """True if launches with this runtime were recorded. If not, the command line follows only the
-    documentation."""
+    """Whether toolkit's developers recorded launches with this runtime.
+
+    If not, the command line follows only the runtime's documentation.
+    """
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
-        """Return options of every launch."""
+        """Return the options that every launch has."""
         ...
 
     def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-        """Return the words in front of the image."""
+        """Return the words of the command line before the image."""
         ...
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
@@ -64,15 +71,17 @@ class Runtime(Protocol):
         ...
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:
-        """Return the text of a file with the image and its mounts, empty if words are enough."""
+        """Return the text of a file that names the image and its mounts; empty if the runtime needs no file.
+        """
         ...
 
     def workdir(self, folder: str) -> tuple[str, ...]:
-        """Return the options by which a command starts in a folder of the container."""
+        """Return the options that set the working directory in the container."""
         ...
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Return the facts about the runtime on a machine; ``None`` if it is absent."""
+        """Return the facts about the runtime from a section of the probe's output; ``None`` if it is absent.
+        """
         ...
 
 
@@ -87,7 +96,7 @@ RUNTIMES: tuple[Runtime, ...] = (
     centres.SHIFTER,
     centres.SARUS,
 )
-"""The preferred runtime first."""
+"""All container runtimes; toolkit prefers the first."""
 
 
 _SAME = {"--net": "--network"}
@@ -95,9 +104,9 @@ _SAME = {"--net": "--network"}
 
 
 def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return options as the runtime's module writes them: ``--net host`` as ``--network=host``.
+    """Return options in the spelling of the runtime's module: ``--net host`` becomes ``--network=host``.
 
-    Only options with a value change, and only if the module knows them.
+    Only options with a value that the module lists are changed.
     """
     known = {
         *kind.SHARES.values(),
@@ -119,11 +128,11 @@ def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(1024)
 def runtime_of_name(command: str) -> Runtime:
-    """Return the runtime of a command, a path or a name in facts; Apptainer for any other."""
+    """Return the runtime of a command, a path or a name in facts; Apptainer for an unknown name."""
     name = posixpath.basename(command)
     return next((one for one in RUNTIMES if name in one.NAMES), apptainer)
 
 
 def formats() -> frozenset[str]:
-    """Return the forms of an image that some runtime starts."""
+    """Return the image formats that at least one runtime can start."""
     return frozenset().union(*(one.FORMATS for one in RUNTIMES))

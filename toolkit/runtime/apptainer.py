@@ -1,5 +1,4 @@
-"""Apptainer and Singularity: the command line that starts a command in an image, and readers of the probe;
-pure."""
+"""Apptainer and Singularity: the command line of a container, and the reader of the probe's output."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,7 +9,7 @@ from toolkit.model.job import JobSpec
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = "singularity"
-"""The command without facts about the host; Apptainer usually also installs this name."""
+"""The command if the host's facts are unknown; Apptainer usually also installs this name."""
 
 NAMES: tuple[str, ...] = ("apptainer", "singularity", "singularity-ce", "singularity-pro")
 SECTION = "runtime"
@@ -25,8 +24,10 @@ PREPARES = ""
 MEASURED = True
 MOUNTS_IMAGES = True
 IMAGE_BIND = ":image-src=/,ro"
-"""Ends the value of ``--bind`` for a file that holds a file system
-(Apptainer's user guide, "Image Mounts"). Without ``ro`` Apptainer warns that it cannot write to the file."""
+"""The end of a ``--bind`` value that mounts a file system image (Apptainer user guide, "Image Mounts").
+
+Without ``ro``, Apptainer warns that it cannot write to the file.
+"""
 
 _ALL = frozenset({"-C", "--containall", "--compat"})
 _CONTAINS = _ALL | {"-c", "--contain"}
@@ -43,37 +44,43 @@ SHARES: Mapping[Aspect, str] = {}
 
 _VERSION = re.compile(r"^(apptainer|singularity(?:-ce|-?pro)?)\s+version\s+(\S+)", re.IGNORECASE)
 _PRO = "singularity-pro"
-"""It calls itself ``SingularityPRO version 3.11-7.el8`` (sylabs/singularity:e2e/version/version.go)."""
+"""SingularityPRO's name in its output ``SingularityPRO version 3.11-7.el8``.
+
+Source: sylabs/singularity:e2e/version/version.go.
+"""
 _NUMBER_ALONE = re.compile(r"^\d+\.\d+\S*$", re.ASCII)
-"""The only output of Singularity 2: ``2.6.1-dist`` (sylabs/singularity:bin/singularity.in at 2.6.1)."""
+"""A pattern for the version output of Singularity 2, such as ``2.6.1-dist``.
+
+Source: sylabs/singularity:bin/singularity.in at 2.6.1.
+"""
 
 
 def standard(
-    image: ImageFacts,  # noqa: ARG001 - the signature of a runtime
+    image: ImageFacts,  # noqa: ARG001 - the Runtime protocol has this argument
     found: ContainerRuntime | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return the options of every launch, which are none."""
+    """Return no options: Apptainer needs none."""
     return ()
 
 
 def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-    """Return the words in front of the image."""
+    """Return the words of the command line before the image."""
     bound = (word for bind in dict.fromkeys(binds) for word in ("--bind", bind))
     return [command, "exec", *options, *bound]
 
 
 def image(spec: JobSpec) -> tuple[str, ...]:
-    """Return the file: every node reads it."""
+    """Return the path of the image file, which every node reads."""
     return (spec.image,)
 
 
-def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - the signature of a runtime
-    """Return the text of a file that names the image: words are enough."""
+def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - the protocol has this argument
+    """Return an empty string: Apptainer needs no file that describes the image."""
     return ""
 
 
 def workdir(folder: str) -> tuple[str, ...]:
-    """Return the option for the folder that a command starts in."""
+    """Return the option that sets the working directory in the container."""
     return ("--pwd", folder)
 
 
@@ -81,7 +88,7 @@ def bind(source: str, target: str | None = None, *, read_only: bool = False) -> 
     """Return the value of ``--bind`` for a path.
 
     Raises:
-        BadInput: for a path with a comma or a colon, which ``--bind`` would split.
+        BadInput: if the path has a comma or a colon, at which ``--bind`` splits its value.
     """
     for path in (source, target or ""):
         if bad := next((c for c in ",:\n" if c in path), None):
@@ -98,14 +105,14 @@ def bind_image(file: str, target: str) -> str:
     """Return the value of ``--bind`` that mounts a squashfs file.
 
     Raises:
-        BadInput: for a path with a comma or a colon.
+        BadInput: if the path has a comma or a colon.
     """
     bind(file)
     return f"{file}:{target}{IMAGE_BIND}"
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Read the ``runtime`` section; ``None`` if neither Apptainer nor Singularity is installed."""
+    """Return the facts in the ``runtime`` section; ``None`` without Apptainer and Singularity."""
     path = next(iter(answer.values("path")), "")
     if not path:
         return None
@@ -133,10 +140,10 @@ def _release(answer: Answer) -> tuple[str, str] | None:
 
 
 def settings(answer: Answer) -> dict[str, str]:
-    """Return lines of apptainer.conf: ``setting mount tmp = yes``.
+    """Return the settings of apptainer.conf from lines such as ``setting mount tmp = yes``.
 
-    The first line of a name counts that says something (apptainer/apptainer:pkg/util/apptainerconf/parser.go
-    at v1.4.5, GetDirectives and GetConfig; sylabs/singularity:pkg/util/singularityconf/parser.go at v4.3.7).
+    The first line with a value applies (apptainer/apptainer:pkg/util/apptainerconf/parser.go at v1.4.5,
+    GetDirectives and GetConfig; sylabs/singularity:pkg/util/singularityconf/parser.go at v4.3.7).
     """
     found: dict[str, str] = {}
     for name, _, value in (line.partition("=") for line in answer.values("setting")):
@@ -146,10 +153,9 @@ def settings(answer: Answer) -> dict[str, str]:
 
 
 def _unbound(answer: Answer, setuid: bool | None) -> tuple[str, ...]:
-    """Return the paths that cannot be bound: missing paths, and without setuid paths that this user may not
-    see.
+    """Return the paths that cannot be mounted: missing paths, and without setuid unreadable paths.
 
-    Apptainer 1.4.5 without setuid ends on either: "mount source … doesn't exist", "permission denied".
+    Apptainer 1.4.5 without setuid fails for both: "mount source … doesn't exist", "permission denied".
     """
     return (*answer.values("unbound"), *(answer.values("unseen") if setuid is False else ()))
 

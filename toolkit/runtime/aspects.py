@@ -1,22 +1,25 @@
-"""Namespaces and folders that a container shares with its node, and how a machine's answer is read."""
+"""The namespaces and folders that a container may share with its node, and the form of the probe's output."""
 
 from typing import Literal, Protocol
 
 Aspect = Literal[
     "environment", "tmp", "shm", "processes", "users", "network", "home", "identity", "descriptors"
 ]  # fmt: skip
-"""``users``: the user namespace of the other ranks on the node. ``identity``: the user number outside.
-``descriptors``: open files, such as the socket for PMI."""
+"""A namespace or folder that a container may share with its node.
+
+``users`` is the user namespace of the node's other ranks. ``identity`` is the user ID outside the container.
+``descriptors`` are open files, such as the socket for PMI.
+"""
 
 
 class Answer(Protocol):
-    """One section of a probe's answer (:class:`toolkit.probe.evidence.Section`)."""
+    """One section of the probe's output (:class:`toolkit.probe.evidence.Section`)."""
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The raw lines."""
+        """The lines of the section."""
         ...
 
     def values(self, word: str) -> tuple[str, ...]:
-        """Return the rest of each line that begins with ``word``."""
+        """Return the rest of each line that starts with ``word``."""
         ...

@@ -1,9 +1,10 @@
-"""Runtimes of single centres: podman-hpc and Shifter of NERSC, Sarus of CSCS; pure. Not run.
+"""Runtimes of single centres: podman-hpc and Shifter of NERSC, Sarus of CSCS.
 
-NERSC/podman-hpc:README.md (a wrapper of podman; ``podman-hpc load`` and ``migrate`` put an image into its
-store; modules such as ``--gpu``). NERSC/shifter:doc/bash/shifter.rst (``--image``, ``--volume``,
-``--workdir``; the image gateway holds images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus load my.tar
-my``, ``--mount=type=bind``, ``--workdir``).
+toolkit's developers have not run these three. NERSC/podman-hpc:README.md (a wrapper of podman; ``podman-hpc
+load`` and ``migrate`` put an image into its store; modules such as ``--gpu``).
+NERSC/shifter:doc/bash/shifter.rst (``--image``, ``--volume``, ``--workdir``; the image gateway stores
+images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus load my.tar my``, ``--mount=type=bind``,
+``--workdir``).
 """
 
 import posixpath
@@ -14,12 +15,12 @@ _ARCHIVES = frozenset({"docker-archive", "oci-archive"})
 
 
 def _name(image: str) -> str:
-    """Return the name of an archive in a store: the name of its file."""
+    """Return an archive's name in the image store: the name of its file."""
     return posixpath.splitext(posixpath.basename(image))[0].lower()
 
 
 def _mounts(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
-    """Return the options of Sarus for binds, which are writable."""
+    """Return Sarus's options for binds; these binds are writable."""
     return tuple(f"--mount=type=bind,source={source},destination={target}" for source, target, _ in binds)
 
 

@@ -1,7 +1,7 @@
-"""Charliecloud: ``ch-run`` starts a command in a folder or a squashfs image; pure.
+"""Charliecloud: ``ch-run`` starts a command in an image folder or a squashfs image.
 
-ch-run(1) of 0.38: it passes all variables of the host, and mounts ``/dev``, ``/proc``, ``/sys`` and
-``/tmp`` of the node. ``--join`` puts the ranks of a node into one user namespace.
+Source: ch-run(1) of 0.38. ch-run passes all variables of the host, and mounts the node's ``/dev``, ``/proc``,
+``/sys`` and ``/tmp``. ``--join`` puts the ranks of a node into one user namespace.
 """
 
 from toolkit.runtime.described import Described, option
@@ -9,7 +9,7 @@ from toolkit.runtime.described import Described, option
 RUNTIME = Described(
     NAMES=("ch-run",),
     FORMATS=frozenset({"squashfs", "sandbox"}),
-    # Without this setting a bind needs a folder of that name in the image.
+    # Without this option, ch-run can bind only to folders that exist in the image.
     options=("--write-fake",),
     set_env="--set-env=",
     setuid=False,

@@ -1,4 +1,4 @@
-"""A container runtime that needs no more than words: its description as one value."""
+"""Container runtimes that need only a command line: each is described by one value."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from toolkit.runtime.aspects import Answer, Aspect
 class Described:
     """The values and functions of :class:`toolkit.runtime.Runtime`.
 
-    ``bind`` returns the words for all binds, each ``(SOURCE, TARGET, OPTIONS)``, ``name`` the words for the
-    image. ``start`` comes between the program and its options. ``set_env`` is the option that sets a variable
-    of the image, empty if the runtime does that by itself.
+    ``bind`` returns the words for all binds, each ``(SOURCE, TARGET, OPTIONS)``. ``name`` returns the words
+    for the image. ``start`` follows the command. ``set_env`` is the option that sets a variable of the image;
+    it is empty if the runtime sets these variables itself.
     """
 
     NAMES: tuple[str, ...]
@@ -40,12 +40,12 @@ class Described:
     MOUNTS_IMAGES: bool = False
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:  # noqa: ARG002
-        """Return options of every launch."""
+        """Return the options that every launch has."""
         own = image.environment.items() if self.set_env else ()
         return (*self.options, *(f"{self.set_env}{name}={value}" for name, value in own))
 
     def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-        """Return the words in front of the image."""
+        """Return the words of the command line before the image."""
         parts = [bind.split(":") for bind in dict.fromkeys(binds)]
         bound = tuple((p[0], p[1] if len(p) > 1 else p[0], ":".join(p[2:])) for p in parts)
         program = () if self.IN_LAUNCHER else (command, *self.start)
@@ -56,15 +56,18 @@ class Described:
         return self.name(spec.image)
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG002
-        """Return the text of a file that names the image: words are enough."""
+        """Return an empty string: these runtimes need no file that describes the image."""
         return ""
 
     def workdir(self, folder: str) -> tuple[str, ...]:
-        """Return the options by which a command starts in a folder of the container."""
+        """Return the options that set the working directory in the container."""
         return self.folder(folder)
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Return that a machine has it, and its release if the probe asked for that."""
+        """Return the facts about the runtime, or ``None`` if it is absent.
+
+        The version is empty if the probe did not print it.
+        """
         name = self.NAMES[0]
         if name not in answer.values("other"):
             return None
@@ -73,7 +76,7 @@ class Described:
 
 
 def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
-    """Return a function that writes each bind as one option, as in ``--mount=SOURCE:TARGET:ro``."""
+    """Return a function that writes each bind as a separate option, such as ``--mount=SOURCE:TARGET:ro``."""
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         return tuple(start + between.join(part for part in bind if part) for bind in binds)
@@ -84,7 +87,7 @@ def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, st
 def joined_binds(
     start: str, between: str, flags: str
 ) -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
-    """Return a function that writes all binds as one option; ``flags`` comes before the options of a bind."""
+    """Return a function that writes all binds as one option; ``flags`` precedes the options of a bind."""
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         texts = (f"{source}:{target}{flags + more if more else ''}" for source, target, more in binds)

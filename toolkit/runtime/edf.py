@@ -1,8 +1,8 @@
-"""The Container Engine of CSCS: ``srun --environment`` takes the image and mounts from a file; not run.
+"""The Container Engine of CSCS: ``srun --environment`` reads the image and its mounts from a file.
 
-eth-cscs/cscs-docs:docs/software/container-engine: run.md (``--environment`` takes a path that begins with
-``/`` or ``./``), edf.md (``image``, ``mounts``, ``workdir``, ``entrypoint``), resource-hook.md (hooks mount
-libfabric and NCCL's plugin for Slingshot).
+toolkit's developers have not run it. Source: eth-cscs/cscs-docs:docs/software/container-engine: run.md
+(``--environment`` accepts a path that starts with ``/`` or ``./``), edf.md (``image``, ``mounts``,
+``workdir``, ``entrypoint``), resource-hook.md (hooks mount libfabric and NCCL's plugin for Slingshot).
 """
 
 import json
@@ -14,7 +14,7 @@ from toolkit.model.job import JobSpec
 from toolkit.runtime.described import Described
 
 FILE = "toolkit-image.toml"
-"""The environment definition file, which the job script writes in its folder."""
+"""The name of the environment definition file, which the job script writes to the job's folder."""
 
 
 @dataclass(slots=True)
@@ -22,11 +22,11 @@ class ByFile(Described):
     """A runtime that reads the image and its mounts from a file."""
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
-        """Return the option that names the file."""
+        """Return the option that names the environment definition file."""
         return (f"--environment={posixpath.join(spec.directory, FILE)}",)
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:
-        """Return the text of the file."""
+        """Return the text of the environment definition file."""
         mounts = [bind if ":" in bind else f"{bind}:{bind}" for bind in dict.fromkeys(binds)]
         values = {
             "image": spec.image,
@@ -42,7 +42,7 @@ CE = ByFile(
     BY_ROOT=None,
     FORMATS=frozenset({"squashfs"}),
     IN_LAUNCHER=True,
-    bind=lambda binds: (),  # noqa: ARG005 - they are in the file
+    bind=lambda binds: (),  # noqa: ARG005 - the file contains the binds
     name=lambda image: (image,),
-    folder=lambda folder: (),  # noqa: ARG005 - it is in the file
+    folder=lambda folder: (),  # noqa: ARG005 - the file contains the folder
 )

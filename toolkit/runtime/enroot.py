@@ -1,13 +1,14 @@
-"""Enroot alone, and as options of srun by the SPANK plugin pyxis; pure. Not run.
+"""Enroot as a command, and as options of srun with the SPANK plugin pyxis.
 
-NVIDIA/enroot:doc/cmd/start.md (a squashfs image starts without ``enroot create``; ``--env`` passes one
-variable); NVIDIA/enroot:doc/standard-hooks.md (a hook passes PMI and PMIx); NVIDIA/pyxis:README.md.
+toolkit's developers have not run Enroot. Sources: NVIDIA/enroot:doc/cmd/start.md (a squashfs image starts
+without ``enroot create``; ``--env`` passes one variable); NVIDIA/enroot:doc/standard-hooks.md (a hook passes
+PMI and PMIx); NVIDIA/pyxis:README.md.
 """
 
 from toolkit.runtime.described import Described, joined_binds, option
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
-"""The variable without which enroot's hook mounts no driver (98-nvidia.sh); images with CUDA set it."""
+"""The variable without which enroot's hook 98-nvidia.sh mounts no driver; CUDA images set it."""
 
 RUNTIME = Described(
     NAMES=("enroot",),
@@ -16,13 +17,13 @@ RUNTIME = Described(
     start=("start",),
     bind=option("--mount="),
     name=lambda image: (image,),
-    # enroot has no option for the folder.
+    # enroot has no option for the working directory.
     folder=lambda folder: (),  # noqa: ARG005
 )
 
 PYXIS = Described(
     NAMES=("pyxis",),
-    # pyxis gives the hook the variables of the step.
+    # pyxis gives the variables of the job step to enroot's hook.
     GPUS=(f"--export=ALL,{VISIBLE}=all",),
     FORMATS=frozenset({"squashfs"}),
     IN_LAUNCHER=True,

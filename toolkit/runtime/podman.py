@@ -1,8 +1,8 @@
-"""Rootless podman: the command line that starts a command in an image, and readers of the probe; pure.
+"""Rootless podman: the command line of a container, and the reader of the probe's output.
 
 Measured with podman 5.4.2 and crun 1.21 on cgroup v1 (tests/matrix, flavour ``podman``); options:
-podman-run(1). With ``--cgroups=disabled`` podman refuses ``--pid=host``. Each rank is then process 1 of a
-separate namespace, and Open MPI mistakes the shared memory of another rank for its own.
+podman-run(1). With ``--cgroups=disabled``, podman refuses ``--pid=host``. Each rank then is process 1 of its
+own namespace, and Open MPI mistakes another rank's shared memory for its own.
 """
 
 import re
@@ -17,21 +17,26 @@ NAMES: tuple[str, ...] = ("podman",)
 SECTION = "podman"
 FORMATS = frozenset({"docker-archive", "oci-archive"})
 SPLITS = False
-"""Without ``--userns`` the containers of a user share the namespace of podman's own process on a node."""
+"""Without ``--userns``, all containers of a user on a node share podman's user namespace."""
 BY_ROOT: bool | None = False
 KEEPS_FOLDER = False
 IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--device=nvidia.com/gpu=all",)
 KEEP_GROUPS = "--group-add=keep-groups"
 AMD_GPUS: tuple[str, ...] = ("--device=/dev/kfd", "--device=/dev/dri", KEEP_GROUPS)
-"""By CDI (podman 4.1; NVIDIA Container Toolkit, "Support for Container Device Interface"). Not run."""
+"""The options for AMD GPUs; toolkit's developers have run neither these options nor the options for NVIDIA.
+
+Sources: podman 4.1; NVIDIA Container Toolkit, "Support for Container Device Interface" (CDI).
+"""
 PREPARES = "podman.sh"
 MEASURED = True
 MOUNTS_IMAGES = False
 
 DESCRIPTOR = "--preserve-fd=PMI_FD"
-"""Slurm and Hydra give each rank an open socket for PMI, with its number in ``PMI_FD``. Podman closes this
-socket unless an option names it.
+"""The option that keeps the PMI socket open.
+
+Slurm and Hydra give each rank an open socket for PMI, whose number is in ``PMI_FD``. Podman closes the socket
+unless an option names it.
 """
 _KEEP = 'exec "$0" --cgroup-manager=cgroupfs run ${PMI_FD:+"--preserve-fd=$PMI_FD"} "$@"'
 
@@ -50,8 +55,10 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
-    """Return options of every launch; ``--env-host`` would replace variables of the image, so they are set
-    again after it."""
+    """Return the options that every launch has.
+
+    ``--env-host`` replaces variables of the image, so later options set the image's variables again.
+    """
     own = {"PATH": _PATH, **image.environment}
     return (
         "--env-host",
@@ -63,7 +70,10 @@ def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ..
 
 
 def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-    """Return the words in front of the image; an image's entrypoint is not run, as other runtimes do not."""
+    """Return the words of the command line before the image.
+
+    ``--entrypoint=`` disables the image's entrypoint, which other runtimes do not run either.
+    """
     given = tuple(options)
     bound = (f"--volume={_volume(bind)}" for bind in dict.fromkeys(binds))
     rest = ("--rm", "--pull=never", "--entrypoint=", *(word for word in given if word != DESCRIPTOR), *bound)
@@ -77,25 +87,25 @@ def _volume(bind: str) -> str:
 
 
 def image(spec: JobSpec) -> tuple[str, ...]:
-    """Return the name of the image in the store of each node; an archive gets a name only for this job."""
+    """Return the image's name in each node's store; an archive gets a name that only this job uses."""
     if not spec.image.startswith(("/", "$")):
         return (spec.image,)
     key = re.sub(r"[^a-z0-9]+", "-", spec.directory.rpartition("/")[2].lower()).strip("-")
     return (f"localhost/toolkit/{key or 'image'}:latest",)
 
 
-def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - the signature of a runtime
-    """Return the text of a file that names the image: words are enough."""
+def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - the protocol has this argument
+    """Return an empty string: podman needs no file that describes the image."""
     return ""
 
 
 def workdir(folder: str) -> tuple[str, ...]:
-    """Return the option for the folder that a command starts in."""
+    """Return the option that sets the working directory in the container."""
     return (f"--workdir={folder}",)
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Read the ``podman`` section; ``None`` without podman."""
+    """Return the facts in the ``podman`` section; ``None`` if podman is absent."""
     path = next(iter(answer.values("path")), "")
     if not path:
         return None

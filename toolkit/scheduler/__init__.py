@@ -1,5 +1,6 @@
-"""Schedulers: how a job is asked for. A new scheduler is a module in this package, a template, and its name
-in the model.
+"""Schedulers: the header and the variables of a job script.
+
+A new scheduler is a module in this package, a template, and a name in the model.
 """
 
 from typing import Protocol
@@ -10,26 +11,27 @@ from toolkit.scheduler import pbs, slurm
 
 
 class Scheduler(Protocol):
-    """What a module of this package has."""
+    """The attributes that each module of this package has."""
 
     NAME: str
-    """The name in site profiles."""
+    """The name of the scheduler in site profiles."""
     TEMPLATE: str
-    """The job script below ``slurm/``."""
+    """The template of the job script below ``slurm/``."""
     SUBMIT_DIR: str
-    """The variable in a job that names the folder where it was submitted, with a ``$``."""
+    """The job's variable, with ``$``, that contains the folder of the submission."""
     JOB: str
-    """The shell variable that contains the job's number."""
+    """The shell expression for the job's number."""
     NODES: str
-    """A command of the script that prints the nodes of the job, one a line; the script runs on the first."""
+    """A shell command that prints the job's nodes, one per line; the script runs on the first node."""
     ADDRESS: str
-    """A command that prints the address of the node ``$first``, if its name does not resolve; or nothing."""
+    """A shell command that prints the address of node ``$first``, if its name does not resolve; may be empty.
+    """
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:
-        """Return the lines that the scheduler reads from the head of the script, without their prefix.
+        """Return the scheduler's lines for the head of the script, without their prefix.
 
         Raises:
-            BadInput: for a field that the scheduler has no option for.
+            BadInput: if the scheduler has no option for a field.
         """
         ...
 
@@ -38,5 +40,5 @@ SCHEDULERS: tuple[Scheduler, ...] = (slurm, pbs)
 
 
 def scheduler_of(site: Site | None) -> Scheduler:
-    """Return the scheduler of a site; without one Slurm."""
+    """Return the scheduler of a site; Slurm without a site."""
     return next((one for one in SCHEDULERS if site and site.scheduler == one.NAME), slurm)

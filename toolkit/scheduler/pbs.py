@@ -1,7 +1,7 @@
-"""PBS Professional and OpenPBS: what ``qsub`` reads from the head of a job script; pure.
+"""PBS Professional and OpenPBS: the ``qsub`` options at the head of a job script.
 
-Not run: the lines follow qsub(1B) and the job scripts that centres publish (ALCF user guides for Polaris,
-"Running Jobs"; README of NCAR/mpibind for Derecho).
+toolkit's developers have not run PBS. The lines follow qsub(1B) and job scripts of centres (ALCF user guides
+for Polaris, "Running Jobs"; README of NCAR/mpibind for Derecho).
 """
 
 from toolkit.errors import BadInput
@@ -17,14 +17,17 @@ SUBMIT_DIR = "$PBS_O_WORKDIR"
 JOB = "${PBS_JOBID%%[!0-9]*}"
 NODES = 'uniq "$PBS_NODEFILE"'
 ADDRESS = ""
-"""qsub(1B), ENVIRONMENT: the file has a line for each chunk or rank, in the order of the nodes."""
+"""PBS has no command for a node's address.
+
+The node file has a line for each chunk or rank, in the order of the nodes (qsub(1B), ENVIRONMENT).
+"""
 
 
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
-    """Return the lines without ``#PBS``.
+    """Return the lines at the head of the job script, without ``#PBS``.
 
     Raises:
-        BadInput: for a field that PBS has no option for, or a job without a time limit.
+        BadInput: if PBS has no option for a field, or the job has no time limit.
     """
     for field in FIELDS:
         if not field.pbs and getattr(spec, field.name):
@@ -52,9 +55,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
 
 
 def _chunk(spec: JobSpec, site: Site | None) -> str:
-    """Return the parts of a node that the job has, in the words of a ``select`` statement
-    (pbs_resources(7B)).
-    """
+    """Return the resources per node in the form of a ``select`` statement (pbs_resources(7B))."""
     gpus = spec.gpus_per_node if site is None or site.gpus.ask == "gres" else None
     cores = spec.cpus_per_rank * spec.ranks_per_node if spec.cpus_per_rank else None
     pairs = [

@@ -1,4 +1,4 @@
-"""Slurm: what ``sbatch`` reads from the head of a job script; pure."""
+"""Slurm: the ``sbatch`` options at the head of a job script."""
 
 from collections.abc import Iterator
 
@@ -15,21 +15,23 @@ SUBMIT_DIR = "$SLURM_SUBMIT_DIR"
 JOB = "$SLURM_JOB_ID"
 NODES = 'scontrol show hostnames "$SLURM_JOB_NODELIST"'
 ADDRESS = "scontrol --oneliner show node \"$first\" | sed -n 's/.* NodeAddr=\\([^ ]*\\) .*/\\1/p'"
-"""sbatch(1), scontrol(1); a script runs on the first node of its job."""
+"""The commands are in sbatch(1) and scontrol(1); Slurm runs a job script on the job's first node."""
 
 SIGNAL = "USR1"
-"""What Slurm sends to the script before the time limit."""
+"""The signal that Slurm sends to the job script before the time limit."""
 
 
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
-    """Return the options of the job script, without the word ``#SBATCH``. The caller has checked all
-    values."""
+    """Return the options at the head of the job script, without the word ``#SBATCH``.
+
+    The caller has checked all values.
+    """
     site_lines = site.defaults.sbatch if site else ()
     spec = msgspec.structs.replace(spec, constraint=_constraint(spec, site))
     pairs = [
         ("job-name", spec.name),
         ("nodes", _nodes(spec)),
-        # An elastic job has as many ranks as its nodes provide.
+        # An elastic job has as many ranks as fit on its nodes.
         ("ntasks", None if spec.elastic else spec.ranks),
         ("ntasks-per-node", spec.ranks_per_node),
         ("cpus-per-task", spec.cpus_per_rank),
@@ -39,17 +41,17 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines = [f"--{name}={value}" for name, value in pairs if value not in (None, "")]
     lines += [f"--{line}" for line in _gpus(spec, site)]
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
-    # Slurm removes a dead node from the job, and leaves the other nodes to it.
+    # With this option, Slurm removes a failed node from the job, and the other nodes continue.
     lines += ["--no-kill"] * spec.elastic
-    # Slurm sends the signal only to the script (B:), which informs the trainer.
+    # B: sends the signal only to the script, which informs the trainer.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
-    # A job that is started again appends to its earlier output.
+    # A restarted job appends to its earlier output.
     return [*lines, "--open-mode=append", *dict.fromkeys((*site_lines, *spec.sbatch))]
 
 
 def _nodes(spec: JobSpec) -> str:
-    """Return how many nodes are asked for: a number, or for an elastic job from the least to the most."""
+    """Return the requested number of nodes; for an elastic job, a range such as ``2-4``."""
     return f"{spec.nodes}" if spec.least_nodes == spec.nodes else f"{spec.least_nodes}-{spec.nodes}"
 
 
@@ -66,7 +68,7 @@ def _gpus(spec: JobSpec, site: Site | None) -> Iterator[str]:
 
 
 def _constraint(spec: JobSpec, site: Site | None) -> str:
-    """Return the features that nodes must have; some sites provide GPUs by a feature."""
+    """Return the node features that the job requires; some sites provide GPUs by a feature."""
     if spec.constraint or site is None or site.gpus.ask != "constraint" or not spec.gpus_per_node:
         return spec.constraint
     return site.gpus.gres

@@ -1,12 +1,13 @@
-"""Time limits in Slurm's form, as numbers; pure."""
+"""Convert Slurm's time limits to numbers."""
 
 NO_LIMIT = frozenset({"UNLIMITED", "INFINITE"})
-"""Words for a job, or a partition, without a limit."""
+"""Slurm's words for a job or partition without a time limit."""
 
 
 def minutes(time: str) -> int | None:
-    """Return a time limit as whole minutes, rounded up; ``None`` for no limit; zero also means no limit
-    (sbatch(1)).
+    """Return a time limit in minutes, rounded up; ``None`` for no limit.
+
+    Zero also means no limit (sbatch(1)).
 
     >>> [minutes(t) for t in ("90", "1:30", "1:00:01", "1-2", "2-0:30", "UNLIMITED", "0")]
     [90, 2, 61, 1560, 2910, None, None]

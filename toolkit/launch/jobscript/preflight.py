@@ -125,7 +125,7 @@ def words(
 
 
 def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
-    """Return the options with the soname of the library, so that the loader finds the host's library."""
+    """Return the options with the library's soname instead of its path; the loader finds the host's file."""
     soname = image.mpi.soname if image.mpi else None
     kept = list(options)
     if soname and "--library" in kept:

@@ -161,7 +161,7 @@ def parse_account(text: str) -> JobStatus | None:
 
 
 def query_jobs(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
-    """Ask about several jobs at once; the answer leaves out jobs that the controller has forgotten."""
+    """Return the ``squeue`` command for several jobs; jobs that Slurm has forgotten are not in its output."""
     words = ("squeue", "--noheader", "--states=all", f"--jobs={','.join(numbers)}", "--format=%i|%T|%r|%N|%S")
     return Command(words, timeout=seconds)
 
