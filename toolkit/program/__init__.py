@@ -20,7 +20,7 @@ class Program(Protocol):
     TITLE: str
     """The name of the program kind in sentences."""
     JOINS: frozenset[str]
-    """The libraries by which its scripts join their ranks, as :mod:`toolkit.program.script` names them."""
+    """The libraries with which scripts of this kind join their ranks, as in :mod:`toolkit.program.script`."""
     MODES: tuple[Mode, ...]
     """The launch modes for this program kind, in the order of the model."""
     BY_MPI: bool

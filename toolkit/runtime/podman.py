@@ -1,8 +1,8 @@
 """Rootless podman: the command line of a container, and the reader of the probe's output.
 
 Measured with podman 5.4.2 and crun 1.21 on cgroup v1 (tests/matrix, flavour ``podman``); options:
-podman-run(1). With ``--cgroups=disabled``, podman refuses ``--pid=host``. Each rank then is process 1 of its
-own namespace, and Open MPI mistakes another rank's shared memory for its own.
+podman-run(1). With ``--cgroups=disabled``, podman refuses ``--pid=host``. Each rank then is process 1 of a
+separate namespace, and Open MPI mistakes another rank's shared memory for its own.
 """
 
 import re
