@@ -1,4 +1,4 @@
-"""Build the wheel of this checkout, and run what is installed from it away from the checkout."""
+"""Build the wheel of this checkout, and run the installed programs outside the checkout."""
 
 import os
 import subprocess
@@ -11,36 +11,38 @@ from toolkit import DISTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 STEM = DISTRIBUTION.replace("-", "_")
-"""Start of the names of wheel and source archive (packaging.python.org: binary distribution format)."""
+"""Start of the file names of wheel and sdist (packaging.python.org: binary distribution format)."""
 UV = str(Path(sys.executable).with_name("uv"))
 
 
 def python(*words: str, folder: Path = ROOT, **env: str) -> str:
-    """Return the output of a program in the Python of the tests."""
+    """Run the tests' Python with the arguments ``words``, and return its standard output."""
     return ran([sys.executable, *words], {**os.environ, **env}, folder).stdout
 
 
 def wheel_of(source: Path, folder: Path) -> Path:
-    """Build the wheel of a source tree into a folder."""
+    """Build the wheel of the source tree ``source`` in ``folder``, and return the wheel's path."""
     python("-m", "pip", "wheel", str(source), "--no-deps", "--no-build-isolation", "-w", str(folder))
     (wheel,) = folder.glob(f"{STEM}-*.whl")
     return wheel
 
 
 def ran(words: Sequence[str], env: dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a command that succeeds."""
+    """Run a command, check that its exit status is 0, and return its result."""
     done = tried(words, env, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 
 def tried(words: Sequence[str], env: dict[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a command that may fail."""
+    """Run a command with captured output, and return its result whatever the exit status is."""
     return subprocess.run(list(words), cwd=folder, env=env, capture_output=True, text=True, timeout=600)
 
 
 def of_a_user(home: Path, path: str) -> dict[str, str]:
-    """Return the environment of a user: ``path`` as PATH, pip's settings, and the caches of this machine."""
+    """Return a user's environment: ``path`` as PATH, this machine's settings of pip and uv, and its
+    caches.
+    """
     kept = ("PIP_", "UV_", "SSL_", "HTTP", "http", "NO_PROXY", "no_proxy", "REQUESTS_")
     env = {name: value for name, value in os.environ.items() if name.startswith(kept)}
     return env | _caches() | _index() | {"HOME": str(home), "PATH": path, "UV_PYTHON_DOWNLOADS": "never"}
@@ -56,7 +58,9 @@ def _caches() -> dict[str, str]:
 
 @cache
 def _index() -> dict[str, str]:
-    """Return the package index that pip is configured for, as uv has it: uv does not read pip's settings."""
+    """Return uv's variable for the package index that pip is configured for; uv does not read pip's
+    settings.
+    """
     asked = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
     said = tried(asked, dict(os.environ), ROOT).stdout.strip()
     index = os.environ.get("PIP_INDEX_URL", said)

@@ -1,7 +1,7 @@
-"""Run only the tests that a change can reach: python -m tests.changed [--base REF] [--list].
+"""Run only the tests that a change can affect: python -m tests.changed [--base REF] [--list].
 
-A changed module reaches every test that imports it, directly or through other modules. A changed data file
-reaches the modules that read it, by the table below. A file that is in no table reaches everything.
+A changed module affects every test that imports it, directly or through other modules. A changed data file
+affects the modules that read it, by the table ``READERS``. A file that is in no table affects all tests.
 """
 
 import argparse
@@ -35,19 +35,20 @@ READERS = (
     ("scripts/engine.sh", ("tests.unit.test_engine_script",)),
     ("scripts/requirements.sh", ("tests.unit.test_requirements",)),
 )
-"""Folders and files that are not modules, and what read or test them. The first matching row counts."""
+"""Data files and folders, with the modules that read or test them; the first matching row counts."""
 
 SERVICES = ("cluster", "image", "launch", "probe", "run", "trainers")
-"""Packages that use Docker, SSH and Slurm, or run in images: a change that reaches them also runs the tests
-with services."""
+"""Packages that use Docker, SSH or Slurm, or run in images: a change that affects them needs the smoke
+tests.
+"""
 
 NOTHING = (".github/", "CITATION.cff", "LICENSE", ".gitignore", ".pre-commit-config.yaml")
-"""Files that no module test can check."""
+"""Files that no test reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Find the unit tests that a change can affect, and whether it can affect tests with services."""
+    """Unit tests that a change can affect, and whether it can affect the smoke tests."""
 
     unit: tuple[str, ...]
     smoke: bool
@@ -61,7 +62,7 @@ def changed_files(base: str) -> list[str]:
 
 
 def reach(files: Iterable[str], graph: grimp.ImportGraph) -> Reach:
-    """Follow changed files to the tests that they can fail."""
+    """Return the tests that the changed files can affect, by the graph of imports."""
     modules: set[str] = set()
     for file in files:
         found = modules_of(file, graph)
@@ -72,25 +73,25 @@ def reach(files: Iterable[str], graph: grimp.ImportGraph) -> Reach:
     tests = {m for m in reached if m.startswith("tests.unit.") and m.rpartition(".")[2].startswith("test_")}
     services = tuple(f"toolkit.{name}" for name in SERVICES)
     smoke = any(m.startswith((*services, "tests.smoke", "tests.services")) for m in reached)
-    # Almost every change reaches the commands and the pipeline of a job, but few of these tests need a
-    # service.
+    # Almost every change affects the commands and the job pipeline, but few tests of these packages need
+    # Docker or Slurm.
     smoke = smoke or any(m.startswith(("toolkit.app", "toolkit.cli", "toolkit.job")) for m in modules)
     return Reach(tuple(sorted(m.replace(".", "/") + ".py" for m in tests)), smoke)
 
 
 def modules_of(file: str, graph: grimp.ImportGraph) -> set[str] | None:
-    """Return the module of a file, or the modules that read it; None if unknown."""
+    """Return the module of a file, or the modules that read a data file; None if unknown."""
     if file.startswith(NOTHING):
         return set()
     if file.endswith(".py") and file.startswith(("toolkit/", "tests/")):
         module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        # If a module was deleted, each module that imports it counts as changed.
+        # A deleted module is no longer in the graph; the modules that imported it have changed, too.
         return {module} & graph.modules
     for start, readers in READERS:
         if file.startswith(start):
             return _below(readers, graph)
     if file.startswith("tests/"):
-        # Data in a folder of tests belongs to these tests.
+        # A data file in a folder of tests affects the tests in this folder.
         folder = file.rpartition("/")[0].replace("/", ".")
         while folder not in graph.modules:
             folder = folder.rpartition(".")[0]
@@ -108,13 +109,13 @@ def _git(*words: str) -> list[str]:
 
 
 def _upstream() -> str:
-    """Return the branch that changes are meant for."""
+    """Return the name of the main branch: origin/main if it exists, or else main."""
     known = _git("for-each-ref", "--format=%(refname:short)", "refs/remotes/origin/main", "refs/heads/main")
     return "origin/main" if "origin/main" in known else "main"
 
 
 def main() -> int:
-    """Run what the change since ``--base`` can reach; return pytest's status."""
+    """Run the tests that the change since ``--base`` can affect; return pytest's exit status."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--base", help="branch that the change is compared with [origin/main or main]")
     options.add_argument("--list", action="store_true", help="print the tests, run none")

@@ -1,4 +1,4 @@
-"""Options of the test suite: the order of the unit tests, and the rows of the table tests."""
+"""Settings of the whole test suite: the random order of unit tests, and the rows of table tests."""
 
 import gc
 import random
@@ -19,8 +19,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Without this, Python's garbage collector searches all collected tests again and again, a tenth of the
-    # time.
+    # With the default thresholds, the garbage collector scans all collected tests too often, for a tenth of
+    # the time.
     gc.set_threshold(20_000, 20, 50)
     WALKS.only = config.getoption("--row")
     WALKS.seed = config.getoption("--shuffle")

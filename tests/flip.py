@@ -1,4 +1,4 @@
-"""Damage a file by one bit."""
+"""Damage a file by flipping one bit."""
 
 from pathlib import Path
 

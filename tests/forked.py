@@ -1,8 +1,8 @@
-"""Run toolkit in a process that a server forks: a start of Python takes 30 times as long.
+"""Run toolkit in a process that a server forks, because starting Python takes 30 times as long.
 
-The server has imported what the commands import. The process has its own streams, environment, folder and
-session, and ends as Python ends. Variables such as PYTHONPATH have no effect here; a test of such a variable
-starts Python itself.
+The server has imported all modules that the commands import. The forked process has its own streams,
+environment, working folder and session, and exits like any Python process. Variables such as PYTHONPATH have
+no effect in the process. A test of such a variable must start Python itself.
 """
 
 import atexit
@@ -29,12 +29,12 @@ _LONGEST = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A process that runs."""
+    """A running process that the server forked."""
 
     _status: socket.socket
 
     def wait(self, timeout: float = 60) -> int:
-        """Wait until the process ends, and return its exit status, negative for a signal."""
+        """Wait until the process exits, and return its exit status, negative for a signal."""
         self._status.settimeout(timeout)
         with self._status:
             return int(self._status.recv(16))
@@ -48,10 +48,11 @@ def start(
     code: str = "",
     closed: Sequence[int] = (),
 ) -> Forked:
-    """Start ``toolkit`` with arguments, or run ``code`` instead, with these three streams.
+    """Start ``toolkit`` with the arguments ``words``, or run the Python text ``code`` instead.
 
-    ``env`` is the whole environment; by default the environment of the test. ``closed`` are numbers of
-    streams that are closed in the process.
+    ``streams`` are the file descriptors of standard input, output and error. ``env`` is the whole
+    environment, by default the environment of the test. ``closed`` are standard streams that the process
+    closes at its start.
     """
     call = {
         "words": [*map(str, words)],
@@ -67,7 +68,7 @@ def start(
 
 
 def run(words: Sequence[object], **more: Any) -> "subprocess.CompletedProcess[bytes]":
-    """Run ``toolkit`` and return its output; ``more`` are arguments of :func:`start`."""
+    """Run ``toolkit``, and return its exit status and output; ``more`` are arguments of :func:`start`."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as none:
         status = start(words, [none.fileno(), out.fileno(), err.fileno()], **more).wait()
         out.seek(0)
@@ -77,7 +78,7 @@ def run(words: Sequence[object], **more: Any) -> "subprocess.CompletedProcess[by
 
 @cache
 def _server() -> socket.socket:
-    """Start the server, and return the socket that takes calls; it ends with this process."""
+    """Start the server, and return the socket that accepts calls; the server exits with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         server = subprocess.Popen(
@@ -97,7 +98,9 @@ def _server() -> socket.socket:
 
 
 def _import() -> None:
-    """Import the modules that commands use, also modules that commands import only inside functions."""
+    """Import all modules of toolkit except the trainers, because some commands import modules inside
+    functions.
+    """
     package = import_module("toolkit")
     for found in pkgutil.walk_packages(package.__path__, "toolkit."):
         if not found.name.startswith(("toolkit.trainers", "toolkit.__main__")):
@@ -105,7 +108,7 @@ def _import() -> None:
 
 
 def _serve(calls: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Fork for each call; in the child, return the call and its streams."""
+    """Fork a process for each call; return the call and its streams, in the forked process only."""
     while True:
         text, fds, _, _ = socket.recv_fds(calls, _LONGEST, 4)
         if not text:
@@ -123,7 +126,9 @@ def _serve(calls: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _kept(fds: list[int]) -> list[int]:
-    """Fork the process, and send its exit status when it ends; in the child, return its streams."""
+    """Fork the process and send its exit status when it exits; return its streams, in the forked process
+    only.
+    """
     *streams, status = fds
     if pid := os.fork():
         for fd in streams:
@@ -160,7 +165,7 @@ def _stream(number: int, encoding: str, errors: str) -> Any:
 
 if __name__ == "__main__":
     _import()
-    gc.freeze()  # children share the imported modules and do not collect them
+    gc.freeze()  # forked processes share the imported modules, and must not collect them
     with socket.socket(fileno=int(sys.argv[1])) as socket_of_calls:
         received, three = _serve(socket_of_calls)
     _become(received, three)

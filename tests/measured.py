@@ -1,4 +1,4 @@
-"""Run a command, and measure its CPU time and memory."""
+"""Run a command, and measure its CPU time and its peak memory."""
 
 import json
 import os
@@ -20,7 +20,7 @@ os.write(to, json.dumps([code, used.ru_utime + used.ru_stime, used.ru_maxrss << 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The cost of a command: seconds of processor time, and the peak of memory in bytes."""
+    """Cost of a command: the CPU time in seconds, and the peak memory in bytes."""
 
     code: int
     cpu: float
@@ -30,10 +30,10 @@ class Measured:
 def measured(
     words: Sequence[str], *, most: int = 0, env: Mapping[str, str] | None = None, quiet: bool = True
 ) -> Measured:
-    """Run a command; ``most`` is how many bytes of address space it may have.
+    """Run a command and return its cost; ``most`` limits its address space, in bytes (0: no limit).
 
-    A small process starts the command, because Linux counts a parent's memory in the peak of its child, and
-    pytest is large.
+    A small process starts the command, because Linux includes the memory of the parent process in the child's
+    peak, and pytest's process is large.
     """
     reading, writing = os.pipe()
     out = subprocess.DEVNULL if quiet else None

@@ -5,7 +5,9 @@ import subprocess
 
 
 def on_node(container: str, *words: str) -> str:
-    """Run ``mount`` or ``umount`` in the mount namespace of a container; return an error, or empty text."""
+    """Run ``mount`` or ``umount`` in the mount namespace of a container; return the error, or an empty
+    string.
+    """
     shown = ("docker", "inspect", "--format", "{{.State.Pid}} {{.Image}}", container)
     pid, image = subprocess.run(shown, check=True, capture_output=True, text=True).stdout.split()
     rights = ("--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--security-opt", "seccomp=unconfined")

@@ -1,8 +1,8 @@
 """Change rows, rules and templates at random, and check that the unit tests fail: python -m tests.mutations.
 
-Each edit is made in the working tree, and undone when a test that it reaches has failed or all have passed.
-Mutations that no test notices are printed; the exit status is then 1. The mutations do not change texts that
-people read.
+The program makes one edit at a time in the working tree, runs the tests that the edit affects until one
+fails, and undoes the edit. It prints the edits for which no test fails, and then exits with status 1. Texts
+for readers are not changed.
 """
 
 import argparse
@@ -53,7 +53,7 @@ class Edit:
 
 
 def rows(file: Path) -> Iterator[Edit]:
-    """Yield edits of the values of a data file: a word is another word, a number another number."""
+    """Yield edits of values in a TOML file: another word for a word, or another number for a number."""
     for number, line in enumerate(file.read_text().splitlines()):
         if " = " not in line or _PROSE.match(line):
             continue
@@ -69,7 +69,7 @@ def rows(file: Path) -> Iterator[Edit]:
 
 
 def rules(file: Path) -> Iterator[Edit]:
-    """Yield edits of conditions."""
+    """Yield edits that change a condition in a Python file."""
     text = file.read_text()
     prose = _of_long_texts(text)
     for number, line in enumerate(text.splitlines()):
@@ -99,7 +99,7 @@ def templates(file: Path) -> Iterator[Edit]:
 
 
 def edits() -> dict[str, list[Edit]]:
-    """Return all edits by their kind."""
+    """Return all possible edits of the project, by the kinds ``row``, ``rule`` and ``template``."""
     found: dict[str, list[Edit]] = {"row": [], "rule": [], "template": []}
     for file in sorted((ROOT / "recipes" / "knowledge").glob("*.toml")):
         if file.name not in {"examples.toml", "licences.toml"}:
@@ -112,7 +112,9 @@ def edits() -> dict[str, list[Edit]]:
 
 
 def noticed(edit: Edit, graph: grimp.ImportGraph) -> str:
-    """Make an edit, run the tests that it reaches, and undo it; return the test that failed, or nothing."""
+    """Make an edit, run the tests that it affects, and undo it; return the name of a failed test, or
+    nothing.
+    """
     file = ROOT / edit.file
     whole = file.read_text()
     lines = whole.splitlines()
@@ -137,7 +139,7 @@ def _name(file: Path) -> str:
 
 
 def main() -> int:
-    """Make ``--count`` edits, equally many of each kind; return 1 if no test fails for one of them."""
+    """Make ``--count`` edits, equally many of each kind; return 1 if for one of them no test fails."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--count", type=int, default=30)
     options.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Find the Pythons of this machine that are too old for toolkit."""
+"""Find Python interpreters on this machine that are too old for toolkit."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ _ASK = "import sys; sys.exit(sys.version_info >= (3, 11))"
 
 @cache
 def old_pythons() -> tuple[str, ...]:
-    """Return the paths of interpreters older than 3.11, pyenv's included."""
+    """Return the paths of interpreters older than 3.11 on PATH and in pyenv's folder."""
     return tuple(path for path in _candidates() if _is_old(path))
 
 

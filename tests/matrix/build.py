@@ -1,4 +1,4 @@
-"""Build the images of the matrix in the Docker engine and convert each to a SIF; existing ones are kept.
+"""Build the images of the matrix with Docker, and convert each to a SIF; existing SIF files are kept.
 
 python -m tests.matrix.build [NAME…]
 """
@@ -45,7 +45,7 @@ _MEMORY = 4 << 30
 
 
 def sif(name: str) -> Path:
-    """Return the path of an image's SIF."""
+    """Return the path of an image's SIF file on this machine."""
     return FOLDER / f"{name}.sif"
 
 
@@ -55,7 +55,9 @@ def archive(name: str) -> Path:
 
 
 def ensure_archive(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
-    """Return the docker-archive of an image, from which its SIF is made, as ``docker save`` writes it."""
+    """Return an image's docker-archive, the input of its SIF, as ``docker save`` writes it; build it if
+    missing.
+    """
     target = archive(spec.name)
     if not target.is_file():
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -71,7 +73,7 @@ def ensure_archive(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
 
 
 def ensure(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
-    """Return the SIF of an image; build it first, unless a SIF of exactly these files exists."""
+    """Return the SIF of an image; build the SIF unless a SIF with the same input exists."""
     target, noted = sif(spec.name), FOLDER / f"{spec.name}.source"
     files = _files(client, spec, tell)
     source = digest(spec, files)
@@ -92,7 +94,7 @@ def _files(client: "DockerClient", spec: ImageSpec, tell: Tell) -> dict[str, byt
 
 
 def _built(client: "DockerClient", spec: ImageSpec, files: dict[str, bytes], tell: Tell) -> str:
-    """Build an image, and return its id in the engine."""
+    """Build an image, and return its id in the Docker engine."""
     tell.step(f"Building the matrix image {spec.name}")
     arguments = {**pip_settings(os.environ), **proxies(os.environ)}
     options = BuildOptions(memory=_MEMORY, timeout=_SECONDS, arguments=arguments)
@@ -120,7 +122,9 @@ def _convert(client: "DockerClient", image: str, target: Path, spec: ImageSpec, 
 
 
 def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
-    """Return a name for the input of an image, without certificates and a helper that it does not call."""
+    """Return a digest of an image's input, without certificates and without a helper that the image does not
+    call.
+    """
     unused = {"certificates.crt", *(() if "fetch_source" in spec.build else ("fetch_source",))}
     parts = [spec.compression.encode()]
     parts += [path.encode() + b"\0" + files[path] for path in sorted(files.keys() - unused)]
@@ -128,9 +132,9 @@ def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Build the named images, or all; if one fails, continue and report it at the end.
+    """Build the named images, or all images; if one fails, continue, and report the failure at the end.
 
-    With ``--archive`` make their archives too.
+    With ``--archive``, write their docker-archives, too.
     """
     tell, failed = Progress(verbose=False, quiet=False), []
     client = connect()

@@ -1,4 +1,4 @@
-"""A centre's own MPI: the MPI of a matrix image, in a folder that all nodes share, first on PATH."""
+"""Install the MPI of a matrix image as a centre's MPI: in a folder that all nodes share, first on PATH."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 SHARED = "/work/opt"
 BUILT_FOR = "/opt/centre"
-"""The folder in which an MPI of images.toml is on every node, at the path of its build."""
+"""Folder on every node for MPIs of ``images.toml`` that were built for this path."""
 _LINE = "# the MPI of the centre"
 
 
 def prefix(name: str) -> str:
-    """Return the folder on the nodes that contains the MPI of an image."""
+    """Return the folder on the nodes that will contain the MPI of the image ``name``."""
     mpi = inspect(build.sif(name)).mpi
     if mpi is None or mpi.prefix is None:
         raise RuntimeError(f"{name}: has no MPI with a prefix of its own")
@@ -27,7 +27,9 @@ def prefix(name: str) -> str:
 
 @contextmanager
 def central(place: "Place", name: str) -> Iterator[None]:
-    """Install the MPI of an image on the cluster; do nothing if ``name`` is empty."""
+    """Install the MPI of the image ``name`` on the cluster for the ``with`` block; do nothing if it is
+    empty.
+    """
     if not name:
         yield
         return
@@ -38,7 +40,7 @@ def central(place: "Place", name: str) -> Iterator[None]:
     else:
         for node in place.cluster.hosts:
             _copy(place, "root", node, name, there)
-    # A non-interactive shell returns early from this file, so this text must be at its start.
+    # .bashrc returns early in a non-interactive shell, so PATH must be set at its start.
     _do(place, "ada", "login", f"sed -i -e '1i PATH={there}/bin:$PATH {_LINE}' -e '/{_LINE}$/d' {shell}")
     place.central = name
     try:
@@ -49,7 +51,9 @@ def central(place: "Place", name: str) -> Iterator[None]:
 
 
 def _copy(place: "Place", user: str, node: str, name: str, there: str) -> None:
-    """Copy the programs of an MPI and the libraries that they load, without Python's part."""
+    """Copy the programs of an image's MPI, and the libraries that these load, to a node, without Python
+    files.
+    """
     mpi = inspect(build.sif(name)).mpi
     _do(
         place,

@@ -1,8 +1,8 @@
 """Run jobs on the login node of a cluster and print the outcome of each; needs Python 3.9 and Slurm.
 
-Standard input has one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds", "direct"}. Standard
-output gets one line a job: {"id", "exit", "timed_out", "text"}. The driver cancels a job that exceeds its
-time.
+Standard input has one job per line: {"id", "script", "nodes", "ranks_per_node", "seconds", "direct"}.
+Standard output gets one line per job: {"id", "exit", "timed_out", "text"}. The driver cancels a job that
+exceeds its seconds.
 """
 
 import json
@@ -41,7 +41,7 @@ def wait(status, seconds):
 
 
 def idle(seconds=15.0):
-    """Wait until all jobs have finished, so that none disturbs the next."""
+    """Wait until all jobs have finished, so that no earlier job disturbs the next job."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if not subprocess.run(["squeue", "-h"], capture_output=True, text=True).stdout.strip():
@@ -81,7 +81,7 @@ def run(job):
             subprocess.run(["scancel", number], capture_output=True)
     idle()
     text = out.read_text(errors="replace") if out.exists() else ""
-    # srun also exits with 137 if it killed its ranks: only the clock distinguishes them.
+    # srun also exits with 137 if it killed its ranks; only the duration shows which of both happened.
     late = code is None or (code in (124, 137) and took >= job["seconds"] - 1)
     return {"id": job["id"], "exit": code, "timed_out": late, "text": text[-MOST_TEXT:]}
 

@@ -1,4 +1,6 @@
-"""Write ``recipes/knowledge/measured.toml``, what the record covers: ``python -m tests.matrix.envelope``."""
+"""Write ``recipes/knowledge/measured.toml``, the table of what was measured: ``python -m
+tests.matrix.envelope``.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ _HEAD = """# What the recorded launches of tests/matrix cover; tests/matrix/enve
 
 
 def recorded() -> Iterator[tuple[LaunchCoverage, str]]:
-    """Yield what each recorded launch covers, and the rule that decides it."""
+    """Yield the coverage of each recorded launch, and the rule that decides its prediction."""
     truth = load()
     for cell in truth.cells:
         host = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
@@ -37,7 +39,7 @@ def recorded() -> Iterator[tuple[LaunchCoverage, str]]:
 
 
 def text() -> str:
-    """Return the file."""
+    """Return the text of ``measured.toml``."""
     found: dict[str, set[str]] = defaultdict(set)
     ranks = 0
     for one, rule in recorded():

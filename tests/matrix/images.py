@@ -1,4 +1,4 @@
-"""The images of the project's own matrix as data, and a Dockerfile for each (pure)."""
+"""Descriptions of the matrix's images, and a Dockerfile for each; this module only computes texts."""
 
 import shlex
 from functools import cache
@@ -16,7 +16,9 @@ Debian = Literal["bullseye", "bookworm", "trixie"]
 Ubuntu = Literal["xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"]
 UBUNTU = frozenset(get_args(Ubuntu))
 LABEL = 'toolkit="matrix"'
-"""Label of the compiling steps, for their later removal; the images have no label."""
+"""Docker label of the intermediate compile stages, so that they can be removed; final images have no
+label.
+"""
 
 FETCH = """#!/bin/sh
 # fetch_source PACKAGE: unpack the sources that Debian publishes for it and print where they are
@@ -42,11 +44,11 @@ _UPGRADE = (
     "> /etc/apt/sources.list; apt-get update; apt-get dist-upgrade -y --no-install-recommends; "
     "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
 )
-"""Accept a suite whose Release file is past its date."""
+"""Options that make apt accept a suite whose Release file has expired."""
 
 
 class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One image of ``images.toml``, which explains the keys."""
+    """Description of one image, a row of ``images.toml``; comments in that file explain the keys."""
 
     name: str
     release: Debian | Ubuntu
@@ -68,13 +70,13 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def specs() -> dict[str, ImageSpec]:
-    """Return name → image, in the order of the file."""
+    """Return the images of ``images.toml`` by name, in the order of the file."""
     return _read(SPECS)
 
 
 @cache
 def program_specs() -> dict[str, ImageSpec]:
-    """Return name → image for the images with programs that need no MPI."""
+    """Return the images of ``programs.toml`` by name; their programs need no MPI."""
     return _read(PROGRAMS)
 
 
@@ -83,7 +85,9 @@ def _read(path: Path) -> dict[str, ImageSpec]:
 
 
 def context(spec: ImageSpec, base: str, certificates: bytes) -> dict[str, bytes]:
-    """Return the files from which the image is built on ``base``."""
+    """Return the build context of an image on the base image ``base``: the content of each file by its
+    path.
+    """
     script = f"set -eux\nexport PATH=/usr/local/bin:$PATH\n{_expanded(spec.build)}\n"
     return {
         "Dockerfile": dockerfile(spec, base).encode(),
@@ -96,19 +100,21 @@ def context(spec: ImageSpec, base: str, certificates: bytes) -> dict[str, bytes]
 
 
 def _runs_python(spec: ImageSpec) -> bool:
-    """Return whether the image's program is the script instead of the compiled one."""
+    """Return whether the image runs the Python script instead of the compiled program."""
     return "/tmp/probe.py" in spec.build
 
 
 def dockerfile(spec: ImageSpec, base: str) -> str:
-    """Return the Dockerfile of an image: one stage compiles, the other copies /opt and adds packages."""
+    """Return the Dockerfile of an image: one stage compiles, and another stage copies /opt and adds
+    packages.
+    """
     start = [f"FROM {base}", "ARG DEBIAN_FRONTEND=noninteractive", *_upgrade(spec.suite)]
     programs = "probe.c probe.py" if _runs_python(spec) else "probe.c"
     lines = [
         f"{start[0]} AS build",
         f"LABEL {LABEL}",
         *start[1:],
-        # All images of a release share this step, and the Docker engine caches it.
+        # All images of a Debian release have this step, so the Docker engine caches it.
         _install(("gcc", "libc6-dev", "ca-certificates", "python3-venv")),
         *([_install(spec.tools)] if spec.tools else []),
         "ARG PIP_INDEX_URL",
@@ -130,7 +136,7 @@ def dockerfile(spec: ImageSpec, base: str) -> str:
 
 
 def _compiled(command: str) -> str:
-    """Put a library that is named by its file after the program that needs it."""
+    """Return a compile command with libraries after the program's source, as the linker needs them."""
     words = command.split()
     libraries = [word for word in words if ".so" in word]
     driver = [word for word in words if word not in libraries]

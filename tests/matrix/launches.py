@@ -1,4 +1,4 @@
-"""Every launch of the matrix as data: launcher, image and way of starting, as plans of the engine (pure)."""
+"""All launches of the matrix, as plans of the engine for an image, a launcher and a way of starting."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ SRUN = ("srun-pmix", "srun-pmi2", "srun-none", "srun")
 MPIRUN = ("mpirun-host", "mpirun-container")
 LAUNCHES = (*SRUN, *MPIRUN)
 CENTRAL = ("bind", "mpirun-host")
-"""The purpose of an MPI that the centre installs in a separate folder."""
+"""Launches that use an MPI which the centre installs in a separate folder."""
 _FLAGS = {
     "srun-pmix": ("--mpi=pmix",),
     "srun-pmi2": ("--mpi=pmi2",),
@@ -31,7 +31,7 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch to run.
+    """One launch of an image on a virtual cluster.
 
     ``exports`` are variables that a user's shell sets before the launcher; ``path`` is a folder that a module
     of the centre puts first on PATH.
@@ -58,7 +58,7 @@ class Launch:
         return " ".join(part for part in (*parts, "" if self.request.batch else "direct") if part)
 
     def words(self, sif: str, runtime: str = "singularity") -> list[str]:
-        """Return the whole command line, for the file ``sif``."""
+        """Return the whole command line of the launch, for the SIF file ``sif``."""
         spec = JobSpec(
             name="matrix",
             image=sif,
@@ -104,12 +104,12 @@ class Launch:
 
 
 def shape(request: Request) -> str:
-    """Return nodes and ranks per node as tables print them."""
+    """Return nodes and ranks per node as tables print them, for example ``2x1``."""
     return f"{request.nodes}x{request.ranks_per_node}"
 
 
 def mode_of(launch: str, host: HostFacts) -> Mode:
-    """Return the launch mode of a launch; srun without ``--mpi`` uses Slurm's default."""
+    """Return the launch mode of a launch's name; ``srun`` without ``--mpi`` has Slurm's default mode."""
     if launch != "srun":
         return launch  # type: ignore[return-value] # the other names are modes
     default = (host.slurm.mpi_default if host.slurm else None) or "none"
@@ -127,7 +127,7 @@ def naive(launch: str, host: HostFacts) -> Plan:
 
 
 def _naive_bind(host: HostFacts) -> Plan:
-    """Return the command of users who have read how to bind an MPI: its folder, and its library's folder."""
+    """Return the plan of users who bind an MPI as tutorials say: its folder, and its library's folder."""
     provider = (host.mpis or ())[0]
     prefix = provider.prefix or ""
     return Plan(
@@ -139,7 +139,7 @@ def _naive_bind(host: HostFacts) -> Plan:
 
 
 def shapes(launch: str) -> tuple[Request, ...]:
-    """Return the numbers of nodes and ranks with which a launch is tried."""
+    """Return the requests for a launch: the numbers of nodes and of ranks per node to try."""
     two = tuple(Request(nodes=2, ranks_per_node=ranks) for ranks in (1, 2))
     if launch in SRUN:
         return two
@@ -150,7 +150,7 @@ def shapes(launch: str) -> tuple[Request, ...]:
 
 
 def plain(image: str, flavour: str, host: HostFacts, launches: Iterable[str] = LAUNCHES) -> Iterator[Launch]:
-    """Yield what users would try without advice."""
+    """Yield the launches that users would try without advice."""
     for launch in launches:
         for request in shapes(launch):
             yield Launch(image, flavour, launch, "naive", naive(launch, host), request)
@@ -159,7 +159,7 @@ def plain(image: str, flavour: str, host: HostFacts, launches: Iterable[str] = L
 def planned(
     image: str, flavour: str, host: HostFacts, facts: ImageFacts, launches: Iterable[str] = LAUNCHES
 ) -> Iterator[Launch]:
-    """Yield the engine's launch, if it differs from what users try."""
+    """Yield the launches with the engine's plan, if the plan differs from what users try."""
     runtime = runtime_of(host)
     for launch in launches:
         if launch == "srun":
@@ -176,9 +176,7 @@ def planned(
 
 
 def with_central(image: str, place: str, host: HostFacts, facts: ImageFacts, path: str) -> Iterator[Launch]:
-    """Yield launches with an MPI that the centre installs in a separate folder; ``path`` is the folder of its
-    programs.
-    """
+    """Yield launches with an MPI that the centre installs; ``path`` is the folder with the MPI's programs."""
     found = (*plain(image, place, host, CENTRAL), *planned(image, place, host, facts, CENTRAL))
     for launch in found:
         if launch.request.nodes * launch.request.ranks_per_node == 2:
@@ -190,7 +188,7 @@ OVER_UCX = {
     "OMPI_MCA_opal_common_ucx_tls": "any",
     "OMPI_MCA_opal_common_ucx_devices": "any",
 }
-"""Settings for messages by UCX without a fast network; except for the network it is the same UCX."""
+"""Settings that make UCX send messages without a fast network; UCX then differs only in the network."""
 
 TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("--cleanenv", {}, ("--cleanenv",), 1),
@@ -214,7 +212,7 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("TMPDIR=/nowhere", {"TMPDIR": "/nowhere"}, (), 2),
     ("PMIX_SERVER_TMPDIR=/nowhere", {"PMIX_SERVER_TMPDIR": "/nowhere"}, (), 1),
     ("PMIX_GDS_MODULE=ds21", {"PMIX_GDS_MODULE": "ds21"}, (), 1),
-    # Shell variables of a user who is inside another rank.
+    # The user's shell runs inside another rank, and has the rank's variables.
     ("PMI_RANK=0", {"PMI_RANK": "0", "PMI_SIZE": "1"}, (), 1),
     ("PMIX_RANK=0", {"PMIX_RANK": "0", "PMIX_NAMESPACE": "gone"}, (), 1),
     ("OMPI_COMM_WORLD_SIZE=1", {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"}, (), 1),
@@ -224,7 +222,7 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("MPIR_CVAR_CH4_NETMOD=ucx", {"MPIR_CVAR_CH4_NETMOD": "ucx"}, (), 1),
     ("HYDRA_LAUNCHER=ssh", {"HYDRA_LAUNCHER": "ssh"}, (), 1),
     ("LD_PRELOAD=/nowhere/libmpi.so", {"LD_PRELOAD": "/nowhere/libmpi.so"}, (), 1),
-    # Settings of centres, vendors' images and files in a home folder.
+    # These settings come from centres, from vendors' images, and from files in a home folder.
     ("OMPI_MCA_coll=^hcoll", {"OMPI_MCA_coll": "^hcoll", "OMPI_MCA_coll_hcoll_enable": "0"}, (), 1),
     ("OMPI_MCA_osc=^rdma", {"OMPI_MCA_osc": "^rdma", "OMPI_MCA_io": "romio321"}, (), 1),
     ("OMPI_MCA_shmem=nothing", {"OMPI_MCA_shmem": "nothing"}, (), 1),
@@ -249,11 +247,13 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("FI_TCP_IFACE=ib0", {"FI_TCP_IFACE": "ib0", "FI_EFA_USE_DEVICE_RDMA": "1"}, (), 1),
     ("MPICH_GPU_SUPPORT_ENABLED=1", {"MPICH_GPU_SUPPORT_ENABLED": "1", "MPIR_CVAR_ENABLE_GPU": "1"}, (), 1),
 )
-"""Name, variables, options of the container, ranks per node."""
+"""Changes that break a launch: name, variables, container options, and ranks per node."""
 
 
 def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield launches that would work without one setting, and the engine's fix for each."""
+    """Yield launches that would work without one changed setting, and the launch with the engine's fix for
+    each.
+    """
     for trap, exports, options, ranks in TRAPS:
         request = Request(nodes=2, ranks_per_node=ranks)
         base = propose(host, facts, request, mode_of(launch, host))
@@ -269,7 +269,9 @@ def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFa
 def without_sharing(
     image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
 ) -> Iterator[Launch]:
-    """Yield launches by a runtime that shares nothing by default, each without one option."""
+    """Yield launches by a runtime that shares nothing by default; each launch lacks one option for
+    sharing.
+    """
     for left in (
         DESCRIPTOR,
         "--env-host",
@@ -291,7 +293,7 @@ def without_sharing(
 
 
 def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield launches of two ranks on one node with a nearly empty or a small /dev/shm."""
+    """Yield launches of two ranks on one node whose /dev/shm has only 64 KiB or 1 MiB."""
     for size in (64 << 10, 1 << 20):
         changes = {"shm": size}
         request = Request(nodes=1, ranks_per_node=2)
@@ -306,7 +308,9 @@ def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: Ima
 def little_memlock(
     image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
 ) -> Iterator[Launch]:
-    """Yield launches whose shell may lock almost no memory; srun passes the limit on."""
+    """Yield launches from a shell that may lock only 64 KiB of memory; srun passes this limit to the
+    ranks.
+    """
     for nodes, ranks in ((2, 1), (1, 2)):
         request = Request(nodes=nodes, ranks_per_node=ranks)
         plan = propose(host, facts, request, mode_of(launch, host))
@@ -315,6 +319,8 @@ def little_memlock(
 
 
 def inherited(host: HostFacts, variables: dict[str, str], changes: dict[str, Any] | None = None) -> HostFacts:
-    """Return the host for a job that inherits these variables, with some of its facts changed."""
+    """Return the host's facts for a job that inherits ``variables``, with the facts in ``changes``
+    replaced.
+    """
     changed = msgspec.structs.replace(host, environment={**host.environment, **variables})
     return msgspec.convert({**msgspec.to_builtins(changed), **(changes or {})}, HostFacts)

@@ -1,6 +1,6 @@
-"""Convert the measured cells to facts, plans and outcomes of the engine.
+"""Convert the measured launches (cells) to facts, plans and outcomes of the engine.
 
-Everything follows from a cell's command and from the facts of its image, so new cells of the same form can be
+The conversion reads only a cell's command and the facts of its image, so new cells of the same form can be
 scored: ``python -m tests.matrix.score FOLDER``.
 """
 
@@ -30,9 +30,9 @@ _LAUNCHERS = {
     "openmpi": r"orterun|prte(run)?|mpi(run|exec)\.openmpi",
     "mpich": r"mpiexec\.hydra|mpi(run|exec)\.mpich",
 }
-"""Names that are links in a distribution."""
+"""File names of launchers that a Linux distribution installs as links."""
 _SERVER = {"4.1.8": "3.2.5", "4.1.7": "3.2.5", "4.1.4": "4.2.2", "5.0.7": "5.0.7"}
-"""Releases of PMIx in the measured launchers: of Open MPI's own releases, and of Debian's packages."""
+"""PMIx release of each measured launcher: built into Open MPI, or in Debian's package of it."""
 
 _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("the launcher inside is itself a rank of srun", r"under srun --mpi=(pmi2|pmix)"),
@@ -41,12 +41,12 @@ _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("modules of Python on the host: nobody read them", r"PYTHONPATH leaks$"),
     ("another Python of the image is started, without MPI", r"system python"),
 )
-"""Reasons why toolkit would not make a launch like this cell, each with a pattern that finds such cells."""
+"""Reasons why toolkit would never make such a launch, each with a pattern that finds the cells."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One cell: its launch and outcome."""
+    """One measured launch (cell), with its outcome, in the engine's terms."""
 
     name: str
     host: HostFacts
@@ -69,7 +69,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 @cache
 def image(name: str, folder: Path = HERE) -> ImageFacts:
-    """Return the facts of a measured image, as the inspector would read them."""
+    """Return the facts of a measured image in the form in which the image inspector reads them."""
     read = _read(folder)[name]
     implementation, version = _flavour(read["flavour"])
     components = {k: tuple(v) for k, v in read["ompi_components"].items()}
@@ -124,7 +124,8 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
 def _beside(implementation: str, library: str, launcher: str | None, read: dict[str, Any]) -> ImageMpi | None:
     """Return the MPI whose mpirun is first on PATH, if the program loads another MPI's library."""
     own = next((name for name, file in _LAUNCHERS.items() if re.search(rf"/({file})$", launcher or "")), None)
-    # In a virtual environment the MPI has no such name; its mpirun is beside its library.
+    # In a virtual environment, the launcher's name does not identify the MPI, but the library is in the same
+    # environment.
     if launcher is None or own is None:
         return None
     if own == implementation and is_below(library, posixpath.dirname(posixpath.dirname(launcher))):
@@ -136,7 +137,7 @@ def _beside(implementation: str, library: str, launcher: str | None, read: dict[
 
 
 def _beside_its_daemon(implementation: str, read: dict[str, Any]) -> str | None:
-    """Return the launcher of an MPI whose daemons are on PATH, but whose mpirun is not."""
+    """Return the path of the mpirun beside an MPI's daemon on PATH, although mpirun itself is not on PATH."""
     names = ("orted", "prted") if implementation == "openmpi" else ("hydra_pmi_proxy",)
     daemon = next((read["bins"][name] for name in names if name in read["bins"]), None)
     mine = "mpirun" if implementation == "openmpi" else "mpiexec.hydra"
@@ -153,14 +154,16 @@ _BRINGS_MUNGE = {
     "5.0.9": True,
     "7.0.0~rc1": False,
 }
-"""Whether the package libpmix2 of Debian or Ubuntu installs libmunge, as the images of truth/ show."""
+"""Whether the package libpmix2 of each Debian or Ubuntu release installs libmunge, as images in truth/
+show.
+"""
 
 
 def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
-    """Return the libraries in the image that a mounted MPI may need and the loader finds.
+    """Return the image's libraries that the loader finds and that a mounted MPI may need.
 
-    Another MPI does not find the libraries that an MPI in a separate folder finds by its run path. ``None``
-    if it is unknown whether the image's PMIx has installed libmunge; nothing else in these images would.
+    Libraries of an MPI in a separate folder do not count: only that MPI finds them, by its run path. The
+    result is ``None`` if it is unknown whether the image's PMIx installed libmunge.
     """
     system = read["libmpi"].startswith(("/usr/lib", "/lib"))
     found = set(read["ldd_mpi_related"]) if system else set()
@@ -175,7 +178,7 @@ def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
 
 
 def _flavour(text: str) -> tuple[str, str]:
-    """Split ``MVAPICH2 2.3.7`` into implementation and version; for others the first word is the name."""
+    """Return implementation and version from a text such as ``MVAPICH2 2.3.7``."""
     for name, implementation in _FAMILY.items():
         if said := re.match(rf"{name}\d?\s+(\S+)", text):
             return implementation, said[1]
@@ -184,7 +187,7 @@ def _flavour(text: str) -> tuple[str, str]:
 
 
 def _device(read: dict[str, Any]) -> str | None:
-    """Return MPICH's device with all network modules that the configure line names."""
+    """Return MPICH's device, with all network modules that the configure line names."""
     first = read["mpich_device"]
     said = re.search(r"--with-device=([\w:,]+)", " ".join(read["configure_flags"]))
     if said and said[1].startswith(first):
@@ -193,7 +196,7 @@ def _device(read: dict[str, Any]) -> str | None:
 
 
 def _needs(read: dict[str, Any]) -> tuple[str, ...]:
-    """Return the libraries that the library needs, except Slurm's, which libpmi is built on."""
+    """Return the names of the libraries that the MPI library needs, including libslurm_pmi beside libpmi."""
     found = set(read["ldd_mpi_related"])
     if any(name.startswith("libpmi.so") for name in found):
         found.add("libslurm_pmi.so")
@@ -214,7 +217,7 @@ def _interfaces(
         return ("pmix",) if linked else ("pmi1", "pmi2")
     plugins = components.get("pmix", ())
     old = tuple(face for name, face in (("s1", "pmi1"), ("s2", "pmi2")) if name in plugins)
-    # Open MPI 2 introduced PMIx; before 5 it is a component, as a file or built in.
+    # Open MPI has PMIx since release 2. Before release 5, PMIx is a component: a file, or built in.
     brought = any(name.startswith(("pmix", "ext")) for name in plugins)
     built_in = any("PMIx_Init" in said for said in read["opal_rte_strings"])
     return (*old, *(["pmix"] if within(version, ">=5") or brought or built_in else []))
@@ -238,7 +241,7 @@ _DEFAULT = {"trixie": "pmix", "bookworm": "pmix"}
 
 
 def host(cell: dict[str, Any]) -> HostFacts:
-    """Return the facts of a measured cluster; the launcher of the cell comes first."""
+    """Return the facts of the cell's cluster; the cell's launcher is the first of the host's MPIs."""
     place = "bookworm" if cell["host"].startswith("bookworm") else "trixie"
     words = _words(cell)
     env = dict(cell.get("env") or {})
@@ -269,7 +272,7 @@ def host(cell: dict[str, Any]) -> HostFacts:
 
 
 def _launcher(place: str, words: list[str]) -> HostMpi:
-    """Return the launcher of a cell: from the Linux distribution, or from a folder with a separate MPI."""
+    """Return the MPI of the cell's launcher, from the Linux distribution or from a separate folder."""
     path = next((w for w in words if re.search(r"(^|/)(mpirun|mpiexec(\.hydra)?)$", w)), "mpirun")
     own = re.search(r"hostmpi/(openmpi|mpich|impi-rt)-(\d[\w.]*)/bin", path)
     if own:
@@ -298,7 +301,7 @@ def _own_launcher(family: str, version: str, path: str) -> HostMpi:
 
 
 def _provider(cell: dict[str, Any]) -> HostMpi | None:
-    """Return the MPI that a cell mounts over the image's, as a probe of the host would read it."""
+    """Return the MPI that the cell mounts over the image's MPI, in the form in which a probe reads it."""
     said = cell.get("provider")
     if not said:
         return None
@@ -314,13 +317,13 @@ def _provider(cell: dict[str, Any]) -> HostMpi | None:
 
 
 def excluded(cell: dict[str, Any]) -> str | None:
-    """Return why toolkit would not make the launch of a cell."""
+    """Return why toolkit would never make the launch of this cell; None if it would."""
     trap = cell.get("trap") or ""
     return next((reason for reason, pattern in _NOT_A_LAUNCH_OF_OURS if re.search(pattern, trap)), None)
 
 
 def expressible(cell: dict[str, Any], folder: Path = HERE) -> Measured | None:
-    """Return a cell as a case of the engine, or ``None`` if it is :func:`excluded`."""
+    """Return a cell in the engine's terms, or ``None`` if it is :func:`excluded`."""
     if excluded(cell):
         return None
     request, place = _request(cell), host(cell)
@@ -344,13 +347,13 @@ def expressible(cell: dict[str, Any], folder: Path = HERE) -> Measured | None:
 
 
 def _taken_away(words: list[str]) -> list[str]:
-    """Return the names after ``env -u``; ignore Apptainer's own ``-u``."""
+    """Return the variables that ``env -u`` removes; ignore Apptainer's own option ``-u``."""
     pairs = pairwise(words)
     return [value for word, value in pairs if word == "-u" and re.match(r"[A-Z]+_", value)]
 
 
 def _words(cell: dict[str, Any]) -> list[str]:
-    """Return the words of a command; for a batch job the words of the wrapped command."""
+    """Return the words of a cell's command; for a batch job, the words of the wrapped command."""
     wrapped = re.search(r'--wrap "([^"]*)"', cell["cmd"])
     return list(_split(wrapped[1] if wrapped else cell["cmd"]))
 
@@ -377,11 +380,11 @@ _TAKE_A_VALUE = frozenset(
     }
     | {"--cwd", "--pwd", "--overlay", "-o", "--network", "--add-caps", "--drop-caps", "--security"}
 )
-"""Options of ``apptainer exec`` (its --help, 1.4.5) that are followed by a value."""
+"""Options of ``apptainer exec`` that take a value (its --help, 1.4.5)."""
 
 
 def _options(words: list[str]) -> list[tuple[str, str]]:
-    """Return the options of ``apptainer exec`` after ``-u``, with their values."""
+    """Return the options of ``apptainer exec`` in a command, with their values."""
     if "apptainer" not in words:
         return []
     start = words.index("apptainer") + 2

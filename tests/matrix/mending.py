@@ -1,8 +1,8 @@
-"""Find the recorded launch that fixes a failing launch: a plan of the engine that worked.
+"""Find for each failing launch the recorded launch that fixes it, with a plan of the engine that worked.
 
     python -m tests.matrix.mending
 
-does this for the whole record.
+updates ``fixed_by`` in the whole record.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from toolkit.engine.predict import predict
 from toolkit.model.prediction import Plan, Request
 
 Chosen = Callable[[Cell], Plan | None]
-"""The plan of the engine for a cell; ``None`` if the engine predicts no working launch."""
+"""Function that returns the engine's plan for a cell; ``None`` if the engine predicts no working launch."""
 
 
 def mended(cells: list[Cell], chosen: Chosen) -> list[Cell]:
-    """Return for every failing cell the cell in which it was fixed.
+    """Return the cells, with the name of the working cell in ``fixed_by`` of each failing cell.
 
-    The fixed cell is the same launch with the engine's plan, or, for a launch without a trap, the mode that
-    the engine would choose.
+    The working cell is the same launch with the engine's plan. For a launch without a trap, it may be the
+    launch mode that the engine would choose.
     """
     same = {_kind(cell): cell.name for cell in cells if _mends(cell)}
     works = {words(cell, cell.plan): cell.name for cell in cells if cell.outcome == "ok" and not cell.trap}
@@ -39,11 +39,12 @@ def mended(cells: list[Cell], chosen: Chosen) -> list[Cell]:
 
 
 def by_engine(truth: Truth) -> Chosen:
-    """Return the engine's choice from the facts of the record."""
+    """Return a function that gives the engine's plan for a cell, from the facts in the record."""
 
     @cache
     def plan(flavour: str, image: str, nodes: int, ranks: int, batch: bool) -> Plan | None:
-        # Home folders of a virtual cluster have no Python packages, so the record sets no variable for them.
+        # On virtual clusters, home folders have no Python packages, so user_site adds no variable to the
+        # plan.
         request = Request(nodes=nodes, ranks_per_node=ranks, batch=batch, user_site=True)
         host = truth.hosts[flavour]
         said = predict(host, as_started(truth.images[image].facts, host), request)
@@ -63,9 +64,9 @@ def _mends(cell: Cell) -> bool:
 
 
 def words(cell: Cell, plan: Plan) -> tuple[str, ...]:
-    """Return where the launch runs; srun does the same in a batch script and outside.
+    """Return a key that is equal for equal launches; srun does the same in a batch script and outside.
 
-    Variables of Python do not matter: the program of the matrix is compiled.
+    The key leaves out variables of Python, because the program of the matrix is compiled.
     """
     start = "" if plan.launcher[0] == "srun" else cell.start
     env = {name: value for name, value in plan.env.items() if not name.startswith("PYTHON")}

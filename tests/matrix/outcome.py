@@ -1,7 +1,7 @@
-"""Classify a launch from its output and its exit status (pure).
+"""Classify a launch from its output and its exit status.
 
-The classes are the design's, and match the cells that the project started with: exit status 0 with a wrong
-world is silent.
+The classes are the outcomes of the engine. A launch with exit status 0 and a wrong world size is a silent
+failure.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ _CRASH = re.compile(
     re.IGNORECASE,
 )
 _IGNORED = re.compile(r".*(component_find|\(ignored\)$|from LD_PRELOAD cannot be preloaded).*", re.MULTILINE)
-"""Messages about a plugin that Open MPI does not need, and about a library that the loader does not need."""
+"""Messages about a plugin or a preloaded library that can be ignored, because the launch does not need it."""
 _ENDED = re.compile(
     r"^.*\bslurmstepd\b.*\bSTEP [\d.]+ ON \S+ CANCELLED\b|^srun: .*\bTerminating StepId=", re.MULTILINE
 )
 _SIGNALS = {132, 134, 135, 136, 139}
-"""Exit status of a shell or srun whose program was killed by SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV."""
+"""Exit statuses of a shell or srun whose program was killed by SIGILL, SIGABRT, SIGBUS, SIGFPE or SIGSEGV."""
 _HEAD = re.compile(r'"rank": (\d+), "size": (\d+), "host"')
 _COMM = re.compile(r'"comm": "(begun|ok|wrong)"\}')
 _LABEL = re.compile(r"^ *\d+: ")
@@ -44,7 +44,7 @@ _NOISE = re.compile(
     r"slurm_script: line \d+: +\d+ Killed"
 )
 _AFTER = re.compile(r"^(INFO|WARNING):|^srun: error: \S+: tasks? [\d,-]+: (Exited|Terminated|Killed)")
-"""Lines that report the end of a launch, or how it continued, without a cause."""
+"""Lines that report how a launch finished or continued, without a cause."""
 _TELLING = re.compile(
     r"GLIBC_|shared libraries|symbol lookup|PMI|PMIX|OPAL ERROR|ORTE|PRTE|unsupported|Unreachable|reachable|"
     r"signal|fault|error|fail|abort|not found|cannot|unable|denied|invalid",
@@ -53,7 +53,9 @@ _TELLING = re.compile(
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """One try: the class, the world that each rank saw, the exit status, and the most useful line."""
+    """Result of one try: the outcome, the world size of each rank, the exit status, and the most useful
+    line.
+    """
 
     outcome: str
     sizes: tuple[int, ...]
@@ -67,12 +69,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ranks(text: str) -> tuple[dict[str, Any], ...]:
-    """Return the lines of the program itself; some launchers mix lines of ranks."""
+    """Return the JSON lines that the ranks printed; some launchers mix the lines of several ranks."""
     whole = tuple(_lines(text))
     heads, comms = _HEAD.findall(text), _COMM.findall(text)
     if len(heads) != len(comms) or len(whole) == len(heads):
         return whole
-    # Each rank prints its rank and size before its result, and the same both times.
+    # Each rank prints its rank and size before its result, and prints the same rank and size twice.
     found = sorted((int(rank), int(size)) for rank, size in heads)
     told = sorted(comms, key=lambda comm: comm != "begun")
     split = told.count("begun")
@@ -91,8 +93,8 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
         if start < 0:
             continue
         with contextlib.suppress(json.JSONDecodeError):
-            # A library's description of itself may contain braces, and another rank's line may follow
-            # immediately.
+            # The text of an MPI library's version may contain braces, and another rank's line may follow
+            # without a line break.
             yield json.JSONDecoder().raw_decode(line[start:])[0]
 
 
@@ -120,7 +122,7 @@ def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
 
 
 def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
-    """Classify a launch whose ranks passed MPI_Init, but did not all succeed."""
+    """Return the outcome of a launch whose ranks passed MPI_Init, but did not all succeed."""
     if _CRASH.search(text):
         return "crash"
     return "singletons" if set(sizes) == {1} and want > 1 else "comm-failure"
@@ -129,14 +131,15 @@ def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
 def _never_begun(text: str, status: int | None) -> str:
     if _UNAVAILABLE.search(text):
         return "unavailable"
-    # Lines that a rank prints after Slurm stopped the others are not causes: its file system may be gone.
+    # Slurm stops the other ranks after a failure; later lines are not causes, because a rank's files may be
+    # gone.
     first = _ENDED.split(text, maxsplit=1)[0]
     named = any(_TELLING.search(line) for line in _lines_of(first) if not _AFTER.search(line))
     cut = named and first != text
     text = _IGNORED.sub("", first if named else text)
     if _LOADER.search(text):
         return "loader-failure"
-    # Slurm's exit status is the highest of all ranks', including ranks that Slurm killed.
+    # Slurm's exit status is the highest of all ranks, including ranks that Slurm killed.
     ended = status in _SIGNALS and not cut
     return "crash" if _CRASH.search(text) or ended else "init-failure"
 
@@ -148,14 +151,14 @@ def _world(sizes: tuple[int, ...], want: int, right: bool) -> str:
 
 
 def telling(text: str) -> str:
-    """Return the first line that names a cause, else the last line that is not noise."""
+    """Return the first line that names a cause, or else the last useful line."""
     lines = _lines_of(text)
     told = next((line for line in lines if _TELLING.search(line)), lines[-1] if lines else "")
     return told[:240]
 
 
 def _lines_of(text: str) -> list[str]:
-    """Return the lines that are neither from ranks nor noise, without labels."""
+    """Return the output's lines without labels, without the JSON lines of ranks, and without noise."""
     lines = [_LABEL.sub("", line).strip() for line in text.splitlines()]
     return [
         line for line in lines if '"rank"' not in line and '"comm"' not in line and not _NOISE.search(line)

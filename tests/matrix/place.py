@@ -1,4 +1,4 @@
-"""A virtual cluster on which launches of the matrix run."""
+"""A virtual cluster that runs launches of the matrix."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -28,9 +28,11 @@ _FOLDER = "/work/ada/matrix"
 
 
 class Place:
-    """A cluster of one flavour, with the images on it; ``cluster`` replaces the matrix's own cluster.
+    """A virtual cluster of one flavour, with the matrix's images; ``cluster`` is the name of another cluster
+    to use.
 
-    ``central`` names the image whose MPI its centre installs in a separate folder; empty if it has none.
+    ``central`` is the image whose MPI is installed as the centre's MPI, in a separate folder; empty if there
+    is none.
     """
 
     def __init__(self, flavour: str, tell: Progress, cluster: str = "", runtime: str = "") -> None:
@@ -41,7 +43,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The key of its facts and cells in the record."""
+        """The key of this cluster's facts and launches in the record."""
         name = place_name(self.flavour, self.central)
         return f"{name} by {self.runtime}" if self.runtime else name
 
@@ -51,22 +53,24 @@ class Place:
 
     @property
     def podman(self) -> bool:
-        """Return whether podman starts the images here."""
+        """Return whether podman starts the images on this cluster."""
         return self.flavour == "podman" and not self.runtime
 
     def word(self, name: str) -> str:
-        """Return the name of an image for this runtime."""
+        """Return the argument that names an image for this cluster's runtime: a folder, a tag or a SIF
+        path.
+        """
         if self.runtime == "ch-run":
             return f"{_FOLDER}/{name}"
         return f"localhost/matrix/{name}:latest" if self.podman else self.sif(name)
 
     @property
     def before(self) -> str:
-        """Return the lines of a script before its launch command."""
+        """Return the lines of a job script before the launch command, which podman needs."""
         return f". {_FOLDER}/podman.sh\n" if self.podman else ""
 
     def facts(self) -> HostFacts:
-        """Return the facts of a probe, with the cluster's name in the record."""
+        """Return the facts that a probe reads on this cluster, under the cluster's name in the record."""
         host = with_runtime(probe(self.runner), None, (), "podman" if self.podman else self.runtime)
         return msgspec.structs.replace(host, place=f"cluster {self.name}")
 
@@ -89,7 +93,7 @@ class Place:
         self.runner.run(Command((*words, self.word(name)), timeout=300.0)).require(f"loading {name}")
 
     def run(self, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Run jobs one after the other and return the outcome of each."""
+        """Run jobs one after the other, and return their outcomes in order."""
         said = bytearray()
         given = "\n".join(json.dumps(job) for job in jobs).encode() + b"\n"
         words = ("python3", f"{_FOLDER}/driver.py")
@@ -101,9 +105,11 @@ class Place:
 
     @contextmanager
     def changed(self, changes: dict[str, Any]) -> Iterator[None]:
-        """Change the size of /dev/shm on the compute nodes for a while; a script itself sets a limit."""
+        """Resize /dev/shm on the compute nodes for the ``with`` block; job scripts set other limits
+        themselves.
+        """
         nodes, size = self.cluster.hosts[1:], changes.get("shm")
-        # Files of killed ranks may be larger than the new size.
+        # Remove files of killed ranks, which may be larger than the new size.
         for node in nodes if size else ():
             self._ask(node, ("sh", "-c", "pkill -9 -x probe; rm -f /dev/shm/*"))
         words = ("sh", "-c", "df --output=size -B1 /dev/shm | tail -n 1")
@@ -128,7 +134,7 @@ class Place:
         return out.decode()
 
     def said(self, name: str) -> dict[str, Any]:
-        """Return the running container's description of itself."""
+        """Return the answers of the running container ``name`` to the questions of ``said.py``."""
         out = bytearray()
         words = ("singularity", "exec", "--cleanenv", self.sif(name), "sh", "-c", QUESTIONS)
         use.execute(self.cluster, "login", "ada", words, lambda o, _: out.extend(o))

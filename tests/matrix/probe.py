@@ -1,4 +1,4 @@
-"""The program of matrix images that start Python: the same lines as probe.c, by mpi4py."""
+"""The program of matrix images that run Python: it prints the same lines as probe.c, by mpi4py."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ ROUNDS = 4
 
 
 def tell(comm: str) -> None:
-    """Print what this rank sees."""
+    """Print a JSON line with this rank's number, world size and MPI library."""
     world = MPI.COMM_WORLD
     library = MPI.Get_library_version().strip().replace("\n", " ").replace("\0", "")[:300]
     line = {
@@ -25,7 +25,7 @@ def tell(comm: str) -> None:
 
 
 def main() -> int:
-    """Send a MiB around the ring four times and compare what arrives."""
+    """Send a MiB around the ring of ranks four times, and compare the received bytes."""
     world = MPI.COMM_WORLD
     tell("begun")
     right = world.allreduce(world.rank + 1) == world.size * (world.size + 1) // 2

@@ -1,7 +1,7 @@
-"""The record in ``truth/``: facts of hosts and images, and the outcome of each launch.
+"""Read and write the record in ``truth/``: facts of hosts and images, and the outcome of each launch.
 
-``truth/clusters/NAME.json`` has the facts of one cluster and its cells, ``truth/images.json`` the facts of
-all images. Recording a launch again changes only the file of its cluster.
+``truth/clusters/NAME.json`` has the facts of one cluster and its launches (cells). ``truth/images.json`` has
+the facts of all images. Recording a launch again changes only the file of its cluster.
 """
 
 import fcntl
@@ -23,20 +23,20 @@ SCHEMA = "toolkit.truth/2"
 
 
 def place_name(flavour: str, central: str = "") -> str:
-    """Return the key of a cluster's facts: its flavour, and the image of its central MPI."""
+    """Return the key of a cluster's facts: its flavour, and the image whose MPI is the centre's MPI."""
     return f"{flavour} with {central}" if central else flavour
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One recorded launch and its outcome.
 
-    ``flavour`` is the key of the host's facts (:func:`place_name`), ``launch`` its name in tables (``srun``
-    is srun without ``--mpi``). ``plan`` and ``request`` are the engine's; ``argv`` is the command that ran,
-    with IMAGE for the file. ``start`` says whether it ran in a batch script or directly from the login node.
-    ``environment`` are variables that the job inherited in addition to the host's facts, ``host_changes`` are
-    changed facts of the host. ``seen`` counts the outcomes of all tries; ``outcome`` is the most frequent
-    one, and ``sizes``, ``exit`` and ``line`` are from the last try with it. ``fixed_by`` names the cell with
-    the applied fix.
+    ``flavour`` is the key of the host's facts (:func:`place_name`). ``launch`` is the launch's name in
+    tables; ``srun`` is srun without ``--mpi``. ``plan`` and ``request`` are the engine's values. ``argv`` is
+    the command that ran, with IMAGE as the file. ``start`` says whether the launch ran in a batch script or
+    directly from the login node. ``environment`` has the variables that the job inherited in addition to the
+    host's facts. ``host_changes`` has the changed facts of the host. ``seen`` counts the outcomes of all
+    tries. ``outcome`` is the most frequent outcome; ``sizes``, ``exit`` and ``line`` are from the last try
+    with this outcome. ``fixed_by`` is the name of the cell with the fix.
     """
 
     name: str
@@ -69,7 +69,7 @@ class ImageRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Truth(msgspec.Struct, kw_only=True):
-    """The whole record."""
+    """The whole record: hosts, images and launches."""
 
     hosts: dict[str, HostFacts] = {}
     images: dict[str, ImageRecord] = {}
@@ -77,7 +77,7 @@ class Truth(msgspec.Struct, kw_only=True):
 
 
 class _Cluster(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One file of ``clusters``; cells are sorted by name."""
+    """The content of one file in ``clusters``; its cells are sorted by name."""
 
     schema: str
     name: str
@@ -86,7 +86,7 @@ class _Cluster(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Images(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The file ``images.json``."""
+    """The content of the file ``images.json``."""
 
     schema: str
     images: dict[str, ImageRecord] = {}
@@ -96,7 +96,9 @@ _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'\\]*")
 
 
 def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
-    """Return the record of an image, without the address in the version text of an MPICH wheel."""
+    """Return the record of an image, without the package index's address in the version text of an MPICH
+    wheel.
+    """
     asked = said | {
         name: _without_addresses(said[name]) for name in ("mpichversion", "probe") if name in said
     }
@@ -104,7 +106,9 @@ def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
 
 
 def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
-    """Return the facts of an image as a host starts it: an archive for podman, a folder for ch-run."""
+    """Return an image's facts in the format that the host's runtime starts: an archive, a folder, or a
+    SIF.
+    """
     name = host.runtime.name if host.runtime else ""
     if name == "ch-run":
         return msgspec.structs.replace(facts, format="sandbox")
@@ -115,9 +119,9 @@ def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
 
 
 def without_address(facts: ImageFacts) -> ImageFacts:
-    """Return facts whose library strings contain no address.
+    """Return the facts without addresses in the strings of MPI libraries.
 
-    MPICH wheels contain the address of a package index there, which says nothing about the library.
+    The library string of an MPICH wheel contains the address of a package index, which is irrelevant.
     """
 
     def plain(mpi: ImageMpi) -> ImageMpi:
@@ -151,7 +155,7 @@ def load(folder: Path = TRUTH) -> Truth:
 
 @contextmanager
 def changed(folder: Path = TRUTH) -> Iterator[Truth]:
-    """Yield the record for changes, and write the files that differ; one process at a time."""
+    """Yield the record for changes, and then write the files that differ; only one process at a time."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder.with_name(f".{folder.name}.lock")
     with lock.open("w") as held:
@@ -178,7 +182,9 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 def encoded(truth: Truth) -> dict[str, str]:
-    """Return path in the folder → text: one line a cell, so that differences are readable."""
+    """Return the text of each file by its path in the folder; each cell is one line, for readable
+    differences.
+    """
     files = {"images.json": _images(truth.images)}
     for name, host in sorted(truth.hosts.items()):
         cells = [cell for cell in truth.cells if cell.flavour == name]
@@ -195,11 +201,11 @@ _NEW: dict[str, dict[str, Any]] = {
     "plan": {"program": "mpi", "starter": ""},
     "request": {"program": None, "command": [], "joins": [], "says": {}},
 }
-"""Fields that later versions added; a cell omits them if they have these values."""
+"""Fields that later versions added, with their default values; a cell omits fields with these values."""
 
 
 def _line(cell: Cell) -> dict[str, Any]:
-    """Return a cell for writing."""
+    """Return a cell as a dictionary for JSON, without newer fields that have their default values."""
     line: dict[str, Any] = msgspec.to_builtins(cell)
     for part, fields in _NEW.items():
         line[part] = {n: v for n, v in line[part].items() if n not in fields or list_of(v) != fields[n]}

@@ -1,13 +1,13 @@
-"""Start every image on every flavour of the virtual cluster in every way, and record the outcomes.
+"""Start every image on every flavour of the virtual cluster in all launch modes, and record the outcomes.
 
     python -m tests.matrix.run [--flavour F]… [--central I]… [--image I]… [--launch L]… [--shape 2x1]…
                                [--variant V]… [--trap-image I]…
                                [--again] [--facts-only] [--held-out FOLDER]
 
-Variants are ``naive``, ``planned``, ``trap`` and ``mended``. On each flavour the script uses the nodes' own
-MPI first, then every MPI that images.toml installs as a centre's MPI;
---central chooses among the latter ('' is none). It skips cells that are recorded with the same plan. Clusters
-are called matrix-FLAVOUR and stay up.
+Variants are ``naive``, ``planned``, ``trap`` and ``mended``. On each flavour, the program first uses the
+nodes' own MPI, and then each MPI that images.toml marks as a centre's MPI. --central selects some of the
+latter ('' selects none). The program skips launches that are recorded with the same plan. The clusters are
+called matrix-FLAVOUR, and stay up.
 """
 
 import argparse
@@ -46,9 +46,11 @@ from toolkit.model.facts import HostFacts
 from toolkit.report.progress import Progress
 
 SECONDS = 75
-"""Time limit of a launch in seconds; ranks that work need three."""
+"""Time limit of a launch in seconds; working ranks need three seconds."""
 PATIENCE = 240
-"""The limit for ranks that wait: Slurm's libpmi looks for a slurm.conf for a minute, more than once."""
+"""Time limit in seconds for waiting ranks: Slurm's libpmi waits for a slurm.conf for a minute, several
+times.
+"""
 _WAITS = "cannot stat file /etc/slurm"
 
 _SURE = frozenset({"ok", "singletons", "init-failure", "loader-failure", "unavailable"})
@@ -57,7 +59,9 @@ VARIANTS = ("naive", "planned", "trap", "mended")
 
 
 def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
-    """Run launches; run those whose outcome may be a race twice more."""
+    """Run launches, repeat a launch up to two times if a race may decide its outcome, and return the
+    cells.
+    """
     tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, [])}
     waiting = [launch for launch in launches if _still_waits(tries[launch.name][0])]
     tries |= {launch.name: [seen] for launch, seen in _once(place, waiting, runtime, waiting)}
@@ -69,12 +73,12 @@ def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
 
 
 def _still_waits(seen: Seen) -> bool:
-    """Return whether the driver stopped a launch during a wait that finally times out."""
+    """Return whether the driver stopped a launch in a wait that would time out later."""
     return seen.outcome == "hang" and _WAITS in seen.line
 
 
 def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
-    """Return whether another try is worth its time: some launchers and clients have a race."""
+    """Return whether a launch should be tried again, because some launchers and clients have a race."""
     outcomes = {seen.outcome for seen in tries}
     if outcomes == {"hang"} and (launch.plan.inside or len(tries) > 1):
         return False  # a hang takes a minute: do not repeat it
@@ -121,7 +125,7 @@ def _cell(launch: Launch, tries: list[Seen], runtime: str) -> Cell:
 
 
 def _plain(line: str) -> str:
-    """Leave out values of this run: process numbers and times."""
+    """Return a line without values that differ between runs: process numbers and times."""
     line = re.sub(r"\[(\w+):0*\d+(:\d+:\d+)?\]", r"[\1]", line)
     return re.sub(r"\[\d{9,}\.\d+\]\s*|\bpid \d+", "", line)
 
@@ -129,7 +133,7 @@ def _plain(line: str) -> str:
 def wanted(
     arguments: argparse.Namespace, place: Place, host: HostFacts, name: str, facts: Any
 ) -> list[Launch]:
-    """Return the requested launches of one image."""
+    """Return the launches of one image that the command-line arguments select."""
     found: list[Launch] = []
     facts = as_started(facts, host)
     variants = arguments.variant or VARIANTS
@@ -152,7 +156,7 @@ def wanted(
 def record(
     folder: Path, place: str, host: HostFacts, name: str, image: ImageRecord, cells: list[Cell]
 ) -> None:
-    """Put an image's cells into the record, and replace cells of the same names."""
+    """Add an image's cells to the record, and replace cells with the same names."""
     with changed(folder) as truth:
         if not same_image(truth.images.get(name), image):
             truth.cells = [cell for cell in truth.cells if cell.image != name]
@@ -166,15 +170,15 @@ def record(
 
 
 def same_image(recorded: ImageRecord | None, image: ImageRecord) -> bool:
-    """Return whether recorded cells are from this image, even if it was built again since.
+    """Return whether the recorded cells are valid for this image, even if it was rebuilt.
 
-    The image is the same if it has the same MPI, libraries, C library and Python.
+    The cells are valid if the image has the same MPI, libraries, C library and Python.
     """
     return recorded is not None and recorded.said == image.said
 
 
 def unique(changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return distinct values, in their order."""
+    """Return the values without duplicates, in their order."""
     found: list[dict[str, Any]] = []
     for change in changes:
         if change not in found:

@@ -1,4 +1,4 @@
-"""Questions to a running container about its MPI, C library, Python and PMIx, and the answers."""
+"""Ask a running container about its MPI, C library, Python and PMIx, and parse the answers."""
 
 import re
 from typing import Any
@@ -45,11 +45,11 @@ done
 echo "@ environment"; env | grep -E '^(PATH|LD_LIBRARY_PATH|OMPI_|UCX_|FI_|I_MPI_|PMIX_)' | sort
 echo "@ end"
 """
-"""A POSIX shell script; each answer follows its line `@ name`."""
+"""A POSIX shell script that prints the line `@ name` before each answer."""
 
 
 def heard(text: str) -> dict[str, Any]:
-    """Return question → answer; a one-line answer is a text, a longer one a list of lines."""
+    """Return the answers by question; an answer of one line is a string, a longer answer a list of lines."""
     answers: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():

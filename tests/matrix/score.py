@@ -1,7 +1,7 @@
 """Score the engine on a folder with cells.jsonl and images.json: ``python -m tests.matrix.score [FOLDER]``.
 
-Prints the number of exact predictions and of predictions by chance, the confusion table, and every cell whose
-first predicted outcome is wrong.
+The program prints the number of exact predictions and of predictions by chance, the confusion table, and
+every cell whose first predicted outcome is wrong.
 """
 
 import sys
@@ -14,7 +14,9 @@ from toolkit.model.prediction import Prediction
 
 
 def confusion(folder: Path) -> tuple[Counter[tuple[str, str]], list[tuple[Measured, Prediction]]]:
-    """Return (outcome, prediction) → number of cells, and the cells with wrong predictions."""
+    """Return the number of cells for each pair (outcome, prediction), and the cells with wrong
+    predictions.
+    """
     table: Counter[tuple[str, str]] = Counter()
     missed: list[tuple[Measured, Prediction]] = []
     for cell in cells(folder):

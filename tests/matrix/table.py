@@ -1,4 +1,4 @@
-"""Write ``docs/matrix.md``: the record as tables, one for each flavour.
+"""Write ``docs/matrix.md``, the record as tables, one table for each flavour.
 
 python -m tests.matrix.table
 """
@@ -53,7 +53,7 @@ _TRAININGS_HEAD = """
 
 
 def page(truth: Truth, trainings: Sequence[Trained] = ()) -> str:
-    """Return the whole page."""
+    """Return the text of the whole page."""
     parts = [_HEAD, _summary(truth)]
     parts += [_flavour(truth, flavour) for flavour in truth.hosts]
     parts += [_traps(truth), _trainings(trainings)]

@@ -1,10 +1,10 @@
-"""Train MNIST with Horovod in every mode on the virtual clusters, and record predictions and outcomes.
+"""Train MNIST with Horovod in all launch modes on the virtual clusters; record predictions and outcomes.
 
     python -m tests.matrix.train [--flavour F]… [--image RECIPE]… [--mode MODE]… [--again]
 
-Each training uses a user's command: `toolkit launch mnist` with the preflight, without `--mode` if the engine
-chooses that mode, with `--force` if it predicts a failure. The script skips recorded trainings whose image is
-the same. It builds missing SIF files in `build/images`, which takes minutes.
+Each training is a user's command: `toolkit launch mnist` with the preflight. The command has no `--mode` if
+the engine chooses the mode anyway, and has `--force` if the engine predicts a failure. The program skips
+recorded trainings with the same image. It builds missing SIF files in `build/images`, which takes minutes.
 """
 
 import argparse
@@ -30,9 +30,9 @@ from toolkit.model.prediction import MODES, Prediction
 from toolkit.report.progress import Progress
 
 LIMIT = "10"
-"""Time limit in minutes; a job that exceeds it hangs."""
+"""Time limit of a job in minutes; a job that exceeds the limit counts as a hang."""
 EPOCHS = "2"
-"""Samples for all ranks together: one for each of two."""
+"""Epochs of all ranks together: one epoch for each of two ranks."""
 
 _ALONE = re.compile(r"a world of 1 where \d+ tasks were started|every rank is alone")
 
@@ -42,7 +42,7 @@ def sif(recipe: str) -> Path:
 
 
 def ensure(recipe: str) -> Path:
-    """Return the SIF of a recipe; build it if it is missing. A SIF of an older recipe counts too."""
+    """Return the SIF of a recipe; build it if it is missing, even if an existing SIF is out of date."""
     target = sif(recipe)
     if not target.is_file():
         toolkit("image", "build", recipe, timeout=3600)
@@ -51,7 +51,7 @@ def ensure(recipe: str) -> Path:
 
 
 def train(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> Trained:
-    """Launch one training as users would, and return its outcome."""
+    """Launch one training with a user's command, and return the prediction and the outcome."""
     verdict = predict(host, image, one.request)
     prediction, itself = verdict.of(one.mode), verdict.chosen == one.mode
     words = ["launch", "mnist", "--cluster", place.cluster.name, "--image", str(sif(one.image))]
@@ -132,7 +132,7 @@ def main(words: list[str]) -> int:
 
 
 def _recorded(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> bool:
-    """Run one training and record it; if it fails to run, print why and continue."""
+    """Run one training and record it; if the run fails, print the error and return False."""
     try:
         trained = train(place, one, host, image)
     except (RuntimeError, AssertionError, TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""The trainings of the matrix as data, and the record of their outcomes."""
+"""Read the matrix's trainings from ``trainings.toml``, and read and write the record of their outcomes."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ SCHEMA = "toolkit.trainings/1"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One training of ``trainings.toml``, which explains the keys."""
+    """One training, a row of ``trainings.toml``; comments in that file explain the keys."""
 
     image: str
     flavour: Literal["pmix", "hydra", "bare", "older"]
@@ -42,10 +42,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
-    """One recorded training: the prediction, and the outcome.
+    """One recorded training, with the engine's prediction and the outcome.
 
-    ``chosen`` is the engine's choice among all modes; ``by_itself`` says that the launch named no mode.
-    ``world_size`` and ``accuracy`` are the result's, ``line`` shows the cause of a failure.
+    ``chosen`` is the launch mode that the engine chooses. ``by_itself`` says that the command named no launch
+    mode. ``world_size`` and ``accuracy`` come from the training's result. ``line`` is the line with the cause
+    of a failure.
     """
 
     wanted: Wanted
@@ -62,7 +63,7 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trainings(msgspec.Struct, kw_only=True):
-    """The whole record: facts of clusters and images by name, and the trainings."""
+    """The whole record: facts of clusters and images by their names, and the trainings."""
 
     schema: str = SCHEMA
     hosts: dict[str, HostFacts] = {}
@@ -70,7 +71,9 @@ class Trainings(msgspec.Struct, kw_only=True):
     trainings: list[Trained] = []
 
     def put(self, host: HostFacts, image: ImageFacts, trained: Trained) -> None:
-        """Add a training instead of one of the same name; remove trainings of another file of that image."""
+        """Add a training, replace a training of the same name, and remove trainings of older builds of the
+        image.
+        """
         wanted = trained.wanted
         known = self.images.get(wanted.image)
         if known is not None and known.digest != image.digest:
@@ -85,17 +88,17 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def wanted() -> tuple[Wanted, ...]:
-    """Return the trainings of the file, in its order."""
+    """Return the trainings of ``trainings.toml``, in the order of the file."""
     return msgspec.toml.decode(SPECS.read_bytes(), type=_File).training
 
 
 def load(path: Path = RECORD) -> Trainings:
-    """Return the record, an empty one if there is no file yet."""
+    """Return the record; an empty record if the file does not exist."""
     return msgspec.json.decode(path.read_bytes(), type=Trainings) if path.exists() else Trainings()
 
 
 def save(record: Trainings, path: Path = RECORD) -> None:
-    """Write the whole record: one line a training, in the order of the file."""
+    """Write the whole record, with one line per training, in the order of ``trainings.toml``."""
     order = {one.name: place for place, one in enumerate(wanted())}
     plain = msgspec.to_builtins(record)
     rows = sorted(record.trainings, key=lambda t: order.get(t.wanted.name, len(order)))

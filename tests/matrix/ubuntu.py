@@ -21,17 +21,17 @@ _MIRROR = "http://archive.ubuntu.com/ubuntu"
 _KEYRING = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
 _SCRIPTS = Path("/usr/share/debootstrap/scripts")
 _WORDS = ("--variant=minbase", "--components=main,universe", f"--keyring={_KEYRING}")
-"""The component with its MPIs."""
+"""Options of debootstrap; the component ``universe`` has Ubuntu's MPI packages."""
 _SECONDS = 900.0
 
 
 def ensure(client: "DockerClient", release: str) -> None:
-    """Build the base of a release, under the name of toolkit's own bases, if the engine has none.
+    """Build the base image of an Ubuntu release with the name of toolkit's base images, unless it exists.
 
-    mmdebstrap does not work for releases up to 20.04: they need packages before it has set them up.
+    mmdebstrap does not work for Ubuntu up to 20.04, whose packages need other packages to be set up first.
 
     Raises:
-        Missing: without debootstrap or the keyring.
+        Missing: if debootstrap or Ubuntu's keyring is missing.
         CheckFailed: if debootstrap fails.
     """
     if find_image(client, local_name(release)) is not None:
@@ -52,7 +52,7 @@ def ensure(client: "DockerClient", release: str) -> None:
 
 
 def _script(release: str) -> tuple[str, ...]:
-    """Name the script for all releases, if debootstrap is older than this release."""
+    """Return the name of debootstrap's generic Ubuntu script, if debootstrap is older than this release."""
     return () if (_SCRIPTS / release).exists() else (str(_SCRIPTS / "gutsy"),)
 
 

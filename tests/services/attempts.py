@@ -1,4 +1,4 @@
-"""Launch a program of a user, and compare the result with the expected result."""
+"""Launch a user's program on the virtual cluster, and compare the result with the expected result."""
 
 import base64
 import io
@@ -16,7 +16,7 @@ _JOBS = "$(ls ~/.local/state/toolkit/jobs 2> /dev/null | wc -l)"
 
 
 def attempt(name, on, tmp_path):
-    """Launch a program from another machine, and check that its folder stays unchanged."""
+    """Launch a program from this machine, and check that the program's folder does not change."""
     program = PROGRAMS[name]
     folder = tmp_path / "work"
     folder.mkdir()
@@ -47,9 +47,9 @@ def attempt(name, on, tmp_path):
 
 
 def attempt_on_login(name, cluster, image):
-    """Launch a program on the login node, in the folder that holds it, as with sbatch.
+    """Launch a program on the login node, from the program's folder, as with sbatch.
 
-    ``image`` is the path of the SIF there.
+    ``image`` is the path of the SIF file on the login node.
     """
     program = PROGRAMS[name]
     runs = program.runs or program.travelling
@@ -80,7 +80,7 @@ def attempt_on_login(name, cluster, image):
 
 
 def _archive(program):
-    """Return the files of a program as a tar archive in base64."""
+    """Return the files of a program as a base64 text of a tar archive."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, text in program.files.items():

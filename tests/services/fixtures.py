@@ -1,4 +1,4 @@
-"""Real services for the tests that need them, each started once for a run."""
+"""Fixtures with real services, such as a cluster, each started once per test run."""
 
 import os
 
@@ -20,7 +20,7 @@ from toolkit.run.docker.containers import Box, run_once
 from toolkit.run.docker.engine import connect
 from toolkit.run.remote.ssh import SshRunner
 
-# The smallest system that a job can run in: a shell, four programs and the libraries that they need.
+# This script makes the smallest image that can run a job: a shell, four programs and their libraries.
 _BOX = r"""
 set -e
 cd "$(mktemp -d)"
@@ -34,7 +34,9 @@ apptainer -s build -F /work/jobs-box.sif box
 
 
 def pytest_configure():
-    """Keep the clusters and job records of tests apart from yours, and have each launch probe the cluster."""
+    """Separate the clusters and job records of tests from the user's, and make each launch probe the
+    cluster.
+    """
     os.environ["XDG_STATE_HOME"] = str(STATE)
     os.environ["TOOLKIT_FACTS_SECONDS"] = "0"
 
@@ -48,7 +50,9 @@ def engine():
 
 @pytest.fixture(scope="session")
 def cluster(engine):
-    """A cluster of two nodes; TOOLKIT_KEEP_CLUSTER=1 leaves it up for the next try."""
+    """Return a running cluster with two nodes; with TOOLKIT_KEEP_CLUSTER=1 it stays up for the next test
+    run.
+    """
     remove_leftover(CLUSTER)
     yield virtual.up(CLUSTER, 2)
     if not os.environ.get("TOOLKIT_KEEP_CLUSTER"):
@@ -57,7 +61,7 @@ def cluster(engine):
 
 @pytest.fixture(scope="module")
 def login(cluster):
-    """A connection to the cluster's login node."""
+    """Return a connection to the cluster's login node."""
     runner = SshRunner("login", cluster.ssh_config)
     yield runner
     runner.close()
@@ -65,10 +69,10 @@ def login(cluster):
 
 @pytest.fixture(scope="session")
 def locked(engine, tmp_path_factory):
-    """Return the lock of a shipped recipe: the committed one while its files are to be had.
+    """Return a function that locks a shipped recipe again if its locked packages are no longer available.
 
-    Debian mirrors keep a package only until its next version. If the locked packages are gone, lock the
-    recipe again into a temporary settings folder that all commands of the tests use.
+    Debian mirrors remove a package when its next version appears. The new lock is in a temporary settings
+    folder, which all commands of the tests use.
     """
 
     def lock(name):
@@ -86,20 +90,22 @@ def locked(engine, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def training_sif(engine, locked):
-    """The default recipe as a SIF file; both steps do nothing if nothing has changed."""
+    """Return the SIF file of the default recipe; image and SIF are built only if something changed."""
     locked(ready.RECIPE)
     return ready.training_sif()
 
 
 @pytest.fixture(scope="session")
 def on(cluster, training_sif):
-    """Options of ``toolkit launch`` for the cluster and for the image, which has Open MPI 4.1.4."""
+    """Return options of ``toolkit launch`` for the cluster and the training image, which has Open MPI
+    4.1.4.
+    """
     return ["--cluster", cluster.name, "--image", str(training_sif)]
 
 
 @pytest.fixture(scope="session")
 def box(cluster, tmp_path_factory):
-    """Options of ``toolkit launch`` that name the cluster and the smallest image, for jobs without MPI."""
+    """Return options of ``toolkit launch`` for the cluster and a minimal image, for jobs without MPI."""
     status, said = as_root(cluster, "sh", "-c", _BOX)
     assert status == 0, said
     image = tmp_path_factory.mktemp("image") / "box.sif"
@@ -113,7 +119,9 @@ def box(cluster, tmp_path_factory):
 
 @pytest.fixture
 def copied(cluster, tmp_path):
-    """A copy of the cluster's SSH files, which a test may change."""
+    """Return the path of an SSH configuration that is a copy of the cluster's, so that a test may change
+    it.
+    """
     for name in ("ssh_config", "known_hosts", "id_ecdsa"):
         content = (cluster.ssh_config.parent / name).read_text()
         (tmp_path / name).write_text(content.replace(str(cluster.ssh_config.parent), str(tmp_path)))
@@ -129,7 +137,7 @@ def mnist():
 
 @pytest.fixture(scope="session")
 def few(mnist, tmp_path_factory):
-    """640 images to train on (20 steps of 32), and 200 images to test with."""
+    """Return a folder with 640 training images of MNIST (20 steps of 32 images) and 200 test images."""
     folder = tmp_path_factory.mktemp("few")
     for part, count in (("train", 640), ("t10k", 200)):
         images, labels = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
@@ -141,7 +149,7 @@ def few(mnist, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def inside(engine):
-    """Run words in the training image, with the trainers of this checkout instead of the image's."""
+    """Return a function that runs a command in the training image, with the trainers of this checkout."""
     with one_at_a_time(ready.RECIPE):
         ready.training_image()
 
@@ -151,7 +159,7 @@ def inside(engine):
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            # Docker's seccomp profile forbids a system call of this program.
+            # Docker's seccomp profile forbids the system call process_vm_readv, which Open MPI would use.
             "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         }
         mounts = {str(host): place for host, place in (binds or {}).items()}

@@ -1,4 +1,4 @@
-"""Jobs on the virtual cluster, as users launch them and as faults of the machine disturb them."""
+"""Start jobs on the virtual cluster as users do, and disturb them with faults of the machine."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 from tests.services.program import toolkit
 from toolkit.cluster import use
 
-# A job that stops on Slurm's signal as a trainer does, and continues when Slurm restarts it.
+# This job writes a checkpoint on Slurm's signal, as a trainer does, and continues when Slurm restarts it.
 STOPS_ONCE = """
 mark="$TOOLKIT_JOB_DIR/mark"
 if [ -e "$mark" ]; then echo second; else touch "$mark"; echo first; exit 75; fi
@@ -18,7 +18,7 @@ def launched(on, *words, ok=True, **more):
 
 
 def in_background(on, line, *words):
-    """Launch a shell line without following it, and return its record."""
+    """Launch a shell command as a job without following the job, and return the job's record."""
     done = toolkit("launch", *on, "--no-follow", "--json", *words, "--", "sh", "-c", line)
     return json.loads(done.stdout)
 
@@ -32,7 +32,9 @@ def last_record():
 
 
 def on_login(cluster, line, stdin="", timeout=120):
-    """Run a shell line on the login node with the user's ssh, and return its output."""
+    """Run a shell command on the login node with the user's ssh; return standard output and standard
+    error.
+    """
     words = ["ssh", "-F", str(cluster.ssh_config), "login", line]
     done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=timeout)
     return done.stdout + done.stderr
@@ -45,5 +47,5 @@ def as_root(cluster, *words):
 
 
 def cut(cluster):
-    """Close every SSH session of the user, as a broken network does."""
+    """Kill all SSH sessions of the user on the cluster, as a broken network would close them."""
     as_root(cluster, "pkill", "-KILL", "-f", "^sshd-session: ada")

@@ -1,4 +1,4 @@
-"""A cluster that a killed run of the tests left behind."""
+"""Remove a cluster that a killed test run left behind."""
 
 import contextlib
 
@@ -7,7 +7,9 @@ from toolkit.errors import Missing
 
 
 def remove_leftover(name):
-    """Take down a cluster whose keys are gone with the folder of the run that made it."""
+    """Remove the cluster ``name`` if the folder with its keys is gone, because an earlier test run was
+    killed.
+    """
     try:
         virtual.status(name)
         virtual.find(name)

@@ -1,4 +1,4 @@
-"""Run the installed program as users would, with its own process and exit code."""
+"""Run the installed program ``toolkit`` as users would, in a separate process."""
 
 import signal
 import subprocess
@@ -8,11 +8,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 _CLEAN_UP = 90.0
-"""Seconds for the program to clean up when a test is interrupted or takes too long."""
+"""Seconds that the program has to clean up after an interrupt or a time limit."""
 
 
 class _Toolkit:
-    """Call the program with arguments; an unexpected failure shows the program's output."""
+    """Callable that runs the program with arguments; an unexpected exit status fails the test with the
+    output.
+    """
 
     def words(self, *words: str) -> list[str]:
         return [str(Path(sys.executable).with_name("toolkit")), *words]
@@ -27,12 +29,13 @@ class _Toolkit:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # a Ctrl-C at the terminal is passed on below, once
+            start_new_session=True,  # the code below sends Ctrl-C from the terminal to the program, once
         )
         try:
             out, err = process.communicate(timeout=timeout)
         except BaseException:
-            # Do not kill the program at once: it would leave containers and half-written files behind.
+            # Interrupt the program first: killing it immediately would leave containers and half-written
+            # files behind.
             process.send_signal(signal.SIGINT)
             try:
                 process.communicate(timeout=_CLEAN_UP)
@@ -41,7 +44,7 @@ class _Toolkit:
             raise
         if ok and process.returncode:
             raise AssertionError(f"toolkit {words} ended in {process.returncode}\n{out}\n{err}")
-        # A rank's traceback is shown with an indent; one of the program's own begins the line.
+        # The output indents a rank's traceback; a traceback of toolkit itself is not indented.
         assert not any(line.startswith("Traceback (most") for line in err.splitlines()), err
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
@@ -50,7 +53,7 @@ toolkit = _Toolkit()
 
 
 def interrupted_at(step: str, *words: str) -> tuple[int, list[str]]:
-    """Press Ctrl-C when the program reports that ``step`` begins; return its exit status and output."""
+    """Interrupt the program when it reports that ``step`` begins; return its exit status and output lines."""
     said = []
     with subprocess.Popen(toolkit.words(*words), cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr

@@ -1,8 +1,9 @@
-"""Programs that were not written for toolkit, each with its command and its outcome on two nodes.
+"""Users' programs that were not written for toolkit, each with its command and its expected result on two
+nodes.
 
-``said`` is text of the job's output for a program that runs, and text of the error for one that is refused.
-``wrote`` is a file that ``toolkit jobs fetch`` copies. A ``travelling`` program is refused at the desk for
-its files; on the login node it runs. Files that begin with ``#!`` are executable.
+``said`` is text that the job prints, or text of the error if toolkit refuses the program. ``wrote`` is a file
+that ``toolkit jobs fetch`` copies. toolkit refuses a ``travelling`` program from another machine because of
+its files, and runs the program on the login node. Files whose text begins with ``#!`` are executable.
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +42,9 @@ SAY = "if world.rank == 0:\n    print('total:', total)\n"
 
 @dataclass(frozen=True)
 class Program:
-    """A folder of files and the words of ``toolkit launch`` after its options."""
+    """A user's program: the files of its folder, and the arguments of ``toolkit launch`` after its
+    options.
+    """
 
     files: dict[str, str]
     words: tuple[str, ...]

@@ -1,5 +1,5 @@
-"""A proxy to the real Docker engine that can be closed in the middle of an answer, as when the engine
-dies.
+"""A proxy for the real Docker engine that closes the connection in the middle of an answer, as if it
+crashed.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ ENGINE = "/var/run/docker.sock"
 
 
 class MortalEngine:
-    """Passes everything to the engine until the answer contains ``last_words``; then the proxy stops
+    """Forwards all data to the engine until an answer contains ``last_words``; then the proxy stops
     answering.
     """
 

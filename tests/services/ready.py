@@ -1,5 +1,4 @@
-"""Make the images and data that the smoke tests need; ``make test`` does this while checks and unit tests
-run."""
+"""Prepare the images and data for the smoke tests; ``make test`` does it while checks and unit tests run."""
 
 import os
 import sys
@@ -13,17 +12,17 @@ from toolkit.model.progress import Silent
 from toolkit.run.docker.engine import connect
 
 RECIPE = os.environ.get("RECIPE", "") or "tf2.15-cpu"
-"""``make test-trainers RECIPE=tf2.21-cpu`` tests the image of another recipe."""
+"""Name of the recipe to test; ``make test-trainers RECIPE=tf2.21-cpu`` tests another image."""
 IMAGE = f"toolkit/{RECIPE}:latest"
 
 
 def training_image(recipe: str = RECIPE) -> None:
-    """Build the image of a recipe, or do nothing if the image exists."""
+    """Build the image of a recipe, unless the image is up to date."""
     toolkit("image", "build", recipe, timeout=3600)
 
 
 def training_sif(recipe: str = RECIPE) -> Path:
-    """Return the SIF of a recipe; SIF and image are built again only if their lock has changed."""
+    """Return the SIF of a recipe; build image and SIF only if the recipe's lock has changed."""
     sif = ROOT / "build" / "images" / f"{recipe}.sif"
     with one_at_a_time(recipe):
         training_image(recipe)
@@ -37,7 +36,7 @@ def mnist() -> None:
 
 
 def main() -> None:
-    """Make the nodes' image, the training image with its SIF, and the data."""
+    """Prepare the image of the cluster's nodes, the training image with its SIF, and the data sets."""
     client = connect()
     try:
         ensure_image(client, default_flavour(), Silent())

@@ -1,4 +1,4 @@
-"""A registry of this machine: Debian's docker-registry, with TLS by a CA of the tests and a login."""
+"""Run a local registry, Debian's docker-registry, with TLS by the tests' own CA and with a login."""
 
 import base64
 import contextlib
@@ -27,7 +27,7 @@ USER, PASSWORD = "ada", "correct horse battery"
 
 
 class Registry:
-    """Listens on ``host`` (127.0.0.1:PORT); the certificate of its CA is the file ``ca``."""
+    """A running registry at ``host`` (127.0.0.1:PORT); the file ``ca`` has the certificate of its CA."""
 
     def __init__(self, folder: Path, *, tls: bool = True, port: int = 0) -> None:
         self.folder = folder
@@ -69,7 +69,9 @@ class Registry:
             self._process = None
 
     def log_in(self, folder: Path, password: str = PASSWORD) -> Path:
-        """Write the login file of ``docker login`` into a folder for DOCKER_CONFIG."""
+        """Write the file in which ``docker login`` stores a password; return its folder, for
+        DOCKER_CONFIG.
+        """
         folder.mkdir(exist_ok=True)
         auth = base64.b64encode(f"{USER}:{password}".encode()).decode()
         (folder / "config.json").write_text(json.dumps({"auths": {self.host: {"auth": auth}}}))
@@ -81,7 +83,7 @@ class Registry:
 
 
 class Gate:
-    """Passes bytes to a registry until ``limit`` bytes were sent; then the connection is dead."""
+    """A proxy that closes the connection to the registry after it has forwarded ``limit`` bytes."""
 
     def __init__(self, port: int, limit: int) -> None:
         self._target, self.limit, self.passed = port, limit, 0
@@ -129,7 +131,9 @@ class Gate:
 
 
 def program() -> str:
-    """Return the path of docker-registry; its package is unpacked and not installed, which would start it."""
+    """Return the path of docker-registry; unpack its package, because an installation would start the
+    service.
+    """
     if found := shutil.which("docker-registry"):
         return found
     folder = ROOT / "build" / "tests" / "docker-registry"
@@ -144,7 +148,7 @@ def _unpack(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     download = ["apt-get", "download", "docker-registry"]
     if subprocess.run(download, cwd=folder, timeout=120).returncode:
-        # The lists of packages may have been removed, or never been fetched.
+        # apt may have no package lists: they were removed, or apt-get update never ran.
         root = [] if os.geteuid() == 0 else ["sudo", "-n"]
         subprocess.run([*root, "apt-get", "update", "-qq"], check=True, timeout=300)
         subprocess.run(download, cwd=folder, check=True, timeout=120)
@@ -158,7 +162,7 @@ def free_port() -> int:
 
 
 def make_certificates(folder: Path) -> None:
-    """Write ``ca.pem``, and ``server.pem`` with its key for 127.0.0.1 and localhost."""
+    """Write the CA's certificate ``ca.pem``, and ``server.pem`` with its key for 127.0.0.1 and localhost."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a private CA")])
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry")])

@@ -1,4 +1,4 @@
-"""Commands that train inside the image, and readers of the files of a training."""
+"""Build commands that train inside the image, and read the files that a training writes."""
 
 import json
 
@@ -7,7 +7,9 @@ TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 
 
 def metrics(folder):
-    """Return the header, the epochs and the result of a training, without the parts of its start."""
+    """Return the header, the epoch lines and the result line of a training's metrics, without the start
+    line.
+    """
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     header, *epochs, result = (one for one in lines if one["record"] != "start")
     assert [one["record"] for one in (header, *epochs, result)] == [

@@ -1,4 +1,4 @@
-"""Separate names and ports for each parallel worker of a test run."""
+"""Give each parallel worker of a test run its own cluster, ports and folder."""
 
 import contextlib
 import fcntl
@@ -12,15 +12,17 @@ _SHARED = ROOT / "build" / "tests"
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 STATE = _SHARED / _WORKER
-"""Clusters and job records of this worker, apart from the user's own."""
+"""Folder for the clusters and job records of this worker, separate from the user's."""
 
 CLUSTER = "test-" + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[:6]
-"""Two checkouts can be tested at once; leftovers of a killed run in one do not disturb the other."""
+"""Name of this worker's cluster, which differs between checkouts, so that two checkouts can be tested at
+once.
+"""
 
 
 @contextlib.contextmanager
 def one_at_a_time(what: str) -> Iterator[None]:
-    """Lock a name, so that other workers do not make the same image or file at the same time."""
+    """Hold a lock called ``what``, so that only one worker at a time makes the same image or file."""
     _SHARED.mkdir(parents=True, exist_ok=True)
     with (_SHARED / f"{what}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

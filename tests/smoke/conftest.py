@@ -1,4 +1,4 @@
-"""One image and one cluster for all tests of this folder."""
+"""Fixtures with one training image and one cluster for all smoke tests."""
 
 from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures and hooks by their names here
     box,

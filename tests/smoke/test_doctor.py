@@ -1,4 +1,4 @@
-"""Test the doctor's answer: it reads image and cluster, and the recommended launch works."""
+"""Test `toolkit doctor`: it reads image and cluster, and the launch that it recommends works."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def test_an_unknown_host_is_refused_with_the_fingerprint_that_its_operators_see(
     with pytest.raises(Missing, match=r"127\.0\.0\.1 port \d+: unknown host; its key") as caught:
         SshRunner("login", copied)
     shown = re.search(r"ssh-keygen -lf (/etc/ssh/\S+\.pub)", caught.value.fix)
-    # The nodes keep the private half only.
+    # The nodes store only the private host key, so derive its public key.
     line = f"ssh-keygen -yf {shown[1].removesuffix('.pub')} | ssh-keygen -lf -"
     assert as_root(cluster, "sh", "-c", line)[1].split()[1] in caught.value.message
     told = toolkit("probe", "--host", "login", "--ssh-config", str(copied), ok=False)
@@ -61,7 +61,7 @@ def test_the_chosen_mode_runs_as_predicted(cluster, training_sif):
     assert seen["sums"] == [True, True]
     assert [m["bytes"] for m in seen["messages"]] == [8, 64, 1024, 16384, 262144, 4194304]
     assert all(m["whole"] and 0 < m["seconds"] < 10 and m["between"] == "nodes" for m in seen["messages"])
-    # The nodes of the virtual cluster have Ethernet and nothing else.
+    # The only network of the virtual cluster's nodes is Ethernet.
     assert seen["transport"]["name"] == "tcp"
     assert trial["missed_fabric"] is False
     assert seen["program"] == "python"

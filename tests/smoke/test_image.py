@@ -1,4 +1,4 @@
-"""An image is built once, is a SIF, and is read without being started."""
+"""Test that toolkit builds an image once, converts it to a SIF, and reads it without starting it."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Toolkit follows, cancels and resumes jobs, and waits until they end; interrupting it stops no job."""
+"""Test that toolkit follows, cancels, resumes and waits for jobs, and that an interrupt stops no job."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Jobs of the training image: in several modes, of trainers and of users' programs."""
+"""Test jobs with the training image: several launch modes, trainers, and users' programs."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import toolkit
 
-# Your own script: it does not use toolkit, takes an option, and averages a number over its ranks.
+# A user's script: it does not import toolkit, has an option, and averages a number over its ranks.
 TRAIN = """
 import argparse
 from mpi4py import MPI
@@ -27,7 +27,7 @@ print(f"rank {world.rank} of {world.size}: {options.lr * gradient}", flush=True)
 
 @pytest.fixture(scope="module")
 def there(on):
-    """The path that the image has on the cluster."""
+    """Return the path of the training image on the cluster."""
     launched(on, "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 
@@ -127,8 +127,8 @@ def test_a_rank_that_fails_ends_the_job_and_its_last_lines_are_shown(on):
     assert time.monotonic() - began < 120
     assert re.search(r"rank 1 on node2 failed first: Exited with exit code 7", done.stderr)
     assert "rank one is unwell" in done.stderr
-    # srun exits with the highest code of all ranks: the code of the failing rank, or of ranks that srun
-    # killed.
+    # srun exits with the highest exit status of all ranks: of the failing rank (7), or of ranks that srun
+    # killed (143).
     assert last_record()["exit_code"] in {7, 143}
 
 
@@ -219,7 +219,7 @@ def test_a_script_that_was_printed_runs_with_plain_sbatch(cluster, training_sif)
         "--",
         "hostname",
     ).stdout
-    # The image must be on the cluster; a launch copies it.
+    # A launch copies the image to the cluster, where the next command needs it.
     toolkit("launch", "--cluster", cluster.name, "--image", str(training_sif), "--no-preflight", "--", "true")
     said = on_login(
         cluster, "mkdir -p plain && cd plain && cat > job.sh && sbatch --wait job.sh; cat output.log", script

@@ -1,4 +1,4 @@
-"""Some programs of users; the other programs are in the tests of the cluster."""
+"""Test some users' programs; tests/full/cluster tests the remaining programs."""
 
 import pytest
 

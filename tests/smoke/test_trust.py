@@ -1,4 +1,4 @@
-"""No command starts an image that was changed after it was signed, or that no trusted key signed."""
+"""Test that no command starts an image that was changed after signing, or that no trusted key signed."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ STARTS = {
 
 @pytest.fixture(scope="module")
 def signed(training_sif, tmp_path_factory):
-    """A signed SIF, and the public key."""
+    """Return a signed SIF file and the public key of its signature."""
     folder = tmp_path_factory.mktemp("signed")
     image = folder / "image.sif"
     shutil.copy(training_sif, image)

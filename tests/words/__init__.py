@@ -1,1 +1,1 @@
-"""The vocabulary check: finds words that the writing guide replaces, in text that people read."""
+"""The vocabulary check, which finds words that docs/writing.md replaces in all text for readers."""

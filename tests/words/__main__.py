@@ -1,10 +1,11 @@
-"""Check the words of all text that people read.
+"""Check the vocabulary of all text for readers.
 
     python -m tests.words [--shrink] [--all] [FILE…]
 
-Exits with status 1 if the count of a word in a file differs from ``baseline.txt``. ``--shrink`` lowers the
-counts of the baseline to the present counts and follows moved files; it never raises a count. ``--all``
-prints every word, those in the baseline too. With FILE only these files are read.
+The program exits with status 1 if the number of a word in a file differs from ``baseline.txt``. ``--shrink``
+lowers the numbers in the baseline to the present numbers and follows moved files; it never raises a number.
+``--all`` prints every listed word, including words in the baseline. With FILE, the program reads only these
+files.
 """
 
 import argparse
@@ -20,24 +21,24 @@ ROOT = Path(__file__).parents[2]
 
 
 def tracked(root: Path) -> list[str]:
-    """Return the files of the repository, new ones included, ignored ones not."""
+    """Return the repository's files, including new files and excluding ignored files."""
     words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(words, cwd=root, check=True, capture_output=True, text=True).stdout
     return sorted({name for name in listed.split("\0") if name and (root / name).is_file()})
 
 
 def found_in(root: Path, names: Sequence[str], words: Words) -> list[Found]:
-    """Return every word in the files of these names below ``root``."""
+    """Return every listed word in the files ``names`` below ``root``."""
     return [one for name in names for one in find(name, text_of(root / name), words)]
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file, with one character for each byte that is not UTF-8."""
+    """Return the text of a file; each byte that is not UTF-8 becomes one replacement character."""
     return path.read_bytes().decode(errors="replace").replace("\r\n", "\n")
 
 
 def report(found: Sequence[Found], base: Counts, words: Words) -> list[str]:
-    """Return the lines to print; none if every count is equal to the baseline."""
+    """Return the lines to print; an empty list if all numbers are equal to the baseline."""
     now = counted(found)
     above, below = grown(base, now), stale(base, now)
     lines = [f"{one}{_known(base, one)}" for one in found if (one.path, one.word) in above]

@@ -1,6 +1,6 @@
-"""``baseline.txt``: how often each file still has each word. Counts can only go down.
+"""Read and write ``baseline.txt``: how often each file still has each listed word. Numbers can only decrease.
 
-One line a file and word, sorted: ``docs/launch.md: mend: 3``.
+The file has one line per file and word, sorted, for example ``docs/launch.md: mend: 3``.
 """
 
 from collections import Counter
@@ -11,16 +11,16 @@ from tests.words.find import Found
 
 BASELINE = Path(__file__).with_name("baseline.txt")
 Counts = Counter[tuple[str, str]]
-"""(file, word) → how often."""
+"""Number of occurrences for each pair (file, word)."""
 
 
 def counted(found: Iterable[Found]) -> Counts:
-    """Return how often each file has each word."""
+    """Return the number of occurrences for each pair (file, word)."""
     return Counter((one.path, one.word) for one in found)
 
 
 def read(path: Path = BASELINE) -> Counts:
-    """Return the counts of a file; a line of another form is a ``ValueError``."""
+    """Return the numbers in a baseline file; raise ``ValueError`` for a malformed line."""
     counts: Counts = Counter()
     for line in path.read_text().splitlines():
         name, word, number = line.rsplit(": ", 2)
@@ -29,20 +29,20 @@ def read(path: Path = BASELINE) -> Counts:
 
 
 def write(counts: Counts, path: Path = BASELINE) -> None:
-    """Write the counts above zero, sorted."""
+    """Write the numbers above zero, sorted by file and word."""
     lines = [f"{name}: {word}: {number}\n" for (name, word), number in sorted(counts.items()) if number > 0]
     path.write_text("".join(lines))
 
 
 def shrunk(base: Counts, now: Counts) -> Counts:
-    """Return the smaller of both counts for each entry of the baseline; nothing is added."""
+    """Return the baseline with each number lowered to the present number; the result has no new entries."""
     return Counter({key: min(number, now[key]) for key, number in base.items() if now[key]})
 
 
 def followed(base: Counts, files: Collection[str]) -> Counts:
-    """Return the baseline with the entries of a file that was moved under its new path.
+    """Return the baseline with the new paths of files that were moved.
 
-    A file was moved if its path is gone and one file of the same name has no entry yet.
+    A file counts as moved if its path is gone, and exactly one new file has the same name.
     """
     known = {name for name, _ in base}
     new: dict[str, list[str]] = {}
@@ -59,10 +59,10 @@ def followed(base: Counts, files: Collection[str]) -> Counts:
 
 
 def grown(base: Counts, now: Counts) -> Counts:
-    """Return the counts above the baseline, and by how much."""
+    """Return for each entry by how much its number exceeds the baseline."""
     return now - base
 
 
 def stale(base: Counts, now: Counts) -> Counts:
-    """Return the counts below the baseline, and by how much."""
+    """Return for each entry by how much its number is below the baseline."""
     return base - now

@@ -1,4 +1,4 @@
-"""The words of ``words.toml``, and where they are in a text."""
+"""Find the words of ``words.toml`` in a text."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ _BEFORE, _AFTER = r"(?<![\w./-])(?=[a-z])", r"(?![\w(/-]|\.\w)"
 
 
 class Word(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of ``words.toml``, which explains the fields."""
+    """One row of ``words.toml``; comments in that file explain the fields."""
 
     word: str
     pattern: str
@@ -28,7 +28,7 @@ class Word(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(msgspec.Struct, forbid_unknown_fields=True, dict=True):
-    """The file ``words.toml``."""
+    """The content of ``words.toml``."""
 
     clean: tuple[str, ...]
     skip: tuple[str, ...]
@@ -44,8 +44,9 @@ class Words(msgspec.Struct, forbid_unknown_fields=True, dict=True):
         return {word.word: _compiled(word.allow) for word in self.word if word.allow}
 
     def matches(self, text: str) -> Iterator[tuple[Word, int, int]]:
-        """Return the words in a text, with start and end; if two match at one place, the first in the
-        data."""
+        """Yield the listed words in a text with start and end; if two words match, the first in the file
+        counts.
+        """
         small = text.lower()
         small = small if len(small) == len(text) else text
         for match in self._any.finditer(small):
@@ -56,13 +57,15 @@ class Words(msgspec.Struct, forbid_unknown_fields=True, dict=True):
 
 
 def _inside(match: re.Match[str], allowed: re.Pattern[str]) -> bool:
-    """Return whether a match is part of an allowed phrase, which starts at most 60 characters before it."""
+    """Return whether a match is part of an allowed phrase that starts at most 60 characters before the
+    match.
+    """
     spans = (found.span() for found in allowed.finditer(match.string, max(0, match.start() - 60)))
     return any(start <= match.start() and match.end() <= end for start, end in spans)
 
 
 class Found(NamedTuple):
-    """One word in a file."""
+    """One occurrence of a listed word in a file."""
 
     path: str
     line: int
@@ -76,12 +79,12 @@ class Found(NamedTuple):
 
 
 def load(path: Path = DATA) -> Words:
-    """Return the data; a wrong field is an error."""
+    """Return the content of ``words.toml``; raise an error for an unknown field."""
     return msgspec.convert(tomllib.loads(path.read_text()), Words)
 
 
 def find(path: str, source: str, words: Words) -> list[Found]:
-    """Return every listed word in the readable text of a file, by line."""
+    """Return every listed word in a file's text for readers, in the order of lines."""
     if any(fnmatch(path, pattern) for pattern in words.skip):
         return []
     found = [
@@ -100,5 +103,7 @@ def find(path: str, source: str, words: Words) -> list[Found]:
 
 
 def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Return one expression for whole words in small letters; a space fits blanks and one line break."""
+    """Return one pattern for all expressions as whole lower-case words; a space also matches one line
+    break.
+    """
     return re.compile(f"{_BEFORE}(?:{'|'.join(patterns).replace(' ', _SPACE)}){_AFTER}")

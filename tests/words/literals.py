@@ -1,6 +1,7 @@
-"""Docstrings, comments and strings of Python and TOML, by one regular expression each.
+"""Find docstrings, comments and strings of Python and TOML by regular expressions.
 
-``ast`` and ``tokenize`` need ten seconds for all files of this project; a test compares results.
+The modules ``ast`` and ``tokenize`` need ten seconds for all files of this project. A test compares the
+results.
 """
 
 import re
@@ -21,7 +22,7 @@ _ESCAPE = re.compile(r"\\[\\nrtabfv\"'0]|\\\n")
 
 
 class _Pieces:
-    """Pieces of text that follow each other with nothing but blanks between them, joined into one."""
+    """Joins consecutive pieces of text that have only blanks between them."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -30,7 +31,7 @@ class _Pieces:
         self._text = ""
 
     def add(self, kind: str, start: int, end: int, text: str) -> Iterator[tuple[str, int, str]]:
-        """Add a piece that is as long as its source; return the finished pieces before it."""
+        """Add a piece of text; yield the finished pieces before it, as (kind, start, text)."""
         gap = self._source[self._end : start]
         if kind == self._kind and not gap.strip():
             self._text += gap + text
@@ -40,14 +41,14 @@ class _Pieces:
         self._end = end
 
     def rest(self) -> Iterator[tuple[str, int, str]]:
-        """Return the last joined piece."""
+        """Yield the last joined piece, as (kind, start, text)."""
         if self._kind:
             yield self._kind, self._start, self._text
         self._kind = ""
 
 
 def python(source: str, is_message: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
-    """Return (start, text) of docstrings, comments, and the strings that are messages."""
+    """Yield (start, text) of docstrings, comments, and strings that are messages."""
     for kind, start, text in _python(source):
         if kind != "string" or is_message(text):
             yield start, text
@@ -72,7 +73,7 @@ def _python(source: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _opened(code: str) -> int:
-    """Return how many more brackets are opened than closed in a piece of code."""
+    """Return the number of opening brackets minus the number of closing brackets in a piece of code."""
     return sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
 
 
@@ -85,13 +86,13 @@ def _body(match: re.Match[str], prefix: str) -> str:
 
 
 def _without_fields(body: str) -> str:
-    """Return the body of an f-string with an X for each character of its fields, which may hold fields."""
+    """Return an f-string's text with an X for each character of its fields; fields may be nested."""
     shorter = _FIELD.sub(lambda found: re.sub(r"[^\n]", "X", found[0]), body)
     return body if shorter == body else _without_fields(shorter)
 
 
 def toml(source: str, fields: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Return (start, text) of comments, and of strings that are values of one of the fields."""
+    """Yield (start, text) of comments, and of strings that are values of the keys ``fields``."""
     key = ""
     pieces = _Pieces(source)
     for match in _TOML.finditer(source):

@@ -1,4 +1,4 @@
-"""Text that people read, out of files of any kind; code is left out.
+"""Find the text for readers in files of any kind; code is left out.
 
 ======================  ==============================================================================
 Markdown                all but code blocks, inline code, addresses, HTML tags and comments
@@ -22,7 +22,7 @@ from tests.words.literals import python, toml
 
 
 class Passage(NamedTuple):
-    """A piece of text, which starts at ``line`` of its file and has the same line breaks."""
+    """A piece of text that starts at ``line`` of its file and has the same line breaks as the file."""
 
     line: int
     text: str
@@ -39,7 +39,7 @@ _WORDS = re.compile(r"[A-Za-z']{2,} +(?:[^\s]+ +)*?[A-Za-z']{2,} +(?:[^\s]+ +)*?
 
 
 def passages(path: str, source: str, fields: Collection[str]) -> Iterator[Passage]:
-    """Return the readable text of a file; nothing for files of other kinds."""
+    """Yield the text for readers in a file; nothing for files of unknown kinds."""
     for start, text in _reader(PurePosixPath(path), fields)(source):
         yield Passage(source.count("\n", 0, start) + 1, without_code(text))
 
@@ -72,18 +72,20 @@ def _reader(path: PurePosixPath, fields: Collection[str]) -> Reader:
 
 
 def is_message(text: str) -> bool:
-    """Say whether a string of the package is read as a message: it has three words or more."""
+    """Return whether a string in toolkit's code is treated as a message, because it has three words or
+    more.
+    """
     return _WORDS.search(" ".join(text.split())) is not None
 
 
 def _markdown(source: str) -> Iterator[tuple[int, str]]:
     text = _without_indented(_FENCE.sub(lambda match: _blank(match[0]), source))
-    # A closing bracket stays, so that the words before and after an address remain apart.
+    # The closing bracket of a link stays, so that the words before and after its address remain separate.
     yield 0, _HIDDEN.sub(lambda match: _blank(match[0]), without_code(text))
 
 
 def _without_indented(text: str) -> str:
-    """Return the text without blocks of code by four blanks; text of list items and notes stays."""
+    """Return Markdown text without code blocks that are indented by four blanks; lists and notes stay."""
     lines, item, before, code = text.split("\n"), False, "", False
     for number, line in enumerate(lines):
         indented = line.startswith("    ")

@@ -1,4 +1,4 @@
-"""Images as other people build them, and what their launches did on every flavour of the virtual cluster."""
+"""Images with common habits of users, and the outcomes of their launches on every kind of virtual cluster."""
 
 from pathlib import Path
 

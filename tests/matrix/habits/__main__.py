@@ -1,4 +1,4 @@
-"""Build and launch the images of ``images.toml`` in this folder; tests.matrix.run explains the options."""
+"""Build and launch the images of ``habits/images.toml``; tests.matrix.run documents the options."""
 
 import sys
 

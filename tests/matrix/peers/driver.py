@@ -1,9 +1,9 @@
 """Run jobs on the login node of a cluster and print the outcomes; needs only Python 3.9 and Slurm.
 
-Standard input holds one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds"}. Standard output
-gets a line for each finished job: {"id", "exit", "timed_out", "text"}. The first argument is the number of
-jobs to run at a time. If no rank of a job makes progress for that many seconds after all have started, the
-driver cancels the job: ranks are slow on a busy machine.
+Standard input has one job per line: {"id", "script", "nodes", "ranks_per_node", "seconds"}. Standard output
+gets one line for each finished job: {"id", "exit", "timed_out", "text"}. The first argument is the number of
+jobs to run at a time. The driver cancels a job if no rank makes progress for ``seconds`` after all ranks have
+started.
 """
 
 import concurrent.futures
@@ -18,7 +18,7 @@ FOLDER = pathlib.Path("/work/ada/peers/jobs")
 MOST_TEXT = 20000
 LOCK = threading.Lock()
 LONGEST = 420
-"""Seconds after which the driver cancels a job whose ranks do not start."""
+"""Seconds after which the driver cancels a job whose ranks have not all started."""
 
 
 def run(job):
@@ -43,7 +43,7 @@ def run(job):
 
 
 def wait(out, status, ranks, seconds):
-    """Return the exit status of a job; ``None`` if its ranks hang."""
+    """Wait for a job, and return its exit status; ``None`` if its ranks hang."""
     deadline, before = time.monotonic() + LONGEST, 0
     while time.monotonic() < deadline:
         if status.exists() and status.read_text().endswith("\n"):
@@ -51,7 +51,7 @@ def wait(out, status, ranks, seconds):
         text = out.read_text(errors="replace") if out.exists() else ""
         lines = text.count('"comm"')
         if lines > before and text.count('"started"') >= ranks:
-            # Stop the processes that run on after the last line of a rank.
+            # After the last line of all ranks, stop processes that are still running.
             done = text.count('"ok"') >= ranks
             deadline, before = time.monotonic() + (LONGEST if done else seconds), lines
         time.sleep(0.2)

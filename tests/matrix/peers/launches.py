@@ -1,4 +1,4 @@
-"""Launches of programs that find their ranks without MPI, as data and plans of the engine (pure)."""
+"""Launches of programs that find their ranks without MPI, as plans of the engine."""
 
 import json
 import shlex
@@ -21,14 +21,14 @@ from toolkit.program.command import read_command
 
 PROGRAMS = Path(__file__).parent / "programs"
 FOLDER = "/work/ada/peers"
-"""The folder of the cluster with the programs, in which jobs write."""
+"""Folder on the cluster that has the programs, and in which jobs write."""
 TWO, BOTH, FOUR = (2, 1), (1, 2), (2, 2)
 
 
 @dataclass(frozen=True)
 class Trap:
-    """One change to a launch: variables of the user, options of the container, variables that are removed or
-    inherited, words of the command, lines of shell before the launch, or facts of the host.
+    """One change to a launch, such as variables, container options, words of the command or facts of the
+    host.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Trap:
 
 @dataclass(frozen=True)
 class ProgramLaunch:
-    """One launch to run."""
+    """One launch of a program on a virtual cluster."""
 
     image: str
     flavour: str
@@ -80,7 +80,7 @@ class ProgramLaunch:
         return " ".join([*before, shlex.join([*exports, *(w for group in words for w in group)])])
 
     def script(self, sif: str, folder: str, runtime: str, image: ImageFacts) -> str:
-        """Return the job script, with the trap's change before it."""
+        """Return the job script of the launch, which makes the trap's change first."""
         exports = [f"export {name}={shlex.quote(value)}" for name, value in self.trap.exports.items()]
         text = job_script(self.spec(sif, folder), self.plan, "recorded", runtime, image=image)
         return "\n".join([*exports, *([self.trap.before] if self.trap.before else []), text])
@@ -161,7 +161,7 @@ _EVERY = (
 
 
 def _tf_config(*workers: str) -> dict[str, str]:
-    """Return the variable for the first of several workers."""
+    """Return TF_CONFIG for the first of several workers."""
     value = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}}
     return {"TF_CONFIG": json.dumps(value)}
 
@@ -275,7 +275,7 @@ TRAPS: dict[str, tuple[Trap, ...]] = {
 
 
 def wanted(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Iterator[ProgramLaunch]:
-    """Yield every launch of an image."""
+    """Yield all launches of an image: each program, in several shapes, with and without changes."""
     for program in OF_IMAGE[image]:
         for nodes, ranks in (TWO, BOTH, FOUR):
             made = _planned(image, flavour, program, host, facts, (nodes, ranks))
@@ -291,7 +291,7 @@ def wanted(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Iter
 
 
 def _others(program: str) -> tuple[Mode, ...]:
-    """Return further modes besides the mode made for a program."""
+    """Return further launch modes to try, besides the mode for the kind of program."""
     if program == "hvd":
         return ("gloo", "srun-none", "srun-pmi2")
     return ("srun-pmix", "mpirun-host", "srun-none") if program in {"ddp", "jax-auto", "jax-explicit"} else ()
@@ -322,7 +322,9 @@ def _planned(
 
 
 def asked(command: tuple[str, ...], places: tuple[int, int], env: dict[str, str]) -> Request:
-    """Return the request that follows from the text of a command."""
+    """Return the engine's request for a command: its program, found in the text, its nodes and its
+    variables.
+    """
     shown = read_command(command, PROGRAMS)
     return Request(
         nodes=places[0],

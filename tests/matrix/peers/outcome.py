@@ -1,4 +1,4 @@
-"""The outcome of a launch of a program without MPI, from what its ranks printed; pure."""
+"""Classify a launch of a program without MPI, from the lines that its ranks printed."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _CRASH = re.compile(r"Segmentation fault|Bus error|signal 7|signal 11|SIGBUS|SIG
 
 
 def told(text: str) -> list[dict[str, Any]]:
-    """Return the lines of the program itself."""
+    """Return the JSON lines that the ranks printed."""
     return [json.loads(found) for found in _LINE.findall(text)]
 
 
@@ -51,6 +51,8 @@ def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
 
 
 def _without(text: str) -> str:
-    """Leave out lines that a script of toolkit prints for every job, and the path of Python."""
+    """Return the text without the lines that toolkit's script prints for every job, and without
+    tracebacks.
+    """
     dull = re.compile(r"^(job: |Traceback|  File |    |\[W|\[Gloo\])")
     return "\n".join(line for line in text.splitlines() if not dull.search(_LABEL.sub("", line)))

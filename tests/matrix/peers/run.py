@@ -1,8 +1,8 @@
-"""Start programs without MPI on the virtual cluster in every way, and record the outcomes.
+"""Start programs without MPI on the virtual cluster in all launch modes, and record the outcomes.
 
     python -m tests.matrix.peers.run [--image I]… [--only TEXT] [--again] [--jobs N] [--seconds N]
 
-The script skips cells that are recorded with the same plan.
+The program skips launches that are recorded with the same plan.
 """
 
 import argparse
@@ -31,12 +31,12 @@ from toolkit.run.stage import Parcel, stage
 
 TRUTH = Path(__file__).parent / "truth"
 _SURE = {"ok", "singletons", "wrong-size", "init-failure", "hang"}
-"""Outcomes that one try decides; launches with other outcomes are tried again."""
+"""Outcomes for which one try is enough; launches with other outcomes are repeated."""
 _BATCH = 4
 
 
 def sif(name: str) -> Path:
-    """Return the SIF of an image: of the matrix, or of a recipe."""
+    """Return the path of an image's SIF: an image of the matrix, or the image of a recipe."""
     own = build.sif(name)
     return own if own.is_file() else build.FOLDER.parent / "images" / f"{name}.sif"
 
@@ -126,7 +126,7 @@ def _job(
 
 
 def _ended(place: Place, jobs: list[dict[str, object]], at_a_time: int) -> list[dict[str, object]]:
-    """Run jobs on the login node and return the outcome of each, in their order."""
+    """Run jobs from the login node, ``at_a_time`` at once, and return their outcomes in order."""
     said = bytearray()
     given = "\n".join(json.dumps(job) for job in jobs).encode() + b"\n"
     words = ("python3", f"{FOLDER}/driver.py", str(at_a_time))

@@ -1,4 +1,4 @@
-"""A script for torch.distributed as in its documentation, without Slurm and toolkit."""
+"""A script for torch.distributed, as PyTorch's documentation shows it, without Slurm and toolkit."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The same script with localhost as the address, as in scripts for one node."""
+"""A script for torch.distributed with the address localhost, as in scripts for one node."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A script as in PyTorch's DDP tutorial: it starts its own ranks on its machine."""
+"""A script as in PyTorch's DDP tutorial, which starts its ranks itself, on one machine."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""One step of DDP, as its documentation writes it."""
+"""One training step with DistributedDataParallel, as PyTorch's documentation shows it."""
 
 import json
 import os
@@ -18,7 +18,7 @@ tell("begun", dist.get_world_size())
 torch.manual_seed(dist.get_rank())
 model = DistributedDataParallel(torch.nn.Linear(4, 1))
 model(torch.full((2, 4), dist.get_rank() + 1.0)).sum().backward()
-# The mean over the ranks of 2 * (rank + 1), equal on all of them.
+# The mean of 2 * (rank + 1) over all ranks is size + 1, equal on all ranks.
 mean = dist.get_world_size() + 1
 tell("ok" if model.module.weight.grad[0, 0].item() == mean else "wrong", dist.get_world_size())
 dist.destroy_process_group()

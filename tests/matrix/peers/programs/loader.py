@@ -1,4 +1,4 @@
-"""A DDP script that loads data by a worker process of a DataLoader, through shared memory."""
+"""A DDP script whose DataLoader loads data in a worker process, through shared memory."""
 
 import json
 import os
