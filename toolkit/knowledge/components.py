@@ -9,11 +9,11 @@ from toolkit.model.solution import Component
 
 
 class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One component.
+    """One component of an image.
 
-    ``decided`` is the place of the component in the solver's order, the smallest first. ``launch``: the
-    component affects how an image starts on a cluster. ``named``: a recipe may name the component in
-    ``[want]``.
+    ``decided`` is the component's position in the solver's order; the smallest number comes first. ``launch``
+    is true if the component affects how an image starts on a cluster. ``named`` is true if a recipe may list
+    the component in ``[want]``.
     """
 
     name: Component
@@ -28,13 +28,13 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @cache
 def components() -> tuple[Component, ...]:
-    """Return the names of all components, in the order in which lists show them."""
+    """Return the names of all components, in the order of lists for users."""
     return tuple(row.name for row in _rows())
 
 
 @cache
 def solving_order() -> tuple[Component, ...]:
-    """Return the names of all components, the most important first."""
+    """Return the names of all components in the solver's order, the most important first."""
     return tuple(row.name for row in sorted(_rows(), key=lambda row: row.decided))
 
 

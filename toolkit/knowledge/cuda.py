@@ -1,4 +1,4 @@
-"""``cuda.toml``: requirements between CUDA, its libraries, drivers and GPUs."""
+"""``cuda.toml``: which releases of CUDA, its libraries, drivers and GPUs work together."""
 
 import re
 from functools import cache
@@ -16,14 +16,16 @@ class Minima(Row, frozen=True, kw_only=True):
 
 
 class Compat(Row, frozen=True, kw_only=True):
-    """Branches of the driver on which a release of ``cuda-compat`` works; bounds, one a branch."""
+    """The driver branches on which a release of ``cuda-compat`` works; ``drivers`` has version bounds for
+    each branch.
+    """
 
     cuda: str
     drivers: tuple[str, ...]
 
 
 class Gpu(Row, frozen=True, kw_only=True):
-    """A kind of GPU: a pattern for its name, and the CUDA releases with code for it."""
+    """A type of GPU: a pattern for its name, and the first and last CUDA release that supports it."""
 
     name: str
     family: str
@@ -34,7 +36,7 @@ class Gpu(Row, frozen=True, kw_only=True):
 
 
 class Wheel(Row, frozen=True, kw_only=True):
-    """The compute capabilities for which the wheels of some TensorFlow releases have code."""
+    """The compute capabilities for which the wheels of some TensorFlow releases contain code."""
 
     versions: str
     cuda: str
@@ -43,21 +45,23 @@ class Wheel(Row, frozen=True, kw_only=True):
 
 
 class Nccl(Row, frozen=True, kw_only=True):
-    """NCCL releases that are built for a major release of CUDA."""
+    """The NCCL releases that are built for a major release of CUDA."""
 
     cuda: str
     versions: str
 
 
 class Dropped(Row, frozen=True, kw_only=True):
-    """Releases of a library without code for some GPUs; each bound limits one side."""
+    """Library releases (``versions``) that have no code for GPUs of some compute capabilities
+    (``compute``).
+    """
 
     compute: str
     versions: str
 
 
 class KnownBad(Row, frozen=True, kw_only=True):
-    """Releases of a library with a known fault, and the nearest release without it."""
+    """Library releases with a known fault; ``instead`` is the nearest release without the fault."""
 
     versions: str
     because: str
@@ -65,14 +69,14 @@ class KnownBad(Row, frozen=True, kw_only=True):
 
 
 class Plugin(Row, frozen=True, kw_only=True):
-    """Networks that a library supports only through a plugin."""
+    """Networks that a library supports only with a plugin."""
 
     fabrics: tuple[str, ...]
     library: str
 
 
 class CudaKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``cuda.toml``."""
+    """The content of ``cuda.toml``."""
 
     toolkit_driver: Minima
     major_driver: Minima
@@ -93,37 +97,43 @@ def cuda() -> CudaKnowledge:
 
 
 def gpu_of(name: str) -> Gpu | None:
-    """Return the kind of a GPU from the name that ``nvidia-smi`` prints; ``None`` if it is unknown."""
+    """Return the type of a GPU from the name that ``nvidia-smi`` prints; ``None`` if it is unknown."""
     return next((row for row in cuda().gpu if re.search(row.name, name, re.IGNORECASE)), None)
 
 
 def major(version: str) -> str:
-    """Return the first number of a version; empty if there is none."""
+    """Return the first number of a version: ``12`` for ``12.4.127``; empty for a text without a version."""
     found = parse(version)
     return str(found.major) if found else ""
 
 
 def series(version: str) -> str:
-    """Return the first two numbers of a version, as ``12.4`` of ``12.4.127``."""
+    """Return the first two numbers of a version: ``12.4`` for ``12.4.127``; empty for a text without a
+    version.
+    """
     found = parse(version)
     return f"{found.major}.{found.minor}" if found else ""
 
 
 def full_driver(version: str) -> str | None:
-    """Return the driver that was shipped with a release of CUDA; ``None`` if the table lacks it."""
+    """Return the driver version that NVIDIA shipped with a CUDA release; ``None`` if the table lacks the
+    release.
+    """
     return cuda().toolkit_driver.minimum.get(series(version))
 
 
 def least_driver(version: str) -> str | None:
-    """Return the oldest driver on which a release of CUDA works; ``None`` if unknown.
+    """Return the oldest driver version on which a CUDA release works; ``None`` if it is unknown.
 
-    From CUDA 11 on any driver of the major family works; before, the driver must be as new as the release's
-    own.
+    From CUDA 11 on, every driver of the major family works. Before CUDA 11, the driver must be at least as
+    new as the driver that NVIDIA shipped with the release.
     """
     return cuda().major_driver.minimum.get(major(version)) or full_driver(version)
 
 
 def compat_takes(version: str, driver: str) -> bool | None:
-    """Return whether ``cuda-compat`` of a release works on a driver; ``None`` if the table lacks it."""
+    """Return whether the ``cuda-compat`` of a CUDA release works on a driver; ``None`` if the table lacks the
+    release.
+    """
     row = next((r for r in cuda().compat if r.cuda == series(version)), None)
     return None if row is None else any(within(driver, branch) for branch in row.drivers)

@@ -1,4 +1,4 @@
-"""``examples.toml``: for every rule, its finding for one launch on which it fires."""
+"""``examples.toml``: an example finding for every rule, and the prediction of its launch."""
 
 from functools import cache
 
@@ -9,7 +9,9 @@ from toolkit.model.prediction import Mode, Outcome
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One finding, and the prediction for the launch; made from the tests of the rule."""
+    """The finding of a rule for one launch, and the prediction of the launch. The tests of the rule create
+    it.
+    """
 
     title: str
     evidence: tuple[str, ...]
@@ -19,7 +21,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ExampleKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``examples.toml``."""
+    """The content of ``examples.toml``."""
 
     rule: dict[str, Example]
 

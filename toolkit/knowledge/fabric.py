@@ -1,4 +1,4 @@
-"""``fabric.toml``: fast networks, and what an image needs to use them."""
+"""``fabric.toml``: fast networks, and the libraries that an image needs to use them."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,9 @@ from toolkit.versions import within
 
 
 class Fabric(Row, frozen=True, kw_only=True):
-    """A kind of network device, and the libraries that use it; ``devices`` is a pattern."""
+    """A type of network, and the libraries that support it. ``devices`` is a pattern for names of its
+    devices.
+    """
 
     name: str
     fix: str
@@ -24,12 +26,12 @@ class Fabric(Row, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The name as its makers spell it."""
+        """The name of the network as its vendor spells it: ``InfiniBand``."""
         return " ".join(_SHOWN.get(word, word) for word in self.name.split(" "))
 
 
 class Interfaces(Row, frozen=True, kw_only=True):
-    """Prefixes of the names of network interfaces, by the network that they lead to."""
+    """Prefixes of names of network interfaces, grouped by the type of network."""
 
     fast: tuple[str, ...]
     side_by_side: tuple[str, ...]
@@ -46,34 +48,36 @@ _SHOWN = {
 }
 _SHOWN |= {name: name.capitalize() for name in ("slingshot", "aries")}
 _LINKED = {"InfiniBand": "infiniband", "Ethernet": "roce"}
-"""The link layer of a port, and the network that it means."""
+"""Link layer of a port → the network."""
 
 
 class OpenIb(Row, frozen=True, kw_only=True):
-    """Releases of Open MPI whose openib uses a device by default: InfiniBand, or over ``ethernet``."""
+    """Open MPI releases whose component openib uses a device by default: ``versions`` for InfiniBand,
+    ``ethernet`` for RoCE and iWARP.
+    """
 
     versions: str
     ethernet: str
 
     def serves(self, row: Fabric, version: str) -> bool:
-        """Return whether this release uses the device for that network."""
+        """Return whether the openib of an Open MPI release uses this network by default."""
         return within(version, self.ethernet if row.name in {"roce", "iwarp"} else self.versions)
 
 
 class Small(Row, frozen=True, kw_only=True):
-    """A size in bytes below which programs fail, or may fail."""
+    """A size in bytes; with less, programs fail or may fail."""
 
     small: int
 
 
 class LockLimits(Small, frozen=True, kw_only=True):
-    """Limits of locked memory: below ``small`` RDMA may fail, up to ``refused`` NCCL fails."""
+    """Limits of locked memory in bytes: below ``small`` RDMA may fail, up to ``refused`` NCCL fails."""
 
     refused: int
 
 
 class FabricKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``fabric.toml``."""
+    """The content of ``fabric.toml``."""
 
     fabric: tuple[Fabric, ...]
     interfaces: Interfaces
@@ -91,9 +95,9 @@ def fabric() -> FabricKnowledge:
 def fabrics_of(
     devices: tuple[str, ...], seen: tuple[str, ...], links: dict[str, str] | None = None
 ) -> tuple[Fabric, ...]:
-    """Return the networks of a host: by the names of its RDMA devices, and by its other devices.
+    """Return the fast networks of a host: of its RDMA devices (``devices``), and other networks (``seen``).
 
-    ``links`` is the known link layer of devices: many cards support InfiniBand or RoCE.
+    ``links`` maps devices to their link layer, because many cards support both InfiniBand and RoCE.
     """
     rows = fabric().fabric
     found = [row for device in devices if (row := _of_device(device, (links or {}).get(device, "")))]
@@ -103,18 +107,20 @@ def fabrics_of(
 
 
 def is_fleeting(interface: str) -> bool:
-    """Return whether an interface was created for a container, and is removed with it."""
+    """Return whether the name of an interface shows that a container created it; it disappears with the
+    container.
+    """
     return interface.startswith(fabric().interfaces.fleeting)
 
 
 def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the interfaces that may lead to other nodes, without virtual and temporary ones."""
+    """Return the interfaces that may lead to other nodes, without virtual and temporary interfaces."""
     known = fabric().interfaces
     return tuple(name for name in interfaces if not name.startswith((*known.virtual, *known.fleeting)))
 
 
 def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the first interface of a fast network, and the interfaces used in parallel with it; may be
+    """Return the first interface of a fast network, and the interfaces that work in parallel with it; may be
     empty.
     """
     known = fabric().interfaces

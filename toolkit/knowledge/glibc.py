@@ -1,4 +1,4 @@
-"""``glibc.toml``: what the C library and the programs of an image need of kernel and processor."""
+"""``glibc.toml``: which kernel and processor the C library and the programs of an image need."""
 
 from functools import cache
 
@@ -17,13 +17,15 @@ class Kernel(Row, frozen=True, kw_only=True):
 
 
 class Levels(Row, frozen=True, kw_only=True):
-    """Levels of x86-64, oldest first."""
+    """The levels of x86-64, the oldest first."""
 
     levels: tuple[str, ...]
 
 
 class Instructions(Row, frozen=True, kw_only=True):
-    """A package that needs instructions which some levels of processors lack."""
+    """A package that needs instructions which processors of some levels lack (``lacking``) or may lack
+    (``doubtful``).
+    """
 
     package: str
     versions: str
@@ -32,7 +34,7 @@ class Instructions(Row, frozen=True, kw_only=True):
 
 
 class GlibcKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``glibc.toml``."""
+    """The content of ``glibc.toml``."""
 
     kernel: tuple[Kernel, ...]
     cpu: Levels
@@ -46,12 +48,12 @@ def glibc() -> GlibcKnowledge:
 
 
 def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
-    """Return the row of a release of glibc; ``None`` if it is older than the table."""
+    """Return the row for a glibc release; ``None`` if the release is older than the table."""
     rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
     return next(rows, None)
 
 
 def level(name: str) -> int | None:
-    """Return the rank of a level of x86-64, from 0; ``None`` for an unknown name."""
+    """Return the position of an x86-64 level, from 0; ``None`` for an unknown name."""
     levels = glibc().cpu.levels
     return levels.index(name) if name in levels else None

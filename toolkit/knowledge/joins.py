@@ -1,4 +1,4 @@
-"""``joins.toml``: how the text of a Python program shows that its ranks join."""
+"""``joins.toml``: calls and imports in a Python program that show whether its ranks join."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Join(Row, frozen=True, kw_only=True):
-    """One way for ranks to join: dotted names that are called or imported; ``*`` matches any text."""
+    """One way in which ranks join: dotted names that the program calls or imports. ``*`` matches any text."""
 
     name: str
     calls: tuple[str, ...]
@@ -16,28 +16,33 @@ class Join(Row, frozen=True, kw_only=True):
 
 
 class RankLauncher(Row, frozen=True, kw_only=True):
-    """Programs, or modules of Python, that start the ranks of the program named after them."""
+    """Programs or Python modules (``words``) that start the ranks of another program."""
 
     words: tuple[str, ...]
     name: str
 
 
 class RankVariables(Row, frozen=True, kw_only=True):
-    """Variables by which a program finds its rank; ``torchrun`` sets some of them."""
+    """Variables from which a program reads its rank; ``torchrun`` lists the variables that torchrun sets."""
 
     variables: tuple[str, ...]
     torchrun: tuple[str, ...]
 
 
 class HiddenCode(Row, frozen=True, kw_only=True):
-    """Calls that start code which the text does not show; ``harmless`` are programs that join no ranks."""
+    """Calls that start code outside the text of the program; ``harmless`` lists programs that join no
+    ranks.
+    """
 
     calls: tuple[str, ...]
     harmless: tuple[str, ...]
 
 
 class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Calls whose ``arguments`` (name → place) say where ranks meet; ``says`` names the call itself."""
+    """Calls whose arguments set the rendezvous of the ranks.
+
+    ``arguments`` maps the name of an argument to its position. ``says`` is a name for the call itself.
+    """
 
     calls: tuple[str, ...]
     says: str = ""
@@ -45,15 +50,15 @@ class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Sayings(Row, frozen=True, kw_only=True):
-    """Variables that a program may set, and calls to which it may pass arguments."""
+    """Variables and calls with which a program sets the rendezvous of its ranks."""
 
     variables: tuple[str, ...]
     call: tuple[SayingCall, ...]
 
 
 class Needs(Row, frozen=True, kw_only=True):
-    """Calls that read a file, modules that need a package ``beside`` the package that has them, and names
-    that only TensorFlow 1 has.
+    """What a program needs: calls that read a file (``files``), modules that need a second package
+    (``beside``), and names that only TensorFlow 1 has.
     """
 
     files: tuple[str, ...]
@@ -62,13 +67,13 @@ class Needs(Row, frozen=True, kw_only=True):
 
 
 class PlainPackages(Row, frozen=True, kw_only=True):
-    """Packages, by import name, that join no ranks by themselves."""
+    """Packages, by import name, whose import joins no ranks."""
 
     packages: tuple[str, ...]
 
 
 class JoinKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``joins.toml``; ``distributions`` maps import names to names on a package index."""
+    """The content of ``joins.toml``. ``distributions`` maps import names to names on a package index."""
 
     join: tuple[Join, ...]
     launcher: tuple[RankLauncher, ...]
@@ -82,12 +87,12 @@ class JoinKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @cache
 def joins() -> JoinKnowledge:
-    """Return the whole table."""
+    """Return the content of ``joins.toml``."""
     return read("joins", JoinKnowledge)
 
 
 @cache
 def distribution_of(module: str) -> str:
-    """Return the package index's name for the package that is imported as ``module``."""
+    """Return the name on a package index of the package that programs import as ``module``."""
     known = joins().distributions
     return known.get(module, module) if module != "source" else module

@@ -11,16 +11,17 @@ from toolkit.model.solution import Component
 from toolkit.versions import older
 
 OWN_LICENCE = "Apache-2.0"
-"""The licence of toolkit itself, and of its modules in images; ``LICENSE`` has its text."""
+"""The licence of toolkit, and of toolkit's modules in images; ``LICENSE`` has its text."""
 
 REFERENCE = "LicenseRef-"
-"""Prefix of a licence that the SPDX list does not have; its name follows."""
+"""Prefix of the name of a licence that is not on the SPDX list."""
 
 
 class Licence(Row, frozen=True, kw_only=True):
-    """``spdx`` is an identifier of the SPDX list, ``name`` is the name of a licence without one.
+    """The licence of a component.
 
-    ``until`` holds earlier licences, the oldest first: the release that ended each, and its identifier.
+    ``spdx`` is an identifier of the SPDX list. ``name`` is the name of a licence that is not on the list.
+    ``until`` has earlier licences, the oldest first: first release without the licence → SPDX identifier.
     """
 
     spdx: str = ""
@@ -28,7 +29,9 @@ class Licence(Row, frozen=True, kw_only=True):
     until: dict[str, str] = msgspec.field(default_factory=dict)
 
     def of(self, version: str) -> str:
-        """Return the SPDX identifier that applies to a version; empty if there is none."""
+        """Return the SPDX identifier of the licence of a version; empty if the licence is not on the SPDX
+        list.
+        """
         return next((spdx for end, spdx in self.until.items() if older(version, end)), self.spdx)
 
     def term(self, version: str) -> str:
@@ -38,18 +41,19 @@ class Licence(Row, frozen=True, kw_only=True):
 
 @cache
 def licences() -> dict[Component, Licence]:
-    """Return the rows of the shipped file, by component."""
+    """Return component → licence, from the shipped file."""
     return read("licences", dict[Component, Licence])
 
 
 def terms(versions: Mapping[str, str]) -> dict[Component, str]:
-    """Return the licences of the components of a stack, as terms of an SPDX expression.
+    """Return component → licence as a term of an SPDX expression.
 
-    ``versions`` holds the version of each component. Components without a row (the base) are left out.
+    ``versions`` has the version of each component of a stack. Components without a row, such as the base, are
+    left out.
     """
     return {name: row.term(versions[name]) for name, row in licences().items() if name in versions}
 
 
 def expression(found: Iterable[str]) -> str:
-    """Return the SPDX expression for toolkit and components with these licences."""
+    """Return the SPDX expression for toolkit and for components with these licences."""
     return " AND ".join((OWN_LICENCE, *sorted({*found} - {OWN_LICENCE})))

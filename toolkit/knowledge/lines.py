@@ -1,4 +1,4 @@
-"""Find the line of a TOML file that holds a field, because the parser does not report it."""
+"""Find the line of a field in a TOML file, because the parser does not report it."""
 
 import re
 
@@ -8,9 +8,10 @@ _LAST = re.compile(r"\[[^\]]*\]$")
 
 
 def line_of(text: str, path: str) -> int:
-    """Return the line, from 1, of the dotted ``path``, or of its nearest existing part, or 1.
+    """Return the line number, from 1, of the field with the dotted ``path``. If the field does not exist,
+    return the line of its nearest existing parent, or 1.
 
-    ``base[1].name`` is the name in the second table ``[[base]]``.
+    The path ``base[1].name`` is the field ``name`` in the second table ``[[base]]``.
     """
     wanted = path
     places = _places(text)
@@ -23,7 +24,7 @@ def line_of(text: str, path: str) -> int:
 
 
 def _places(text: str) -> dict[str, int]:
-    """Return the first line of every table and key."""
+    """Return the line number of the first occurrence of every table and key."""
     places: dict[str, int] = {}
     table = ""
     count: dict[str, int] = {}

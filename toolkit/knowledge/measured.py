@@ -1,4 +1,4 @@
-"""``measured.toml``: what the recorded launches cover."""
+"""``measured.toml``: the releases, launches and rules that recorded launches cover."""
 
 from functools import cache
 
@@ -8,7 +8,9 @@ from toolkit.knowledge.reading import read
 
 
 class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Releases as ``NAME SERIES`` and launches, as :mod:`toolkit.engine.basis` writes them."""
+    """What the recorded launches cover. Releases are ``NAME SERIES``; :mod:`toolkit.engine.basis` defines how
+    a launch is written.
+    """
 
     ranks_per_node: int
     launches: frozenset[str]
@@ -18,10 +20,10 @@ class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     libraries: frozenset[str]
     mounted: frozenset[str]
     rules: frozenset[str]
-    """Rules that decided a recorded launch."""
+    """Ids of rules that decided a recorded launch."""
 
 
 @cache
 def measured_launches() -> MeasuredLaunches:
-    """Return what the recorded launches cover."""
+    """Return the content of ``measured.toml``."""
     return read("measured", MeasuredLaunches)

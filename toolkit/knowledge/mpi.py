@@ -17,24 +17,25 @@ Sees = Literal["pmix", "pmi2", "none"]
 
 
 class MpiRow(Row, frozen=True, kw_only=True):
-    """Knowledge about some releases of an implementation, or about all if no releases are named."""
+    """A row about releases of an MPI implementation; without ``versions`` it is about all releases."""
 
     implementation: str
     versions: str = ""
 
     def of(self, mpi: ImageMpi | HostMpi) -> bool:
-        """Return whether this row is about this library."""
+        """Return whether this row is about this MPI library."""
         return self.implementation == mpi.implementation and within(mpi.version or "", self.versions)
 
 
 class Mismatch(MpiRow, frozen=True, kw_only=True):
-    """The outcome for a library that does not speak the interface which the launcher offers.
+    """The outcome for an MPI library that does not support the interface which the launcher offers.
 
-    ``ssh`` says whether the image has a program that starts daemons on other nodes, ``munge`` whether the
-    PMIx server offers that authentication, ``mpiexec`` whether PATH finds a launcher in the image. ``speaks``
-    is an interface that the MPI was built for; for ``amd_unthreaded`` see :class:`Inside`. ``first``: the
-    rank fails before it reads settings of the MPI, except settings that are ``first`` themselves.
-    ``allocation`` says whether a rank sees a Slurm allocation. ``by_chance`` are outcomes of other tries.
+    ``ssh`` is true if the image has a program that starts daemons on other nodes. ``munge`` is true if the
+    PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH.
+    ``speaks`` is an interface that the MPI was built for. For ``amd_unthreaded`` see :class:`Inside`. With
+    ``first``, the rank fails before it reads settings of the MPI, except settings that are also ``first``.
+    ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` are other recorded outcomes of
+    the same launch.
     """
 
     outcome: Outcome
@@ -53,7 +54,9 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):
-    """The outcome for a library that daemons of another release start; ``launcher`` bounds their release."""
+    """The outcome for an MPI library that daemons of another release start; ``launcher`` bounds the daemons'
+    release.
+    """
 
     launcher: str
     outcome: Outcome
@@ -61,10 +64,10 @@ class Daemons(MpiRow, frozen=True, kw_only=True):
 
 
 class Inside(MpiRow, frozen=True, kw_only=True):
-    """The outcome for a launcher inside the container within an allocation.
+    """The outcome for a launcher inside the container in an allocation.
 
-    ``amd_unthreaded`` says that the processor is AMD's, and that its cores have one thread each; ``without``
-    names a variable that the image does not set, ``empty`` a variable that is set to the empty text.
+    ``amd_unthreaded`` is true if the processor is from AMD and its cores have one thread each. ``without``
+    names a variable that is not set in the image. ``empty`` names a variable that is set to an empty text.
     """
 
     outcome: Outcome
@@ -83,33 +86,33 @@ class Inside(MpiRow, frozen=True, kw_only=True):
 class LauncherWords(MpiRow, frozen=True, kw_only=True):
     """Arguments for a launcher inside the container.
 
-    ``without_ssh``: the launcher starts ranks on its node if the image has no ssh. ``agent``: the launcher
-    calls ``toolkit-agent`` instead of ssh, and starts all daemons itself. A daemon must stay in the
-    foreground: when the step ends, Slurm stops processes that left it.
+    With ``without_ssh``, the launcher starts ranks on its own node if the image has no ssh. With ``agent``,
+    the launcher calls ``toolkit-agent`` instead of ssh, and starts all daemons itself. A daemon must stay in
+    the foreground, because Slurm stops background processes when the step ends.
     """
 
     words: tuple[str, ...]
 
 
 NETMOD = "MPIR_CVAR_CH4_NETMOD"
-"""The variable with which an MPICH chooses one of its network modules instead of the first."""
+"""The variable that selects one of MPICH's network modules instead of the first module."""
 
 
 def netmods(mpi: ImageMpi) -> list[str]:
-    """Return the network modules of an MPICH, of which the first is its default."""
+    """Return the network modules of an MPICH; the first module is its default."""
     return [name for name in (mpi.device or "").partition(":")[2].split(",") if name]
 
 
 class Defect(MpiRow, frozen=True, kw_only=True):
-    """A defect of single releases; a variable or an option of the container in the plan may avoid it.
+    """A defect of certain releases. A variable or a container option in the plan may avoid the defect.
 
-    ``lift`` is a value that avoids the defect without a fast fabric; the value would disable a fast fabric.
-    ``{interface}`` in it means the host's network interface, if it has only one. ``by_chance`` are outcomes
-    of other tries. With the outcome ``ok`` the row is a warning about a fault that most launches do not
-    meet. ``under`` bounds the releases of the host's Open MPI that starts the ranks; ``batch`` says that the
-    launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under which the
-    defect was measured ("mpich <5"); empty if srun and mpirun behave alike. ``netmod`` is the network module
-    that MPICH takes by default.
+    ``lift`` is a value that avoids the defect on a host without a fast fabric; on other hosts it would
+    disable the fast fabric. ``{interface}`` in ``lift`` is the host's network interface, if it has only one.
+    ``by_chance`` are other recorded outcomes of the same launch. With the outcome ``ok`` the row is a warning
+    about a fault that few launches have. ``under`` bounds the releases of the host's Open MPI that starts the
+    ranks. ``batch`` is true if the launcher runs on a node of its ranks. ``launched_by`` lists the MPIs of
+    the host's mpirun under which the defect was measured ("mpich <5"); it is empty if srun and mpirun behave
+    alike. ``netmod`` is the network module that MPICH uses by default.
     """
 
     id: str
@@ -129,11 +132,11 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     netmod: str = ""
 
     def lifts(self, mpi: ImageMpi) -> bool:
-        """Return whether this MPI can follow ``lift``: it has the named network module."""
+        """Return whether ``lift`` works for this MPI: the MPI has the network module that ``lift`` names."""
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def holds_under(self, mpi: HostMpi | None) -> bool:
-        """Return whether it was measured under this MPI of the host, or under every launcher."""
+        """Return whether the defect was measured under this MPI of the host, or under every launcher."""
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (
             mpi and mpi.implementation == name and within(mpi.version or "", bounds)
@@ -143,10 +146,10 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
 
 class BatchLauncher(Row, frozen=True, kw_only=True):
-    """A launcher of a batch system other than srun, and how ranks of an image's MPI end under it.
+    """A launcher of a batch system other than srun, and the outcome for an image's MPI under this launcher.
 
-    ``implementation`` is empty for every MPI; ``versions`` bounds its releases. The first row that fits
-    counts, and the last row about a launcher is about every MPI.
+    An empty ``implementation`` means every MPI. ``versions`` bounds the releases of the MPI. The first row
+    that matches decides, and the last row about a launcher is about every MPI.
     """
 
     program: str
@@ -156,7 +159,7 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
     versions: str = ""
 
     def of(self, mpi: ImageMpi | None) -> bool:
-        """Return whether this row is about a library, or about every library."""
+        """Return whether this row is about an MPI library, or about every MPI library."""
         if not self.implementation:
             return True
         return (
@@ -167,9 +170,9 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
 
 
 class OutsideStep(Row, frozen=True, kw_only=True):
-    """Launchers that start ranks outside any step of Slurm, and libraries that need a step.
+    """The variable that tells ranks that they are in a Slurm step.
 
-    ``told_by_slurm`` bounds the releases of Slurm whose batch scripts have the variable.
+    ``told_by_slurm`` bounds the releases of Slurm that set ``variable`` in batch scripts.
     """
 
     variable: str
@@ -177,9 +180,10 @@ class OutsideStep(Row, frozen=True, kw_only=True):
 
 
 class Sharing(MpiRow, frozen=True, kw_only=True):
-    """A row that applies to one way of sharing memory between the ranks of a node.
+    """A row about one way in which ranks of a node share memory.
 
-    ``device`` is a prefix of MPICH's device, ``own_shm`` and ``ucx`` (bounds) are facts of the image.
+    ``device`` is a prefix of MPICH's device. ``own_shm`` and ``ucx`` (version bounds) are compared with facts
+    of the image.
     """
 
     outcome: Outcome
@@ -189,7 +193,7 @@ class Sharing(MpiRow, frozen=True, kw_only=True):
 
 
 class SharedMemory(Sharing, frozen=True, kw_only=True):
-    """The outcome with less shared memory than ``least`` bytes; the MPI works with ``enough`` bytes.
+    """The outcome with less shared memory than ``least`` bytes; with ``enough`` bytes the MPI works.
 
     ``least`` and ``enough`` are for two ranks on a node; sizes between them were not measured.
     """
@@ -199,7 +203,7 @@ class SharedMemory(Sharing, frozen=True, kw_only=True):
 
 
 class Apart(MpiRow, frozen=True, kw_only=True):
-    """The outcome for ranks of one node that each have their own /dev/shm."""
+    """The outcome if each rank of a node has its own /dev/shm."""
 
     outcome: Outcome
     because: str
@@ -208,7 +212,7 @@ class Apart(MpiRow, frozen=True, kw_only=True):
 class Namespaces(Sharing, frozen=True, kw_only=True):
     """The outcome if the ranks of one node are in separate user namespaces.
 
-    ``by`` limits the row to messages through UCX, in an MPI that also has other ways.
+    ``by`` limits the row to messages through UCX, in an MPI that also has other transports.
     """
 
     because: str
@@ -220,8 +224,8 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
 
 
 class Libfabric(MpiRow, frozen=True, kw_only=True):
-    """The outcome for a library that opens libfabric and does not find it; ``alone``: it also finds no
-    launcher.
+    """The outcome for an MPI library that opens libfabric and does not find it. ``alone`` is true if the MPI
+    also finds no launcher.
     """
 
     outcome: Outcome
@@ -230,7 +234,7 @@ class Libfabric(MpiRow, frozen=True, kw_only=True):
 
 
 class Variables(Row, frozen=True, kw_only=True):
-    """Names of variables that belong to the host's own MPI."""
+    """Names of variables that are meant for the host's own MPI."""
 
     paths: tuple[str, ...]
     hide_plugins: tuple[str, ...]
@@ -238,14 +242,16 @@ class Variables(Row, frozen=True, kw_only=True):
     harmful_prefixes: tuple[str, ...]
     harmful: tuple[str, ...]
     fabric: tuple[str, ...]
-    """Patterns of variables that a job inherits nevertheless: parameters of one network driver."""
+    """Patterns of variables that a job inherits nevertheless, because they are parameters of one network
+    driver.
+    """
     mounted: tuple[str, ...]
-    """The same for launches in which the host's MPI replaces the MPI of the image."""
+    """Further such patterns, for launches in which the host's MPI replaces the MPI of the image."""
     container_options: tuple[str, ...]
 
 
 class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Releases with properties that several rules ask for. Each field is named after the property."""
+    """Releases with properties that several rules use. Each field is named after the property."""
 
     orte: MpiRow
     prrte: MpiRow
@@ -257,7 +263,7 @@ class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mpi.toml``."""
+    """The content of ``mpi.toml``."""
 
     mismatch: tuple[Mismatch, ...]
     release: ReleaseRows
@@ -288,13 +294,15 @@ def mpi() -> MpiKnowledge:
 
 
 def mpi_of_file(implementation: str, path: str) -> str | None:
-    """Return the release of an Open MPI or MPICH from the real file name of its library."""
+    """Return the release of an Open MPI or MPICH from the real file name of its library; ``None`` if it is
+    unknown.
+    """
     known = mpi().library_file.get(implementation, {})
     return known.get(without_hash(Path(path).name))
 
 
 def bundled_pmix(open_mpi: str) -> str | None:
-    """Return the release of the PMIx inside an Open MPI."""
+    """Return the release of the PMIx inside an Open MPI release; ``None`` if the table lacks the release."""
     return next((p for v, p in mpi().bundled_pmix.items() if within(open_mpi, f"=={v}")), None)
 
 

@@ -16,10 +16,11 @@ _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 
 
 class Pair(Row, frozen=True, kw_only=True):
-    """The outcome for a PMIx server and a PMIx client; ``launcher`` bounds the host's Open MPI.
+    """The outcome for a PMIx server and a PMIx client; ``launcher`` bounds the release of the host's Open
+    MPI.
 
-    ``late`` says that the ranks do their work, and fail when they exit. If the client does not find the
-    server (``found`` is false) its MPI decides, and ``outcome`` is for an unknown MPI.
+    With ``late``, the ranks complete their work, but fail when they exit. ``found`` is false if the client
+    does not find the server. The MPI then decides the outcome, and ``outcome`` is for an unknown MPI.
     """
 
     client: str
@@ -35,10 +36,10 @@ class Pair(Row, frozen=True, kw_only=True):
 
 
 class Shared(Row, frozen=True, kw_only=True):
-    """The outcome for clients that all received the identity of one process of their node.
+    """The outcome for clients that all received the PMIx identity of one process on their node.
 
-    ``late`` means that the ranks run in worlds of one rank per node, and fail only when they exit.
-    ``by_chance`` are outcomes of other tries.
+    With ``late``, the ranks run in worlds of one rank per node, and fail only when they exit. ``by_chance``
+    are other recorded outcomes of the same launch.
     """
 
     client: str
@@ -48,7 +49,7 @@ class Shared(Row, frozen=True, kw_only=True):
 
 
 class Caution(Row, frozen=True, kw_only=True):
-    """A release of the PMIx client that needs care under Slurm."""
+    """A release of the PMIx client that has a fault under some releases of Slurm."""
 
     client: str
     title: str
@@ -57,7 +58,9 @@ class Caution(Row, frozen=True, kw_only=True):
 
 
 class Stores(Row, frozen=True, kw_only=True):
-    """The stores in which a server and its clients share data; ``offered`` bounds releases by store."""
+    """The stores in which a PMIx server and its clients share data. ``offered`` maps each store to bounds of
+    PMIx releases.
+    """
 
     files: tuple[str, ...]
     in_tmp: str
@@ -66,14 +69,16 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Clients that fail without a component that the server names, and servers that name such components."""
+    """PMIx clients that fail without a component that the server names, and PMIx servers that name such
+    components.
+    """
 
     client: str
     server: str
 
 
 class PmixKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``pmix.toml``."""
+    """The content of ``pmix.toml``."""
 
     srun: tuple[Pair, ...]
     mpirun: tuple[Pair, ...]
@@ -91,31 +96,33 @@ def pmix() -> PmixKnowledge:
 
 
 def pmix_of_file(path: str) -> str | None:
-    """Return the release of PMIx from the real file name of its library."""
+    """Return the release of PMIx from the real file name of its library; ``None`` if it is unknown."""
     return pmix().library_file.get(without_hash(Path(path).name))
 
 
 def store_of(release: str) -> str | None:
-    """Return the store of a release in files below /tmp: the first that its servers name and its clients
-    have."""
+    """Return the shared-memory store in /tmp of a PMIx release, ``shmem2`` for example; ``None`` if it has
+    none.
+    """
     return next((name for name, bounds in pmix().stores.offered.items() if within(release, bounds)), None)
 
 
 def is_plugin(name: str) -> bool:
-    """Return whether this value of ``srun --mpi=`` provides PMIx.
+    """Return whether a value of ``srun --mpi=`` provides PMIx.
 
-    ``pmix`` and ``pmix_v5`` are Slurm's own, ``pspmix`` is ParaStation's (slurm/sites/juwels.toml).
+    ``pmix`` and ``pmix_v5`` are plugins of Slurm; ``pspmix`` is a plugin of ParaStation
+    (slurm/sites/juwels.toml).
     """
     return _PLUGIN.fullmatch(name) is not None
 
 
 def release_of(plugin: str) -> int:
-    """Return the release in the name of a plugin, 5 of ``pmix_v5``; 0 if it has none."""
+    """Return the major release in the name of a plugin: 5 for ``pmix_v5``; 0 if the name has no number."""
     number = plugin.partition("_v")[2]
     return int(number) if number.isdecimal() and len(number) < 4 else 0
 
 
 def releases(major: int) -> tuple[str, ...]:
-    """Return the known releases of a major release, and its first."""
+    """Return the known PMIx releases with this major number, including ``MAJOR.0.0``."""
     known = {name for name in pmix().library_file.values() if name.startswith(f"{major}.")}
     return tuple(sorted({f"{major}.0.0", *known}))

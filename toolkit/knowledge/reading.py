@@ -1,4 +1,4 @@
-"""Decode one file of ``recipes/knowledge``."""
+"""Read one file of ``recipes/knowledge``."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of knowledge, and its source."""
+    """One row of a table, with the source of its facts."""
 
     source: str
 
@@ -26,7 +26,9 @@ def _as_they_are(raw: Tables) -> Tables:
 
 
 def read(name: str, kind: type[_T], arrange: Callable[[Tables], Tables] = _as_they_are) -> _T:
-    """Return ``recipes/knowledge/NAME.toml`` as ``kind``; ``arrange`` maps its tables to the fields."""
+    """Return the content of ``recipes/knowledge/NAME.toml`` as ``kind``. ``arrange`` maps the file's tables
+    to fields.
+    """
     file = shipped_folder("recipes") / "knowledge" / f"{name}.toml"
     try:
         return msgspec.convert(arrange(tables(text_of(file), str(file))), kind)

@@ -8,7 +8,9 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Remedy(Row, frozen=True, kw_only=True):
-    """A change of a plan; ``runtime`` and ``version`` say which container runtime it needs, if any."""
+    """A change of a plan. ``runtime`` and ``version`` name the container runtime that the change needs, if
+    any.
+    """
 
     container: tuple[str, ...] = ()
     env: dict[str, str] = msgspec.field(default_factory=dict)
@@ -18,12 +20,12 @@ class Remedy(Row, frozen=True, kw_only=True):
 
 
 class Remedies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``remedies.toml``, in the order of trying."""
+    """The content of ``remedies.toml``, in the order in which toolkit tries the changes."""
 
     remedy: tuple[Remedy, ...]
 
 
 @cache
 def remedies() -> tuple[Remedy, ...]:
-    """Return the changes to try."""
+    """Return the changes in the order in which toolkit tries them."""
     return read("remedies", Remedies).remedy

@@ -11,7 +11,9 @@ from toolkit.model.prediction import Mode, Outcome
 
 
 class Reported(Row, frozen=True, kw_only=True):
-    """A fault that a public report describes; the head of the file explains the conditions."""
+    """A fault that a public report describes. The comment at the start of ``reported.toml`` explains the
+    conditions.
+    """
 
     id: str
     outcome: Outcome
@@ -48,7 +50,7 @@ class Reported(Row, frozen=True, kw_only=True):
 
 
 class ReportedRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``reported.toml``."""
+    """The content of ``reported.toml``."""
 
     reported: tuple[Reported, ...]
 

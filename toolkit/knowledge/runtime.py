@@ -1,4 +1,4 @@
-"""``runtime.toml``: what releases of Apptainer and Singularity can do."""
+"""``runtime.toml``: what releases of Apptainer and Singularity support."""
 
 import re
 from functools import cache
@@ -12,7 +12,7 @@ from toolkit.versions import older, within
 
 
 class Unreadable(Row, frozen=True, kw_only=True):
-    """Image formats that some releases of a runtime cannot start, or all if ``versions`` is empty."""
+    """Image formats that releases of a runtime cannot start; an empty ``versions`` means all releases."""
 
     name: str
     versions: str
@@ -21,14 +21,14 @@ class Unreadable(Row, frozen=True, kw_only=True):
 
 
 class Forbidden(Row, frozen=True, kw_only=True):
-    """A kind of image, and the setting of a runtime that forbids it with the value ``no``."""
+    """An image format, and the setting of a runtime that forbids the format with the value ``no``."""
 
     format: str
     setting: str
 
 
 class Retired(Row, frozen=True, kw_only=True):
-    """Releases that get no more fixes, and their successor."""
+    """Releases of a runtime that get no more fixes, and the successor of the runtime."""
 
     name: str
     versions: str
@@ -36,7 +36,9 @@ class Retired(Row, frozen=True, kw_only=True):
 
 
 class Vulnerable(Row, frozen=True, kw_only=True):
-    """Releases with a published fault of security; ``setuid`` and ``setting`` limit which installations."""
+    """Releases with a published security fault. ``setuid`` and ``setting`` limit the affected
+    installations.
+    """
 
     name: str
     versions: str
@@ -48,16 +50,17 @@ class Vulnerable(Row, frozen=True, kw_only=True):
 
 
 class Compression(Row, frozen=True, kw_only=True):
-    """The oldest kernel that mounts a squashfs with this compression."""
+    """The oldest kernel that can mount a squashfs with this compression."""
 
     name: str
     kernel: str
 
 
 class SetuidFuse(Row, frozen=True, kw_only=True):
-    """Releases that are setuid but mount by squashfuse if their settings forbid the kernel to mount.
+    """Setuid releases that mount with squashfuse if their settings forbid the kernel to mount.
 
-    ``limited`` is the value that allows it if one of ``limits`` is also set.
+    The kernel mounts if ``setting`` has the value ``always``, or the value ``limited`` and one of ``limits``
+    is set.
     """
 
     name: str
@@ -77,7 +80,7 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
 
 
 class Mount(Row, frozen=True, kw_only=True):
-    """How a release starts an image that the kernel does not mount, unless its setting ``unless`` is yes."""
+    """How a release starts an image that the kernel does not mount, unless the setting ``unless`` is yes."""
 
     name: str
     versions: str
@@ -86,7 +89,7 @@ class Mount(Row, frozen=True, kw_only=True):
 
 
 class MissedDriver(Row, frozen=True, kw_only=True):
-    """Releases of a runtime that may not find the libraries of a GPU's driver."""
+    """Releases of a runtime that may not find the libraries of a GPU driver."""
 
     name: str
     versions: str
@@ -94,7 +97,9 @@ class MissedDriver(Row, frozen=True, kw_only=True):
 
 
 class NeededKernel(Row, frozen=True, kw_only=True):
-    """The oldest kernel for some releases of a runtime, and a pattern of older kernels that may be enough."""
+    """The oldest kernel for some releases of a runtime. ``backported`` is a pattern of older kernels that may
+    suffice.
+    """
 
     name: str
     versions: str
@@ -108,18 +113,20 @@ class NeededKernel(Row, frozen=True, kw_only=True):
 
 
 class Fuse(Row, frozen=True, kw_only=True):
-    """The oldest kernel that lets users mount by FUSE, and a pattern of older kernels that do."""
+    """The oldest kernel on which users can mount with FUSE. ``backported`` is a pattern of older kernels that
+    allow it.
+    """
 
     kernel: str
     backported: str
 
     def allows(self, kernel: str) -> bool:
-        """Return whether this kernel allows it. A kernel of unknown version counts as one that does."""
+        """Return whether users can mount with FUSE on this kernel; True for a kernel of unknown version."""
         return not older(kernel, self.kernel) or re.search(self.backported, kernel) is not None
 
 
 class Option(Row, frozen=True, kw_only=True):
-    """An option of ``exec``, and the releases of a runtime that have it."""
+    """An option of ``exec``, and the releases of a runtime that have the option."""
 
     name: str
     option: str
@@ -127,7 +134,7 @@ class Option(Row, frozen=True, kw_only=True):
 
 
 class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``runtime.toml``."""
+    """The content of ``runtime.toml``."""
 
     unreadable: tuple[Unreadable, ...]
     forbidden: tuple[Forbidden, ...]
@@ -144,8 +151,9 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 _KIN = {"singularity-pro": "singularity-ce"}
-"""SingularityPRO is SingularityCE of the same number with additions (sylabs/singularity: releases,
-v4.6.0). SingularityPRO gets fixes for longer, so rows of ``retired`` do not apply to it.
+"""Runtime → another runtime whose rows apply to it too. SingularityPRO is SingularityCE of the same number
+with additions (sylabs/singularity: releases, v4.6.0). Rows of ``retired`` do not apply, because
+SingularityPRO gets fixes for longer.
 """
 
 
@@ -156,30 +164,34 @@ def runtime() -> RuntimeKnowledge:
 
 
 def why_unreadable(name: str, version: str, form: str) -> Unreadable | None:
-    """Return why a runtime cannot start an image of this format; ``None`` if it can."""
+    """Return the row that says why a runtime cannot start an image of this format; ``None`` if it can."""
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)
 
 
 def successor_of(name: str, version: str) -> Retired | None:
-    """Return the successor of a retired runtime; ``None`` if it still gets fixes."""
+    """Return the row with the successor of a retired runtime; ``None`` if the release still gets fixes."""
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
 
 
 def vulnerabilities_of(name: str, version: str) -> tuple[Vulnerable, ...]:
-    """Return the published faults of security of a release, whatever its settings."""
+    """Return the published security faults of a release, for any settings."""
     return tuple(r for r in runtime().vulnerable if r.name == name and within(version, r.versions))
 
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
-    """Return how a release in setuid mode decides who mounts; ``None`` if it is always the kernel."""
+    """Return the row that says whether the kernel or squashfuse mounts for a setuid release; ``None`` if
+    always the kernel.
+    """
     return next(
         (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
     )
 
 
 def mount(name: str, version: str) -> Mount | None:
-    """Return how the runtime starts an image that the kernel does not mount; ``None`` without a row."""
+    """Return the row that says how a runtime starts an image that the kernel does not mount; ``None`` without
+    a row.
+    """
     return next((r for r in runtime().mount if r.name == _kin(name) and within(version, r.versions)), None)
 
 
@@ -190,5 +202,5 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def _kin(name: str) -> str:
-    """Return the name under which the tables list a runtime; several runtimes share rows."""
+    """Return the name under which the tables have a runtime, because related runtimes share rows."""
     return _KIN.get(name, name)

@@ -1,4 +1,4 @@
-"""Parse an ``#SBATCH`` line as sbatch does, so that every option in it is checked.
+"""Parse an ``#SBATCH`` line as sbatch does, so that toolkit can check every option in the line.
 
 Source: slurm:src/sbatch/opt.c, functions ``get_argument`` and ``_set_options``; getopt_long(3).
 """
@@ -6,17 +6,17 @@ Source: slurm:src/sbatch/opt.c, functions ``get_argument`` and ``_set_options``;
 from collections.abc import Iterable
 
 _COMPONENTS = ("hetjob", "packjob")
-"""sbatch reads each of these words, in upper or lower case, as the start of another component."""
+"""sbatch starts another component of a job at each of these words, in upper or lower case."""
 
 
 def words(line: str) -> list[str]:
     """Split the text after ``#SBATCH`` as sbatch does.
 
-    Blanks separate words, quotes of both kinds group characters, a backslash escapes the next character, and
-    an unquoted ``#`` begins a comment.
+    Blanks separate words, single and double quotes group characters, a backslash escapes the next character,
+    and an unquoted ``#`` starts a comment.
 
     Raises:
-        ValueError: if a quotation mark is not closed.
+        ValueError: a quotation mark is not closed.
     """
     found: list[str] = []
     word, begun, quote, escaped = "", False, "", False
@@ -42,7 +42,9 @@ def words(line: str) -> list[str]:
 
 
 def is_one_option(line: str) -> bool:
-    """Return whether sbatch reads a line as one option of one component of a job, with or without a value."""
+    """Return whether sbatch reads a line as exactly one option, with or without a value, of one job
+    component.
+    """
     try:
         found = words(line)
     except ValueError:
@@ -56,14 +58,14 @@ def is_one_option(line: str) -> bool:
 
 
 def reserved_name(line: str, names: Iterable[str]) -> str:
-    """Return which of ``names`` the option of a line sets; empty for any other option.
+    """Return the name among ``names`` that the option in a line sets; empty text for any other option.
 
-    getopt_long(3) accepts the beginning of a long option if it is unique. An ambiguous beginning is also
-    reserved, because the options differ between releases.
+    getopt_long(3) accepts the start of a long option if only one option starts so. This function also accepts
+    an ambiguous start, because sbatch's options differ between releases.
 
     Args:
         line: the text after ``#SBATCH``, one option.
-        names: long options without dashes, and letters of short ones.
+        names: long options without dashes, and letters of short options.
     """
     name = (words(line) or [""])[0].partition("=")[0]
     if name.startswith("--"):

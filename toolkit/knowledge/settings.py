@@ -29,24 +29,32 @@ Kind = Literal[
 
 
 class Setting(Row, frozen=True, kw_only=True):
-    """One variable, and how its value is judged.
+    """One variable, and how toolkit judges its value.
 
-    ``components``: a list of components of ``framework``; a component that the image lacks causes
-    ``outcome``. ``exclusion``: a list after ``^`` is harmless if it keeps all of ``value``; another list
-    belongs to another row. ``interfaces``: names of network interfaces; an interface that the host lacks
-    causes ``outcome``. ``left-out``: names of excluded interfaces, instead of the loopback interface, which
-    is excluded by default. ``devices``: names of devices of a fabric or network interfaces, in UCX's form.
-    ``path``: a folder of the host in which plugins are searched. ``transport``: fabrics that the host must
-    have, unless one of ``value`` is named. ``network``: words that require a fast network, which the host
-    must have, unless a word of ``value`` is in it. ``netmod``: one of MPICH's network modules, read if there
-    are several. ``library``: a word of ``value`` needs ``library`` in the image; other words, and an image
-    that has it, belong to another row. ``value``: the value itself decides. ``unknown``: its effect depends
-    on something that is not a fact. ``harmless``: no value changes how ranks start.
+    ``kind`` is one of these:
 
-    The row applies to MPIs of ``implementation``, ``versions``, a device with one of the prefixes ``device``,
-    and PMIx clients within ``client``. With ``speaks`` it applies only to MPIs of that interface; other MPIs
-    do not read the variable. ``nodes`` and ``modes`` bound the launches to which the row applies. ``first``:
-    the setting stops a rank before the rank looks for its launcher.
+    - ``components``: a list of components of ``framework``; a component that the image lacks causes
+      ``outcome``.
+    - ``exclusion``: a list after ``^``, harmless if it excludes nothing in ``value``; another row judges
+      other lists.
+    - ``interfaces``: names of network interfaces; an interface that the host lacks causes ``outcome``.
+    - ``left-out``: names of interfaces to exclude; the list replaces the default, which excludes the loopback
+      interface.
+    - ``devices``: names of fabric devices or network interfaces in UCX's syntax.
+    - ``path``: a folder of the host in which an MPI looks for plugins.
+    - ``transport``: fabrics that the host must have, unless one of ``value`` is named.
+    - ``network``: words that need a fast network on the host, unless one of them is in ``value``.
+    - ``netmod``: one of MPICH's network modules; judged only if the MPI has several.
+    - ``library``: a word of ``value`` needs ``library`` in the image; another row judges other cases.
+    - ``value``: the value itself decides.
+    - ``unknown``: the effect depends on something that is not a fact.
+    - ``harmless``: no value changes how ranks start.
+
+    The row applies to MPIs of ``implementation`` and ``versions``, with a device that has a prefix in
+    ``device``, and with a PMIx client within ``client``. With ``speaks`` the row applies only to MPIs that
+    support this interface, because other MPIs do not read the variable. ``nodes`` and ``modes`` limit the
+    launches to which the row applies. With ``first``, the setting stops a rank before the rank looks for its
+    launcher.
     """
 
     name: str
@@ -67,10 +75,11 @@ class Setting(Row, frozen=True, kw_only=True):
 
 
 class Component(Row, frozen=True, kw_only=True):
-    """The outcome if only this component of Open MPI is allowed, though the image has it; the first row whose
-    ``versions`` match the image counts.
+    """The outcome if a setting allows only this component of Open MPI, and the image has it. The first row
+    whose ``versions`` match the image decides.
 
-    ``by`` names its way to a fast network, ``unless`` the settings that let it work without a fast network.
+    ``by`` is the component's transport to a fast network. ``unless`` has settings with which the component
+    works without a fast network.
     """
 
     framework: str
@@ -83,8 +92,8 @@ class Component(Row, frozen=True, kw_only=True):
 
 
 class Ucx(Row, frozen=True, kw_only=True):
-    """Names in UCX_TLS: a transport of ``enough`` reaches other nodes by InfiniBand; a transport of ``near``
-    does not.
+    """Names in UCX_TLS: transports in ``enough`` reach other nodes over InfiniBand; transports in ``near`` do
+    not.
     """
 
     enough: tuple[str, ...]
@@ -92,7 +101,7 @@ class Ucx(Row, frozen=True, kw_only=True):
 
 
 class SettingKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``settings.toml``; the first row that fits a variable counts."""
+    """The content of ``settings.toml``; the first row that matches a variable decides."""
 
     setting: tuple[Setting, ...]
     component: tuple[Component, ...]
@@ -106,7 +115,7 @@ def settings() -> SettingKnowledge:
 
 
 def reads_value(name: str) -> bool:
-    """Return whether a rule may depend on the value of a variable; for all others the name is enough."""
+    """Return whether a rule may depend on the value of a variable; for other variables the name is enough."""
     known = settings()
     rows = (row for row in known.setting if fnmatchcase(name, row.name))
     lifts = (component.unless for component in known.component)
@@ -114,4 +123,4 @@ def reads_value(name: str) -> bool:
 
 
 _VALUELESS: frozenset[Kind] = frozenset({"harmless", "unknown", "any"})
-"""Kinds whose values never change the outcome."""
+"""Kinds of settings whose value never changes the outcome."""

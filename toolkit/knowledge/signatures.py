@@ -1,4 +1,4 @@
-"""What lines of job output mean: signatures, classes of faults with their lines, and error codes."""
+"""The meaning of lines in job output: signatures, fault classes with their lines, and error codes."""
 
 from functools import cache
 from typing import Literal
@@ -10,15 +10,16 @@ from toolkit.model.finding import Retry, Severity
 
 
 class LogSignature(Row, frozen=True, kw_only=True):
-    """A line of job output that shows a cause; ``sample`` is a real line that the pattern must match.
+    """A pattern for a line of job output that shows a cause; ``sample`` is a real line that matches the
+    pattern.
 
-    ``fix`` are steps, the best first. ``then`` are patterns of lines that must follow soon, if one line is
-    not specific enough. ``overcome`` is the pattern of a line which shows that the ranks continued anyway.
-    ``seen`` and ``unless`` are patterns of lines that the output must have somewhere, or must not have,
-    such as the name of a framework. ``finding`` is the id of the rule that predicts it; empty if no rule
-    does. ``general`` marks lines that report a failure without its reason; toolkit leaves them out if it
-    finds a cause. ``alive``: the line means nothing once Slurm has begun to stop the step, because ranks then
-    lose the file system under them. ``retry`` has priority over the class of the line.
+    ``fix`` has steps, the best step first. ``then`` has patterns of lines that must follow soon, if one line
+    is not specific enough. ``overcome`` is a pattern of a line which shows that the ranks continued anyway.
+    ``seen`` is a pattern of a line that the output must have, and ``unless`` of a line that it must not have,
+    such as the name of a framework. ``finding`` is the id of the rule that predicts the fault; empty if no
+    rule predicts it. ``general`` marks lines that report a failure without its reason; toolkit leaves them
+    out if it finds a cause. ``alive`` marks lines that toolkit ignores after Slurm has started to stop the
+    step, because ranks then lose their file system. ``retry`` has precedence over the line's fault class.
     """
 
     id: str
@@ -38,14 +39,14 @@ class LogSignature(Row, frozen=True, kw_only=True):
 
 
 class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``signatures.toml``, in the order of a launch: causes come before their consequences."""
+    """The content of ``signatures.toml``, in the order of a launch: causes come before their consequences."""
 
     signature: tuple[LogSignature, ...]
 
 
 @cache
 def signatures() -> tuple[LogSignature, ...]:
-    """Return the catalogue of job output."""
+    """Return the signatures of all files, in the order of a launch."""
     return read("signatures", SignatureKnowledge).signature
 
 
@@ -53,13 +54,13 @@ Role = Literal["cause", "consequence", "ending", "harmless"]
 
 
 class FaultRow(Row, frozen=True, kw_only=True):
-    """A class of faults: a text that is true for every fault of the class, and steps that fix it, the best
-    first.
+    """A class of faults: an explanation that is true for every fault of the class, and steps that fix it, the
+    best step first.
 
-    ``retry`` says who can remove the fault. ``signatures`` are prefixes of ids of signatures of the class,
-    for lines that ``faultlines.toml`` does not match. ``subjects`` are patterns of words that name the
-    class in a line of general words of failure; ``files`` are patterns of the files of libraries that raise
-    its exceptions.
+    ``retry`` says who can remove the fault. ``signatures`` are prefixes of ids of signatures in this class,
+    for lines that ``faultlines.toml`` does not match. ``subjects`` are patterns of words that show this class
+    in a line with general words of failure. ``files`` are patterns of the files of libraries that raise
+    exceptions of this class.
     """
 
     id: str
@@ -73,9 +74,11 @@ class FaultRow(Row, frozen=True, kw_only=True):
 
 
 class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Patterns of lines of a class; ``strength`` goes from 2 (words of failure) to 5 (names the fault).
+    """Patterns of lines of a fault class. ``strength`` is from 2 (general words of failure) to 5 (the line
+    names the fault).
 
-    A row with ``codes`` has families of ``numbers.toml`` instead; the code in a line decides its class.
+    A row with ``codes`` has families of ``numbers.toml`` instead of patterns; the error code in a line
+    decides its class.
     """
 
     patterns: tuple[str, ...] = ()
@@ -87,13 +90,15 @@ class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class FaultKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``classes.toml``."""
+    """The content of ``classes.toml``."""
 
     class_: tuple[FaultRow, ...] = msgspec.field(name="class")
 
 
 class LineKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``faultlines.toml``; the first row that matches a line decides, and only lines with a stem are read."""
+    """The content of ``faultlines.toml``. The first row that matches a line decides; toolkit checks only
+    lines that contain a stem.
+    """
 
     stems: tuple[str, ...]
     line: tuple[FaultLine, ...]
@@ -101,17 +106,17 @@ class LineKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @cache
 def classes() -> dict[str, FaultRow]:
-    """Return the classes of faults by id."""
+    """Return id → fault class."""
     return {row.id: row for row in read("classes", FaultKnowledge).class_}
 
 
 def fault_lines() -> tuple[FaultLine, ...]:
-    """Return the rows of lines, in the order in which they decide."""
+    """Return the rows of ``faultlines.toml`` in order; the first row that matches a line decides."""
     return _lines().line
 
 
 def stems() -> tuple[str, ...]:
-    """Return parts of words in lower case; every line of a fault contains at least one of these parts."""
+    """Return parts of words in lower case; every line that reports a fault contains at least one of them."""
     return _lines().stems
 
 
@@ -121,9 +126,10 @@ def _lines() -> LineKnowledge:
 
 
 class FaultCode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A number or name with which a system reports a fault; ``means`` is a sentence for the reader.
+    """A number or name with which a system reports a fault; ``means`` explains the code in a sentence.
 
-    ``class_`` is empty if the code alone does not decide the class. ``telling``: the text names the code.
+    ``class_`` is empty if the code alone does not decide the fault class. ``telling`` is true if the text
+    alone identifies the code.
     """
 
     number: int | None = None
@@ -137,7 +143,9 @@ class FaultCode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class CodeFamily(Row, frozen=True, kw_only=True):
-    """Codes of one system; each pattern has a group ``number``, ``name``, ``text`` or ``shell`` (128 + N)."""
+    """The error codes of one system; each pattern has a group ``number``, ``name``, ``text`` or ``shell``
+    (128 + N).
+    """
 
     id: str
     title: str
@@ -146,12 +154,12 @@ class CodeFamily(Row, frozen=True, kw_only=True):
 
 
 class NumberKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``numbers.toml``."""
+    """The content of ``numbers.toml``."""
 
     family: tuple[CodeFamily, ...]
 
 
 @cache
 def families() -> dict[str, CodeFamily]:
-    """Return the families of codes by id."""
+    """Return id → family of error codes."""
     return {family.id: family for family in read("numbers", NumberKnowledge).family}

@@ -1,7 +1,7 @@
-"""The allowed values of a site profile's fields, beyond their types; pure.
+"""The allowed values of a site profile's fields, beyond their types.
 
-The words of a profile become lines of a job script. The script quotes them as well. toolkit refuses a value
-that cannot be such a word before a cluster does, and names the field.
+The values of a profile become words of a job script, which quotes them. toolkit refuses a value that cannot
+be such a word, and names the field, before the cluster refuses the job.
 """
 
 import re
@@ -14,7 +14,9 @@ from toolkit.near import suggest_near
 
 _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*"
 PATH = re.compile(_PATH, re.ASCII)
-"""A path from the root or from a variable; a shell would not expand ``~``, because paths are quoted."""
+"""A path that starts at the root or with a variable; ``~`` is not allowed, because a shell does not expand it
+in quotes.
+"""
 _BIND = re.compile(rf"{_PATH}(?::{_PATH}(?::r[ow])?)?", re.ASCII)
 MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*|use /\w[\w.+/-]*", re.ASCII)
 WORD = re.compile(r"\w[\w.+:-]*", re.ASCII)
@@ -30,7 +32,7 @@ _LARGEST = 1_000_000_000
 
 
 def objections(site: Site) -> Iterator[FieldFault]:
-    """Yield why a profile is invalid, in the order of its fields."""
+    """Yield the faults of a site profile, in the order of its fields."""
     yield from _of_texts(site)
     yield from _of_lists(site)
     if site.scheduler != "slurm" and site.launch.launcher == "srun":
@@ -48,7 +50,7 @@ def _line(text: str) -> bool:
 
 
 def _of_texts(site: Site) -> Iterator[FieldFault]:
-    """Yield the faults of fields that hold one word or line."""
+    """Yield the faults of fields that have one word or one line."""
     for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
         if not _line(line):
             yield FieldFault(path, "this is not one line of text")
@@ -104,7 +106,7 @@ def _of_lists(site: Site) -> Iterator[FieldFault]:
 
 
 _FIXED = ("output", "o", "error", "e", "chdir", "D", "workdir", "array", "a", "wrap")
-"""Options of sbatch that following and finding a job depend on."""
+"""Options of sbatch that toolkit sets itself, because it needs them to follow and find a job."""
 
 
 def _of_partitions(site: Site) -> Iterator[FieldFault]:

@@ -1,4 +1,4 @@
-"""Find and read site profiles: by path, the user's own below ``sites``, or shipped ones."""
+"""Find and read site profiles: by path, in the user's own folder ``sites``, or among the shipped profiles."""
 
 import contextlib
 import re
@@ -18,7 +18,7 @@ from toolkit.near import suggest_near
 
 SUFFIX = ".toml"
 _EXAMPLE = "example"
-"""Shows every key and does not describe a cluster."""
+"""Name of the example profile, which shows every key and does not describe a cluster."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
@@ -28,7 +28,7 @@ def own_folder() -> Path:
 
 
 def names(*, historic: bool = False) -> tuple[str, ...]:
-    """Return the names of all profiles, including the user's own and without the example.
+    """Return the names of all profiles, including the user's own profiles, without the example.
 
     Profiles of machines that are out of service are included only with ``historic``.
     """
@@ -38,15 +38,15 @@ def names(*, historic: bool = False) -> tuple[str, ...]:
 
 
 def find(name: str) -> Path:
-    """Return the file of a profile.
+    """Return the path of a profile.
 
     Raises:
-        BadInput: if there is no such profile; the message lists the choices. The same error if other users
-            can write the user's own profile.
+        BadInput: the profile does not exist, and the message lists the choices; or other users can write the
+        user's own profile.
     """
     if "/" in name or name.endswith(SUFFIX):
         why = "no such file"
-        with contextlib.suppress(OSError):  # a name that no file system allows
+        with contextlib.suppress(OSError):  # no file system allows such a name
             if (path := Path(name)).is_file():
                 return path
             why = no_file(path)
@@ -68,8 +68,8 @@ def facts_file(name: str) -> Path:
     """Return the path of a site's facts, beside its profile; the file may not exist.
 
     Raises:
-        BadInput: if there is no such site; the message lists the choices. The same error if other users can
-            write the facts.
+        BadInput: the site does not exist, and the message lists the choices; or other users can write the
+        facts.
     """
     file = find(name).with_suffix(".facts.json")
     if file.parent == own_folder() and file.is_file():
@@ -78,10 +78,10 @@ def facts_file(name: str) -> Path:
 
 
 def site(name: str) -> Site:
-    """Read the profile of a name or a path.
+    """Return the profile with a name or a path.
 
     Raises:
-        BadInput: one line with file, line, field and choices.
+        BadInput: the profile is wrong; the message has file, line, field and choices.
     """
     path = find(name)
     found = parse(text_of(path), str(path))
@@ -92,10 +92,10 @@ def site(name: str) -> Site:
 
 
 def parse(text: str, file: str) -> Site:
-    """Parse a profile; errors name ``file``.
+    """Parse the text of a profile; messages name ``file``.
 
     Raises:
-        BadInput: one line with file, line, field and choices.
+        BadInput: the profile is wrong; the message has file, line, field and choices.
     """
     raw = tables(text, file)
     try:
@@ -111,7 +111,7 @@ def checked_name(name: str) -> str:
     """Return ``name`` if it is a valid name for a profile.
 
     Raises:
-        BadInput: if the name is not valid.
+        BadInput: the name is not valid.
     """
     if not _NAME.fullmatch(name) or name.endswith(SUFFIX) or name == _EXAMPLE:
         raise BadInput(f"{name!r} is not a name for a site", fix="use letters, digits, dots, dashes and _")
@@ -119,12 +119,12 @@ def checked_name(name: str) -> str:
 
 
 def today() -> str:
-    """Return today's date in the form of profiles."""
+    """Return today's date in UTC, in the format of profiles: ``2026-11-25``."""
     return datetime.now(UTC).date().isoformat()
 
 
 def is_old(site: Site, day: str) -> bool:
-    """Return whether a profile is out of date on this ``day``, because its sources may have changed."""
+    """Return whether a profile is out of date on a ``day``, because its sources may have changed."""
     return bool(site.expires) and day >= site.expires
 
 

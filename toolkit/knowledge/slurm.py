@@ -1,4 +1,4 @@
-"""``slurm.toml``: what Slurm reports about jobs, and its meaning."""
+"""``slurm.toml``: Slurm's words for states of jobs and reasons to wait, and their meaning."""
 
 from functools import cache
 
@@ -9,15 +9,16 @@ from toolkit.model.job import JobState
 
 
 class States(Row, frozen=True, kw_only=True):
-    """For each state of a job in toolkit's words: the words that Slurm uses for this state."""
+    """State of a job in toolkit → Slurm's words for this state."""
 
     of: dict[JobState, tuple[str, ...]]
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``why`` a job waits, as the end of a sentence, and ``todo``, empty if the user can only wait.
+    """Why a job waits (``why``, the end of a sentence), and what the user can do (``todo``, empty if
+    nothing).
 
-    ``never`` says that the job will not start by itself, however long it waits.
+    ``never`` is true if the job will not start without a change, however long it waits.
     """
 
     why: str
@@ -26,15 +27,16 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Like(Waiting, frozen=True, kw_only=True):
-    """Reasons that begin as ``pattern`` says; ``{}`` in ``why`` is replaced by the QOS or account."""
+    """Reasons that match ``pattern``; ``why`` has ``{}`` in place of the QOS or account."""
 
     pattern: str
 
 
 class Reasons(Row, frozen=True, kw_only=True):
-    """Why jobs wait, in Slurm's codes: some by name, others by prefix.
+    """Why jobs wait, by Slurm's reason codes: some codes by name (``known``), others by a pattern (``like``).
 
-    Jobs ``in_turn`` only wait for their turn; jobs ``passed_over`` get no turn at any priority.
+    Jobs with a reason in ``in_turn`` only wait for their turn. Jobs with a reason in ``passed_over`` do not
+    start at any priority.
     """
 
     in_turn: tuple[str, ...]
@@ -50,14 +52,14 @@ class Synonyms(Row, frozen=True, kw_only=True):
 
 
 class PrintedLine(Row, frozen=True, kw_only=True):
-    """A line that a program of Slurm prints; ``sample`` is a line that the pattern matches."""
+    """A line that a program of Slurm prints; ``sample`` is a line that matches the pattern."""
 
     pattern: str
     sample: str
 
 
 class SlurmKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``slurm.toml``."""
+    """The content of ``slurm.toml``."""
 
     states: States
     reasons: Reasons
@@ -69,11 +71,11 @@ class SlurmKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 @cache
 def slurm() -> SlurmKnowledge:
-    """Return the table of Slurm's words."""
+    """Return the content of ``slurm.toml``."""
     return read("slurm", SlurmKnowledge)
 
 
 def state_of(word: str) -> JobState:
-    """Return the state that a word of Slurm means; ``unknown`` for an unknown word."""
-    # sacct appends this sign to a word that it truncates.
+    """Return toolkit's state for a word of Slurm; ``unknown`` for an unknown word."""
+    # sacct appends + to a word that it truncates.
     return next((ours for ours, words in slurm().states.of.items() if word.rstrip("+") in words), "unknown")

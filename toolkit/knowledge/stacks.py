@@ -1,5 +1,5 @@
-"""``stacks.toml``: the components that an image can have, their combinations, and what building them
-needs.
+"""``stacks.toml``: the components that an image can have, their combinations, and the inputs of their
+builds.
 """
 
 from functools import cache
@@ -12,14 +12,16 @@ from toolkit.model.solution import Component, Provider
 
 
 class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Packages of the distribution: to build against a component, and to run with it."""
+    """Packages of the distribution: to build against a component (``build``), and to run with it
+    (``run``).
+    """
 
     build: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
 
 
 class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A source archive: its origin as a lock writes it; the hash identifies it."""
+    """A source archive. ``origin`` has the syntax of a lock; ``sha256`` identifies the file."""
 
     file: str
     origin: str
@@ -27,10 +29,11 @@ class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Base(Row, frozen=True, kw_only=True):
-    """A release of a distribution to start from.
+    """A release of a distribution as base image.
 
-    ``image`` is the published image. ``brings`` are components that the row already contains; no other rows
-    of these components can be combined with it. ``asked``: chosen only if a recipe names the component.
+    ``image`` is the published image. ``brings`` are components that the base already contains; the solver
+    does not add other rows of these components. With ``asked``, the solver uses the base only if the recipe
+    names it.
     """
 
     name: str
@@ -44,10 +47,11 @@ class Base(Row, frozen=True, kw_only=True):
 
 
 class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the inspector would find in an MPI library that was built from a row.
+    """The facts that the image inspector would read from an MPI library that was built from a row.
 
-    ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``), ``launcher`` its mpirun,
-    ``markers``, ``device``, ``own_shm`` and ``plugins`` as in :class:`~toolkit.model.facts.ImageMpi`.
+    ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``). ``launcher`` is the path of its
+    mpirun. ``markers``, ``device``, ``own_shm`` and ``plugins`` are as in
+    :class:`~toolkit.model.facts.ImageMpi`.
     """
 
     interfaces: tuple[str, ...]
@@ -61,17 +65,18 @@ class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Version(Row, frozen=True, kw_only=True):
-    """One version of a component from one provider, and what it needs.
+    """One version of a component from one provider, and the components that it needs.
 
     ``requires``: components that the image must have, with these versions. ``fits``: versions that components
-    must have if they are present. ``without``: components that must be absent. ``asked``: chosen only if a
-    recipe asks for the component. ``architectures``: all, if empty.
+    must have if the image has them. ``without``: components that the image must not have. With ``asked``, the
+    solver uses the row only if the recipe names the component. Empty ``architectures`` means all
+    architectures.
 
     The inputs of a build: ``debian`` packages; ``wheels``, requirements that pip installs unchanged;
-    ``tools``, requirements that its compilation needs; ``archive`` and ``configure``, the words for its
-    configure script; ``environment``, variables of the finished image. ``patches`` are files of
-    ``recipes/patches`` that its source needs; ``note`` is added to a refusal. ``speaks`` is of an MPI
-    library, ``driver`` the bounds of a CUDA release for NVIDIA's driver.
+    ``tools``, requirements for compiling; ``archive``; ``configure``, the options of its configure script;
+    ``environment``, variables of the finished image. ``patches`` are files of ``recipes/patches`` for its
+    source. ``note`` explains why the solver refuses the row. ``speaks`` describes an MPI library. ``driver``
+    bounds the NVIDIA driver for a CUDA release.
     """
 
     version: str
@@ -94,9 +99,9 @@ class Version(Row, frozen=True, kw_only=True):
 
 
 class Stacks(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole file: the bases, and the rows of each other component.
+    """The content of ``stacks.toml``: the bases, and the rows of each other component.
 
-    With equal preference, the first row is chosen.
+    Of equally preferred rows, the solver uses the first.
     """
 
     base: tuple[Base, ...]
@@ -106,13 +111,13 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse rows of a component that ``components.toml`` does not name.
 
         Raises:
-            ValueError: naming the component.
+            ValueError: the message names the component.
         """
         if unknown := set(self.versions) - set(components()):
             raise ValueError(f"components.toml does not name {', '.join(sorted(unknown))}")
 
     def rows(self, component: Component) -> tuple[Version, ...]:
-        """Return the rows of a component; the rows of ``base`` and ``python`` follow from the bases."""
+        """Return the rows of a component. The rows of ``base`` and ``python`` follow from the bases."""
         if component == "base":
             return tuple(_base_row(base) for base in self.base)
         if component == "python":
@@ -124,7 +129,7 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True):
         return self.versions.get(component, ())
 
     def base_of(self, name: str) -> Base:
-        """Return the row of a known base."""
+        """Return the row of a base that the table has."""
         return next(base for base in self.base if base.name == name)
 
     @property
@@ -146,7 +151,7 @@ def _base_row(base: Base) -> Version:
 
 @cache
 def stacks() -> Stacks:
-    """Return the table of stacks."""
+    """Return the content of ``stacks.toml``."""
     return read("stacks", Stacks, _arrange)
 
 

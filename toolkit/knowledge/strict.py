@@ -1,6 +1,4 @@
-"""Describe in one line what is wrong with a TOML file: file, line, field, the choices, and a guess of the
-right one.
-"""
+"""Describe the fault of a TOML file in one line: file, line, field, the choices, and a suggestion."""
 
 import re
 import tomllib
@@ -19,14 +17,14 @@ _MISSING = re.compile(r"missing required field `(?P<field>.*)`")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _PLACE = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
 LONGEST = 1 << 20
-"""The largest size in bytes of a file that users write."""
+"""Maximum size in bytes of a file that users write."""
 
 
 _WIDEST = 200
 
 
 class FieldFault(NamedTuple):
-    """Why a field is invalid; the path is dotted."""
+    """The fault of a field; ``path`` is the dotted name of the field."""
 
     path: str
     what: str
@@ -37,16 +35,16 @@ def text_of(path: Path) -> str:
     """Return the text of a TOML or YAML file that users write.
 
     Raises:
-        BadInput: if the file cannot be read, is not text, or is too long for its kind.
+        BadInput: the file cannot be read, is not UTF-8, or is longer than 1 MiB.
     """
     return plain_text(read_given(path, most=LONGEST), str(path))
 
 
 def plain_text(content: bytes, file: str) -> str:
-    """Decode bytes as UTF-8, without the mark at the beginning that some editors write.
+    """Decode bytes as UTF-8, without the byte order mark that some editors write.
 
     Raises:
-        BadInput: with line and byte, if the bytes are not UTF-8.
+        BadInput: the bytes are not UTF-8; the message has line and byte.
     """
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
@@ -58,10 +56,10 @@ def plain_text(content: bytes, file: str) -> str:
 
 
 def tables(text: str, file: str) -> dict[str, Any]:
-    """Parse a text of TOML; errors name ``file``.
+    """Parse TOML text; messages name ``file``.
 
     Raises:
-        BadInput: with the line, if the text is not TOML.
+        BadInput: the text is not TOML; the message has the line.
     """
     try:
         return tomllib.loads(text)
@@ -69,12 +67,12 @@ def tables(text: str, file: str) -> dict[str, Any]:
         found = _PLACE.match(str(error))
         line = (found and found["line"]) or str(text.count("\n") + 1)
         raise BadInput(f"{file}:{line}: this is not TOML: {found['what'] if found else error}") from error
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 2,000 brackets
+    except (ValueError, RecursionError) as error:  # such as a number of 5,000 digits
         raise BadInput(f"{file}: this is not TOML: {str(error)[:80]}") from error
 
 
 def shape(message: str, kind: type) -> FieldFault:
-    """Translate msgspec's message about a value of the struct ``kind``."""
+    """Return the fault that a message of msgspec describes, for a value of the struct ``kind``."""
     found = _AT.match(message)
     what, path = (found["what"], found["path"] or "") if found else (message, "")
     if unknown := _UNKNOWN.search(what):
@@ -90,20 +88,22 @@ def shape(message: str, kind: type) -> FieldFault:
 
 
 def field_error(objection: FieldFault, text: str, file: str) -> BadInput:
-    """Return the error for a field of a file; the line is looked up in its text."""
+    """Return the error for a fault of a field in a file. ``text`` is the file's content, for the line
+    number.
+    """
     told = f"; choices: {', '.join(objection.choices)}" if objection.choices else ""
     field = f"{_one_line(objection.path)}: " if objection.path else ""
     return BadInput(f"{file}:{line_of(text, objection.path)}: {field}{_one_line(objection.what)}{told}")
 
 
 def _one_line(text: str) -> str:
-    """Return a text of the file on one line, without control characters."""
+    """Return a text in one line, shortened, and without control characters."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain if len(plain) <= _WIDEST else f"{plain[:_WIDEST]}…"
 
 
 def _struct_at(kind: type, path: str) -> type:
-    """Return the last struct on a dotted path."""
+    """Return the innermost struct type on a dotted path that starts at ``kind``."""
     here = kind
     for part in filter(None, path.split(".")):
         hint = get_type_hints(here).get(part.partition("[")[0])

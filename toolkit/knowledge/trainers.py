@@ -1,4 +1,4 @@
-"""``trainers.toml``: the trainers inside images, for code that launches and measures them."""
+"""``trainers.toml``: the bundled trainers in images, for code that launches and measures trainers."""
 
 from functools import cache
 from typing import Literal
@@ -10,11 +10,13 @@ from toolkit.model.jobfile import Strategy
 from toolkit.model.prediction import ProgramName
 
 Epochs = Literal["each", "shared", "none"]
-"""The meaning of an epoch: a pass of each rank, one pass of all ranks together, or not applicable."""
+"""The meaning of an epoch. ``each``: every rank passes over all data. ``shared``: all ranks together pass
+over the data once. ``none``: the trainer has no epochs.
+"""
 
 
 class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A trainer and the data that it needs."""
+    """A bundled trainer and the data set that it needs."""
 
     name: str
     epochs: Epochs
@@ -23,7 +25,11 @@ class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Properties of the named strategies."""
+    """Properties of strategies.
+
+    ``mpi``: strategies that need MPI and do not work with Gloo. ``apart``: the ranks are devices of one
+    coordinator. ``one_process``: the strategy refuses several ranks.
+    """
 
     mpi: tuple[Strategy, ...]
     apart: tuple[Strategy, ...]
@@ -31,7 +37,9 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class OtherFramework(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A framework beside TensorFlow: its fact of an image, its strategies, and how their ranks meet."""
+    """A framework other than TensorFlow: the image fact with its version, its strategies, and how its ranks
+    find each other.
+    """
 
     fact: str
     program: ProgramName
@@ -39,7 +47,7 @@ class OtherFramework(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class TrainerKnowledge(Row, frozen=True, kw_only=True):
-    """``trainers.toml``."""
+    """The content of ``trainers.toml``."""
 
     trainer: tuple[Shipped, ...]
     strategies: Strategies
@@ -48,10 +56,10 @@ class TrainerKnowledge(Row, frozen=True, kw_only=True):
 
 @cache
 def trainers() -> TrainerKnowledge:
-    """Return the table of the trainers inside images."""
+    """Return the content of ``trainers.toml``."""
     return read("trainers", TrainerKnowledge)
 
 
 def epochs_of(trainer: str) -> Epochs | None:
-    """Return the meaning of an epoch of a trainer; ``None`` for the user's own trainer."""
+    """Return the meaning of an epoch in a bundled trainer; ``None`` for the user's own trainer."""
     return next((row.epochs for row in trainers().trainer if row.name == trainer), None)

@@ -1,4 +1,4 @@
-"""``usual.toml``: the properties of an ordinary cluster and an ordinary image."""
+"""``usual.toml``: the properties of a usual cluster and a usual image."""
 
 from functools import cache
 from typing import Any
@@ -9,7 +9,9 @@ from toolkit.knowledge.reading import Row, read
 
 
 class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fact that may decide; ``values`` are other common values, ``command`` prints it."""
+    """A fact that may decide the outcome. ``values`` are other common values; ``command`` is a command that
+    prints the fact.
+    """
 
     fact: str
     asks: str
@@ -20,28 +22,28 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Facts that an ordinary host and image do not have."""
+    """Facts that a usual host and a usual image do not have."""
 
     host: tuple[str, ...]
     image: tuple[str, ...]
 
 
 class OldKernel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The C library that an image has if the kernel is older than ``kernel``."""
+    """The glibc version of a usual image if the host's kernel is older than ``kernel``."""
 
     kernel: str
     glibc: str
 
 
 class InstalledSetuid(Row, frozen=True, kw_only=True):
-    """A runtime that is usually installed with setuid root."""
+    """A container runtime that is usually installed setuid root."""
 
     name: str
     versions: str = ""
 
 
 class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``usual.toml``."""
+    """The content of ``usual.toml``."""
 
     external_pmix: str
     host: dict[str, Any]
@@ -57,5 +59,5 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @cache
 def usual_properties() -> Usual:
-    """Return the properties of an ordinary cluster and an ordinary image."""
+    """Return the content of ``usual.toml``."""
     return read("usual", Usual)
