@@ -1,6 +1,6 @@
-"""Containers that train on supercomputers: build, check, launch.
+"""Containers for training on supercomputers: build, check, launch.
 
-This file is copied into training images beside :mod:`toolkit.trainers`, so it imports nothing.
+Builds copy this file into training images beside :mod:`toolkit.trainers`, so it imports nothing.
 """
 
 __version__ = "0.3.0"

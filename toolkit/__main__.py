@@ -1,4 +1,6 @@
-"""``python -m toolkit``. Any Python since 2.6 parses this file, so that an old Python prints what to do."""
+"""``python -m toolkit``. Python 2.6 and later can parse this file, so that an old Python prints what
+to do.
+"""
 
 import os
 import sys

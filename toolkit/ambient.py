@@ -1,7 +1,7 @@
-"""Files that toolkit reads although the command line does not name them: trusted only from their owner.
+"""Read files that the command line does not name; toolkit trusts them only if the user or root owns them.
 
-The rule is OpenSSH's (``StrictModes``, sshd_config(5)) and the aim is the same as of git's ``safe.directory``
-(CVE-2022-24765): a file that another user put into the current folder must not decide what a command runs.
+The rule is OpenSSH's ``StrictModes`` (sshd_config(5)). git's ``safe.directory`` has the same aim
+(CVE-2022-24765): a file that another user put into the current folder must not change what a command runs.
 """
 
 import os
@@ -16,18 +16,18 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_trusted(path: Path, fix: str = "") -> None:
-    """Refuse a file that users other than this one or root may write, replace or own.
+    """Raise an error if users other than this user and root may write, replace or own a file.
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
-    With a symbolic link this applies to the folder of the link, and to the file and folder that it leads to.
-    A sticky folder such as ``/tmp`` is refused too, because any user may put a file there first.
+    For a symbolic link, this applies to the folder of the link, and to the target and its folder. A sticky
+    folder such as ``/tmp`` is refused too, because any user may put a file there first.
 
     Args:
         path: an existing file.
-        fix: what to do if the mode cannot be changed, such as naming the file.
+        fix: what to do if the user cannot change the mode, such as naming the file.
 
     Raises:
-        BadInput: if the file is not trusted; the message has the reason, the fix repairs the file.
+        BadInput: the file is not trusted; the message has the reason, and the fix repairs the file.
     """
     real = Path(os.path.realpath(path))
     for place in dict.fromkeys((real, real.parent, path.absolute().parent)):
@@ -36,19 +36,19 @@ def require_trusted(path: Path, fix: str = "") -> None:
         except OSError as error:
             raise BadInput(f"{path}: {error.strerror}") from error
         if why := _why(place, found):
-            # A sticky folder is shared on purpose.
+            # Other users need write access to a sticky folder, so do not suggest chmod.
             own = found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX
             repair = f"`chmod go-w {shlex.quote(str(place))}`" if own else "move it into your own folder"
             raise BadInput(f"{path}: not used: {why}", fix=f"{repair}{f'; or {fix}' if fix else ''}")
 
 
 def read_trusted(path: Path, *, most: int) -> bytes:
-    """Return the content of a file that no option names, after :func:`require_trusted`.
+    """Return the content of a file that no option names, after a check with :func:`require_trusted`.
 
-    Only the user or root could replace it between the check and the read.
+    Only the user or root can replace the file between the check and the read.
 
     Raises:
-        BadInput: if the file is not trusted, is not a regular file, or is longer than ``most`` bytes.
+        BadInput: the file is not trusted, is not a regular file, or is longer than ``most`` bytes.
     """
     require_trusted(path)
     return read_given(path, most=most)
@@ -69,7 +69,7 @@ def _why(place: Path, found: os.stat_result) -> str:
 
 
 def _owner(number: int) -> str:
-    import pwd  # only for the message
+    import pwd  # needed only for the message
 
     try:
         return pwd.getpwuid(number).pw_name

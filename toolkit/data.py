@@ -1,4 +1,4 @@
-"""Find the shipped files, and the folders of the user."""
+"""Find the files that are shipped with toolkit, and the user's folders."""
 
 import os
 from functools import cache
@@ -10,14 +10,14 @@ from toolkit.folders import at_home, no_file
 from toolkit.near import suggest_near
 
 _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
-"""The name of one item of a kind of data."""
+"""What messages call one item of a kind of data."""
 
 
 @cache
 def shipped_folder(kind: str) -> Path:
     """Return the folder ``containers``, ``recipes`` or ``slurm`` of this installation.
 
-    A wheel contains the data inside the package; a checkout has them beside the package.
+    A wheel contains these folders inside the package; a checkout has them beside the package.
     """
     here = Path(__file__).resolve().parent
     packaged = here / "_data" / kind
@@ -25,20 +25,23 @@ def shipped_folder(kind: str) -> Path:
 
 
 def package() -> Path:
-    """Return the folder of the installed ``toolkit`` package, which images and nodes are given."""
+    """Return the folder of the installed ``toolkit`` package, which toolkit copies to images and nodes."""
     return Path(__file__).resolve().parent
 
 
 def checkout() -> Path | None:
-    """Return the folder of the checkout that this installation runs from; ``None`` for a wheel."""
+    """Return the folder of the checkout from which toolkit runs; ``None`` if toolkit was installed from a
+    wheel.
+    """
     root = package().parent
     return root if (root / "pyproject.toml").is_file() and shipped_folder("recipes").parent == root else None
 
 
 def cache_dir() -> Path:
-    """Return where downloads and conversions are kept: ``TOOLKIT_CACHE_DIR``, else XDG's cache.
+    """Return the folder for downloads and converted files: ``TOOLKIT_CACHE_DIR``, otherwise XDG's cache
+    folder.
 
-    Homes on clusters are small, hence the variable. This function does not create the folder.
+    Home folders on clusters are small, so users need the variable. This function does not create the folder.
     """
     if chosen := os.environ.get("TOOLKIT_CACHE_DIR"):
         return at_home(chosen)
@@ -46,7 +49,7 @@ def cache_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """Return where job records and virtual clusters are remembered; not made here."""
+    """Return the folder for records of jobs and virtual clusters, without creating it."""
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
@@ -56,11 +59,11 @@ def config_dir() -> Path:
 
 
 def find(kind: str, name: str, suffix: str) -> Path:
-    """Find ``NAME`` of a kind of data: a path, the user's own file, or a shipped one.
+    """Return the path of an item of a kind of data: a path, the user's own file, or a shipped file.
 
     Raises:
-        BadInput: if no file has that name; the message lists the choices. BadInput: also if other users can
-        write to the user's own file.
+        BadInput: no file has that name, and the message lists the choices; or other users can write the
+        user's own file.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):
@@ -81,7 +84,9 @@ def find(kind: str, name: str, suffix: str) -> Path:
 
 
 def find_override(kind: str, file_name: str) -> Path | None:
-    """Return the user's own file if toolkit uses it instead of a shipped one that differs; else ``None``."""
+    """Return the user's own file if toolkit uses it instead of a shipped file with other content; otherwise
+    ``None``.
+    """
     own, came = config_dir() / kind / file_name, shipped_folder(kind) / file_name
     if not own.is_file() or not came.is_file():
         return None
@@ -89,7 +94,7 @@ def find_override(kind: str, file_name: str) -> Path | None:
 
 
 def names(kind: str, suffix: str) -> list[str]:
-    """Return the names that :func:`find` knows, including the user's own."""
+    """Return the names that :func:`find` finds, including the user's own files."""
     return sorted({f.name.removesuffix(suffix) for d in _folders(kind) for f in d.glob(f"*{suffix}")})
 
 
@@ -99,14 +104,15 @@ def _folders(kind: str) -> tuple[Path, Path]:
 
 def _xdg(variable: str, below_home: str) -> Path:
     base = os.environ.get(variable, "")
-    # The specification says that a relative path is to be ignored.
+    # The XDG specification says that a relative path must be ignored.
     root = Path(base) if base.startswith("/") else _home(variable) / below_home
     return root / "toolkit"
 
 
 def home() -> Path | None:
-    """Return the user's home folder; ``None`` without HOME, if HOME is not set and this machine does not know
-    the user id."""
+    """Return the user's home folder; ``None`` if HOME is not set and this machine does not know the
+    user id.
+    """
     try:
         return Path.home()
     except RuntimeError:

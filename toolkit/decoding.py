@@ -1,8 +1,8 @@
-"""Describe what is wrong with JSON from another program."""
+"""The exceptions that decoding JSON from another program can raise."""
 
 import msgspec
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Text that is not JSON or has another shape; bytes that are not UTF-8, for which msgspec raises Python's
-error; parts that are nested too deep.
+"""Exceptions for text that is not JSON or has another structure, for bytes that are not UTF-8, and for parts
+that are nested too deeply.
 """

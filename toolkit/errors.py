@@ -1,22 +1,22 @@
-"""The errors that users see, with the exit code of each.
+"""The errors that users see, with the exit code of each error.
 
     ToolkitError            the base class
     ├── CheckFailed     1   a check failed, or a job failed
-    │   └── Damaged     2   an image or archive is empty, cut short or makes no sense: a bad file
+    │   └── Damaged     2   an image or archive is empty, truncated or invalid
     ├── BadInput        2   the call or a file is wrong: file, line, field, choices
     ├── Missing         3   something needed is absent or unreachable: what, and how to get it
-    │   └── Lost        3   a connection broke or could not be opened again; a retry may help
+    │   └── Lost        3   a connection broke or could not be opened; a retry may help
     └── Interrupted   130   the user pressed Ctrl-C, or the process got SIGTERM or SIGHUP
 
-A message is one line with the thing and its fault; ``fix`` is one line that says what to do.
-``detail`` may hold more lines, such as the tail of a log, which are printed before the message.
+A message is one line that names the thing and its fault. ``fix`` is one line that says what to do. ``detail``
+may have more lines, such as the end of a log; toolkit prints them before the message.
 """
 
 from collections.abc import Sequence
 
 
 class ToolkitError(Exception):
-    """Anything that ends a command with a sentence instead of a traceback."""
+    """An error that ends a command with a message instead of a traceback."""
 
     code = 1
 
@@ -28,13 +28,13 @@ class ToolkitError(Exception):
 
 
 class CheckFailed(ToolkitError):
-    """What was checked does not hold: a verdict, a job, a build, a checksum."""
+    """A check failed: a verdict, a job, a build, a checksum."""
 
     code = 1
 
 
 class Damaged(CheckFailed):
-    """A given file is damaged; for a command that checks files, a failed check."""
+    """A given file is damaged. For a command that checks files, this is a failed check."""
 
     code = 2
 
@@ -46,16 +46,16 @@ class BadInput(ToolkitError):
 
 
 class Missing(ToolkitError):
-    """A program, a service, a file or a machine that is needed cannot be reached."""
+    """A program, service, file or machine that the command needs is missing or unreachable."""
 
     code = 3
 
 
 class Lost(Missing):
-    """A connection was lost or could not be opened; work on the other side may continue."""
+    """A connection broke or could not be opened; the remote command may still run."""
 
 
 class Interrupted(ToolkitError):
-    """Stopped by the user; the work was undone or can be resumed."""
+    """The user stopped the command; toolkit undid the work, or can resume it."""
 
     code = 130

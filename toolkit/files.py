@@ -1,4 +1,4 @@
-"""Files that a user names: read with limits, and written whole or not at all."""
+"""Files that a user names: read them with limits, and write them completely or not at all."""
 
 import contextlib
 import errno
@@ -12,15 +12,16 @@ from toolkit.errors import BadInput
 from toolkit.units import format_memory
 
 _SHOWN = 50
-"""Characters of a name that are part of its temporary name: both have to fit into 255 bytes."""
+"""Number of characters of a file name that its temporary name contains, because names have at most
+255 bytes.
+"""
 
 
 def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
     """Open a regular file that a user named, for reading.
 
-    Devices, FIFOs, sockets and folders are refused without waiting for them: an ordinary ``open`` waits for a
-    FIFO without a writer, and ``/dev/zero`` never ends. A symbolic link is followed. The caller closes the
-    file.
+    Devices, FIFOs, sockets and folders are refused at once: an ordinary ``open`` would wait for a FIFO
+    without a writer, and ``/dev/zero`` has no end. A symbolic link is followed. The caller closes the file.
 
     Args:
         path: the file as the user wrote it.
@@ -28,7 +29,7 @@ def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
         fix: what to do if the file cannot be read.
 
     Raises:
-        BadInput: if the path is not a regular file, or cannot be read.
+        BadInput: the path is not a regular file, or cannot be read.
     """
     name = f"{label} {path}".lstrip()
     try:
@@ -51,10 +52,10 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
     """Return the content of a regular file that a user named; see :func:`open_given` for the arguments.
 
     Args:
-        most: the largest accepted content, in bytes.
+        most: the maximum size of the content in bytes.
 
     Raises:
-        BadInput: if the path is not a regular file, cannot be read, or is longer than ``most``.
+        BadInput: the path is not a regular file, cannot be read, or is longer than ``most`` bytes.
     """
     name = f"{label} {path}".lstrip()
     with open_given(path, label=label, fix=fix) as file:
@@ -70,7 +71,7 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
     See :func:`read_given` for the arguments.
 
     Raises:
-        BadInput: if another user owns the file or may read it, and as :func:`read_given` does.
+        BadInput: another user owns the file or may read it, or :func:`read_given` raises the error.
     """
     name = f"{label} {path}".lstrip()
     with open_given(path, label=label) as file:
@@ -86,19 +87,19 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
 
 
 def check_given(path: Path, *, label: str = "", fix: str = "") -> None:
-    """Check that a path is a regular file that can be read; see :func:`open_given` for the arguments.
+    """Check that a path is a readable regular file; see :func:`open_given` for the arguments.
 
     Raises:
-        BadInput: if it is not.
+        BadInput: the path is not a regular file, or cannot be read.
     """
     open_given(path, label=label, fix=fix).close()
 
 
 def is_there(path: Path, *, label: str = "") -> bool:
-    """Return whether something is at a path that a user named, a dangling link included.
+    """Return whether anything exists at a path that a user named, including a dangling link.
 
     Raises:
-        BadInput: if nothing can exist there: the name is too long, or a folder of the path is a file.
+        BadInput: nothing can exist at the path: the name is too long, or a folder of the path is a file.
     """
     try:
         os.lstat(path)
@@ -110,7 +111,7 @@ def is_there(path: Path, *, label: str = "") -> bool:
 
 
 def is_dangling(path: Path) -> bool:
-    """Return whether a path is a link to a missing file; a loop of links does not count."""
+    """Return whether a path is a link to a missing file; False for a loop of links."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -124,7 +125,7 @@ def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal.
 
     Raises:
-        BadInput: if the file cannot be read.
+        BadInput: the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -134,7 +135,7 @@ def hash_file(path: Path) -> str:
 
 
 def has_content(path: Path, size: int, sha256: str) -> bool:
-    """Return whether a file exists and has this size and SHA-256; a size of 0 is unknown."""
+    """Return whether a file exists and has this size in bytes and this SHA-256; a size of 0 means unknown."""
     try:
         found = path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
@@ -143,19 +144,20 @@ def has_content(path: Path, size: int, sha256: str) -> bool:
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Write beside ``path`` and rename, so that a reader sees the old file or the new one.
+    """Write a temporary file beside ``path`` and rename it, so that a reader sees either the old or the new
+    file.
 
-    Without a ``mode`` the umask decides, as for any new file. With a ``mode``, users who lack permission can
-    never read the file, not even while it is written. If anything fails, the old file is unchanged and no
-    other file is left.
+    Without ``mode`` the umask decides the mode, as for any new file. With ``mode``, users without permission
+    cannot read the file even while it is written. If anything fails, the old file is unchanged and no
+    temporary file remains.
 
     Raises:
-        OSError: if the folder does not exist or refuses files, or the disk is full; the error names ``path``.
+        OSError: the folder does not exist or is not writable, or the disk is full; the error names ``path``.
     """
     beside = path.parent / f".{path.name[:_SHOWN]}.{os.urandom(6).hex()}.part"
     try:
         number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
-        # Closed before it is renamed: a network file system may report a full disk only then.
+        # Close the file before renaming it: a network file system may report a full disk only on close.
         try:
             write_all(number, content)
             if mode is not None:
@@ -166,23 +168,23 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     except BaseException as error:
         with contextlib.suppress(OSError):  # the file may never have been created
             beside.unlink()
-        if isinstance(error, OSError):  # it names no file or the temporary file
+        if isinstance(error, OSError):  # the error names the temporary file or no file
             error.filename, error.filename2 = str(path), None
         raise
 
 
 def write_all(number: int, content: bytes) -> None:
-    """Write all bytes to a file descriptor."""
+    """Write all bytes to the file descriptor ``number``."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(number, rest) :]
 
 
 def require_own(path: Path, mark: str, fix: str) -> None:
-    """Check that a file may be written again: the file does not exist, or begins with ``mark``.
+    """Check that toolkit may overwrite a file: the file does not exist, or starts with ``mark``.
 
     Raises:
-        BadInput: if the file is the user's own, or cannot be read; ``fix`` says how to keep it.
+        BadInput: toolkit did not write the file, or cannot read it; ``fix`` says how to keep the file.
     """
     if not is_there(path):
         return
@@ -203,7 +205,7 @@ def _read(file: BinaryIO, count: int, name: str, fix: str) -> bytes:
 
 
 def _unreadable(path: Path, name: str, error: OSError | ValueError, fix: str) -> BadInput:
-    """Return the error for a file that cannot be opened, in clearer words than the system's."""
+    """Return the error for a file that cannot be opened, with a clearer reason than the system's message."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
     with contextlib.suppress(OSError, ValueError):
         if isinstance(error, FileNotFoundError) and path.is_symlink():

@@ -1,15 +1,16 @@
-"""Guess the intended word among some words."""
+"""Suggest a similar word for a mistyped word."""
 
 from collections.abc import Iterable
 
 
 def suggest_near(word: str, choices: Iterable[str]) -> str:
-    """Return `` (did you mean X?)`` if one of the choices is close.
+    """Return the text `` (did you mean X?)`` if one of the choices is similar to the word; otherwise empty
+    text.
 
     >>> suggest_near("imgae", ("image", "init"))
     ' (did you mean image?)'
     """
-    # Imported here because the module is slow to import and needed only for a mistyped word.
+    # difflib is slow to import, and needed only for a mistyped word.
     import difflib
 
     close = difflib.get_close_matches(word, list(choices), n=1)

@@ -1,4 +1,4 @@
-"""Lists of nodes in Slurm's notation: which texts are valid; pure."""
+"""Check lists of nodes in Slurm's notation."""
 
 import re
 
@@ -7,19 +7,21 @@ FORM = rf"{_NODE}(,{_NODE})*"
 RULE = "write nodes as Slurm does: node1,node[3-5]"
 
 MOST_NODES = 65_536
-"""Slurm has no more nodes, and no longer range of names (MAX_SLURM_NODES, MAX_RANGE in its hostlist.c)."""
+"""The maximum number of nodes, and of names in a range, in Slurm (MAX_SLURM_NODES, MAX_RANGE in its
+hostlist.c).
+"""
 
 _LONGEST = 12
-"""The most digits of a number. Python refuses to convert thousands of digits."""
+"""The maximum number of digits in a number. Python refuses to convert thousands of digits."""
 
 
 def wrong(text: str) -> str:
-    """Return the fault of a list of nodes; empty for a valid list.
+    """Return the fault of a list of nodes as a message; empty for a valid list.
 
     >>> wrong("node[1-4,7],login1"), wrong("node[1-")
     ('', 'write nodes as Slurm does: node1,node[3-5]')
     """
-    # fullmatch, as $ would let a line break at the end through
+    # fullmatch, because $ would accept a line break at the end
     if not re.fullmatch(FORM, text, re.ASCII):
         return RULE
     for part in (part for inside in re.findall(r"\[([^]]*)\]", text) for part in inside.split(",")):

@@ -4,7 +4,7 @@ from math import floor, isfinite, log10
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Format a number with three digits, or with all digits before the point; never as a power of ten.
+    """Return a number with three digits, or with all digits before the decimal point; never with an exponent.
 
     >>> [number(value) for value in (0.4231, 8.0, 25.44, 3457.2)]
     ['0.423', '8', '25.4', '3,457']

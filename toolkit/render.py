@@ -1,4 +1,6 @@
-"""The only Jinja environment: strict about names, and with the one place where words are quoted."""
+"""The only Jinja environment. It refuses undefined names, and it is the only place that quotes words for a
+shell.
+"""
 
 import re
 import shlex
@@ -16,29 +18,30 @@ _SHOWN = 80
 
 
 def render(kind: str, template: str, values: Mapping[str, object], *, one_line: bool = False) -> str:
-    """Fill ``template`` of the shipped folder ``kind`` with ``values``.
+    """Fill ``template`` of the shipped folder ``kind`` with ``values``, and return the text.
 
-    ``one_line`` refuses a value that would end its line: in a Dockerfile, the next line is an instruction.
+    ``one_line`` refuses a value with a line break, because the next line of a Dockerfile would be an
+    instruction.
 
     Raises:
-        BadInput: for a control character in a value, with ``one_line``.
-        jinja2.UndefinedError: if the template asks for a value that is not given.
+        BadInput: a value has a control character, with ``one_line``.
+        jinja2.UndefinedError: the template uses a value that is not given.
     """
     return _environment(kind, one_line=one_line).get_template(template).render(values)
 
 
 def load(kind: str, template: str) -> None:
-    """Read a template and its parts before its values are known; :func:`render` is then fast."""
+    """Parse a template and its parts before the values are known, so that :func:`render` is fast later."""
     environment = _environment(kind, one_line=False)
     for name in (template, *environment.list_templates(filter_func=lambda name: name.startswith("parts/"))):
         environment.get_template(name)
 
 
 def _printable(value: object) -> object:
-    """Return the unchanged text that a template prints.
+    """Return the value of a template expression unchanged, if its text is printable.
 
     Raises:
-        BadInput: if the text has a control character or a line break of any kind.
+        BadInput: the text has a control character or a line break of any kind.
     """
     text = str(value)
     if not text.isprintable():
@@ -49,10 +52,10 @@ def _printable(value: object) -> object:
 
 
 def quote_word(word: object) -> str:
-    """Quote one word for a POSIX shell, whatever is in it.
+    """Quote one word for a POSIX shell, whatever characters it has.
 
     Raises:
-        BadInput: for a NUL byte, which an argument of a program cannot contain.
+        BadInput: the word has a NUL byte, which an argument of a program cannot have.
     """
     text = str(word)
     if "\0" in text:
@@ -61,12 +64,12 @@ def quote_word(word: object) -> str:
 
 
 def quote_words(words: Iterable[object]) -> str:
-    """Quote each word and join them with spaces."""
+    """Quote each word for a POSIX shell, and join the words with spaces."""
     return " ".join(quote_word(word) for word in words)
 
 
 def quote_around(word: str, pieces: Mapping[str, str]) -> str:
-    """Quote a word; if it contains one of ``pieces``, write the shell text of the piece."""
+    """Quote a word for a shell; write each of ``pieces`` in the word as the piece's own shell text."""
     if not any(piece in word for piece in pieces):
         return quote_word(word)
     pattern = "|".join(re.escape(piece) for piece in sorted(pieces, key=len, reverse=True))
@@ -75,7 +78,7 @@ def quote_around(word: str, pieces: Mapping[str, str]) -> str:
 
 
 def with_variables(text: str) -> str:
-    """Quote a text in which ``$NAME`` and ``${NAME}`` are variables of the shell, and nothing else is.
+    """Quote a text for a shell, so that only ``$NAME`` and ``${NAME}`` in the text are expanded.
 
     >>> print(with_variables("$WORK/a b"))
     "${WORK:?}"'/a b'
@@ -84,14 +87,14 @@ def with_variables(text: str) -> str:
     words = []
     for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
         words += [quote_word(plain)] if plain else []
-        # A variable that is not set would turn a path into another path, so the script ends.
+        # An unset variable would change the path, so ``:?`` makes the script exit.
         words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
     return "".join(words) or "''"
 
 
 @cache
 def _environment(kind: str, *, one_line: bool) -> "jinja2.Environment":
-    import jinja2  # slow, and most commands render nothing
+    import jinja2  # slow to import, and most commands render nothing
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shipped_folder(kind)),

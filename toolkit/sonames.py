@@ -1,4 +1,4 @@
-"""Names of shared libraries as programs ask for them, and names that a wheel has changed."""
+"""File names and sonames of shared libraries, with and without the hash that auditwheel adds."""
 
 import re
 
@@ -7,7 +7,7 @@ _NUMBERS = re.compile(r"(\.so\.\d+)[.\d]*\Z")
 
 
 def without_hash(name: str) -> str:
-    """Return a file name as it was before auditwheel put a hash into it.
+    """Return the file name of a library without the hash that auditwheel adds.
 
     ``libpmix-1a2b3c4d.so.2.13.7`` was ``libpmix.so.2.13.7`` (pypa/auditwheel:src/auditwheel/repair.py).
     """
@@ -15,9 +15,10 @@ def without_hash(name: str) -> str:
 
 
 def plain(soname: str) -> str:
-    """Return the soname that a library had before auditwheel: ``libpmix.so.2`` of the same.
+    """Return the soname of a library before auditwheel changed it: ``libpmix.so.2`` for
+    ``libpmix-1a2b3c4d.so.2.13.7``.
 
-    For auditwheel's name it is the file's name with all numbers; other names are returned unchanged.
+    auditwheel makes the soname from the file name with all numbers. Other names are returned unchanged.
     """
     name = without_hash(soname)
     return name if name == soname else _NUMBERS.sub(r"\1", name)

@@ -1,11 +1,13 @@
-"""Sizes in words: of files in decimal units, as vendors of disks count, of memory in binary units."""
+"""Sizes as text: file sizes in decimal units (MB), as disk vendors count, memory sizes in binary
+units (MiB).
+"""
 
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _BINARY_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def format_size(size: float) -> str:
-    """Return a number of bytes with three digits and its unit: ``312 B``, ``1.63 MB``, ``289 MB``."""
+    """Return a number of bytes with three digits and a decimal unit: ``312 B``, ``1.63 MB``, ``289 MB``."""
     for factor, unit in _UNITS:
         if size >= 0.9995 * factor:
             return f"{size / factor:.{_decimals(size / factor)}f} {unit}"
@@ -13,7 +15,7 @@ def format_size(size: float) -> str:
 
 
 def format_memory(size: int) -> str:
-    """Return a number of bytes with its binary unit: ``312 B``, ``64 KiB``, ``1.5 GiB``."""
+    """Return a number of bytes with a binary unit: ``312 B``, ``64 KiB``, ``1.5 GiB``."""
     for factor, unit in _BINARY_UNITS:
         if size >= 0.99995 * factor:
             return f"{size / factor:.1f}".removesuffix(".0") + f" {unit}"
@@ -21,5 +23,5 @@ def format_memory(size: int) -> str:
 
 
 def _decimals(value: float) -> int:
-    """Return how many decimals give three digits."""
+    """Return the number of decimals with which a number has three digits."""
     return 2 if value < 9.995 else 1 if value < 99.95 else 0

@@ -1,7 +1,7 @@
 """Compare version numbers as packages, libraries and programs write them.
 
-``4.2.2-1+deb12u1``, ``7.0.0~rc1-2+b1``, ``5.0.8a1``, ``v4.1.4`` and ``2021.19.0`` are all seen in images.
-The upstream number counts; a packager's revision and epoch do not.
+Images contain versions such as ``4.2.2-1+deb12u1``, ``7.0.0~rc1-2+b1``, ``5.0.8a1``, ``v4.1.4`` and
+``2021.19.0``. Only the upstream number is compared; a packager's revision and epoch are ignored.
 """
 
 import re
@@ -10,7 +10,9 @@ from functools import cache, lru_cache
 from packaging.version import Version
 
 OLDEST_PYTHON = "3.11"
-"""The oldest Python that toolkit runs on, and its trainers: as requires-python of pyproject.toml."""
+"""The oldest Python that toolkit and its trainers support; pyproject.toml has the same value in
+requires-python.
+"""
 
 _UPSTREAM = re.compile(
     r"^\s*v?(?:\d+:)?(?P<number>\d+(?:\.\d+)*)[-~.]?(?P<pre>(?:a|b|rc|alpha|beta)\d*(?![a-z0-9]))?"
@@ -21,30 +23,32 @@ _CLAUSE = re.compile(r"^(?P<sign>>=|<=|==|>|<)(?P<version>.+)$")
 
 @cache
 def parse(text: str) -> Version | None:
-    """Return the upstream version in ``text``, or ``None`` if it does not begin with one."""
+    """Return the upstream version at the start of ``text``; ``None`` if ``text`` does not start with a
+    version.
+    """
     found = _UPSTREAM.match(text.lower())
     if not found:
         return None
     try:
         return Version(found["number"] + (found["pre"] or ""))
-    except ValueError:  # InvalidVersion; and a number of thousands of digits, which Python does not read
+    except ValueError:  # InvalidVersion, or a number with too many digits for Python
         return None
 
 
 def upstream(text: str) -> str:
-    """Return ``text`` without what a packager added: ``4.2.2-1+deb12u1`` becomes ``4.2.2``."""
+    """Return a version without the packager's additions: ``4.2.2`` for ``4.2.2-1+deb12u1``."""
     version = parse(text)
     return text if version is None else str(version)
 
 
 def is_same_version(left: str, right: str) -> bool:
-    """Return whether two texts name the same upstream version; texts that name none must be equal."""
+    """Return whether two texts name the same upstream version. Texts without a version must be equal."""
     a, b = parse(left), parse(right)
     return left == right if a is None or b is None else a == b
 
 
 def older(left: str | None, right: str | None) -> bool:
-    """Return whether ``left`` comes before ``right``; false if one of them names no version."""
+    """Return whether the version ``left`` is older than ``right``; False if one of them is not a version."""
     a, b = parse(left or ""), parse(right or "")
     return a is not None and b is not None and a < b
 
@@ -53,8 +57,8 @@ def older(left: str | None, right: str | None) -> bool:
 def within(text: str, bounds: str) -> bool:
     """Return whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
 
-    A pre-release comes before its release, so ``6.0.0rc2`` is within ``<6``.
-    Empty bounds hold for everything; a text that names no version is within no other bounds.
+    A pre-release is older than its release, so ``6.0.0rc2`` is within ``<6``. Every text is within empty
+    bounds; a text without a version is not within other bounds.
     """
     version = parse(text)
     clauses = [_clause(part) for part in bounds.split(",") if part.strip()]
@@ -64,9 +68,9 @@ def within(text: str, bounds: str) -> bool:
 
 
 def is_rounded(text: str, bounds: str) -> bool:
-    """Return whether a version without its last numbers may be inside ``bounds`` or outside.
+    """Return whether a shortened version may be inside or outside ``bounds``.
 
-    ``20.11`` may be 20.11.0 or 20.11.9, and bounds of ``>=20.11.3`` part the two.
+    ``20.11`` may be 20.11.0 or 20.11.9, of which only 20.11.9 is within ``>=20.11.3``.
     """
     version = parse(text)
     if version is None or version.is_prerelease:
@@ -114,7 +118,7 @@ def meets(text: str, wish: str) -> bool:
 
 
 def is_wish(text: str) -> bool:
-    """Return whether :func:`meets` can parse this."""
+    """Return whether a text is a constraint that :func:`meets` can parse."""
     if text[:1] in "<>=" and text:
         return all(_is_clause(part) for part in text.split(","))
     return text == "*" or bool(_PLAIN.fullmatch(text))
