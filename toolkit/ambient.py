@@ -19,8 +19,8 @@ def require_trusted(path: Path, fix: str = "") -> None:
     """Raise an error if users other than this user and root may write, replace or own a file.
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
-    For a symbolic link, this applies to the folder of the link, and to the target and its folder. A sticky
-    folder such as ``/tmp`` is refused too, because any user may put a file there first.
+    For a symbolic link, the rule applies to the folder of the link, and to the target and its folder. A
+    sticky folder such as ``/tmp`` is refused too, because any user may put a file there first.
 
     Args:
         path: an existing file.

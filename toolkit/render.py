@@ -1,4 +1,4 @@
-"""The only Jinja environment. It refuses undefined names, and it is the only place that quotes words for a
+"""The only Jinja environment. The environment refuses undefined names. Only this module quotes words for a
 shell.
 """
 

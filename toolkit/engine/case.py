@@ -22,7 +22,7 @@ class Case:
 
     host_facts: HostFacts
     image_facts: ImageFacts
-    """The image as programs see it. In the launch mode ``bind``, its MPI is the host's MPI."""
+    """The image as programs see it. In the launch mode ``bind``, programs see the host's MPI."""
     request: Request
     plan: Plan
     mounted_over: ImageFacts | None = None

@@ -86,8 +86,8 @@ def answer_ticket(
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
     """Predict each launch mode of the image, and find the facts that decide most.
 
-    The facts that decide the best mode, or the undecided modes, come first. After them come the facts that
-    decide the most other modes.
+    The facts that decide the best mode, or the undecided modes, come first. The facts that decide the most
+    other modes follow.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

@@ -186,7 +186,7 @@ def _client(
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
     """Return the facts of the PMIx client that programs load, then the absent facts, then the unknown facts.
 
-    All three are empty if the host's MPI loads the libpmix of the image: the facts then do not change.
+    All three tables are empty if the host's MPI loads the libpmix of the image: the facts then do not change.
     """
     if _of_image("libpmix.so.2", provider, image, plan):
         return {}, {}, {}

@@ -36,7 +36,9 @@ on the host and leaves placement to Slurm. Gloo works only for Horovod, so toolk
 """
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
-"""Launch modes of programs without MPI. They apply only to an image that has such a program."""
+"""Launch modes of programs without MPI. These modes apply only to an image with a program that uses
+no MPI.
+"""
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
@@ -73,7 +75,7 @@ def predict(
 
 
 def outcomes(host: HostFacts, image: ImageFacts, request: Request) -> tuple[Prediction, ...]:
-    """Return the predictions of :func:`predict` without its findings; this is faster."""
+    """Return the predictions of :func:`predict` without its findings, which takes less time."""
     plans = (plan(host, image, request, mode) for mode in modes_of(image, request))
     return tuple(_judge_plan(host, image, request, made).prediction for made in plans)
 
@@ -92,7 +94,9 @@ def predict_plan(host: HostFacts, image: ImageFacts, request: Request, made: Pla
 
 
 def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> bool:
-    """Return whether :func:`predict_plan` predicts ``ok``. This function is faster if it does not."""
+    """Return whether :func:`predict_plan` predicts ``ok``. This function is faster than :func:`predict_plan`
+    if the outcome is not ``ok``.
+    """
     case = case_of(host, image, request, made)
     if is_ok(case, RULES):
         return True
@@ -101,8 +105,8 @@ def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) 
 
 
 def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
-    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it tries all recorded
-    releases.
+    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it tries all known
+    releases of that major release.
 
     If all releases give the same outcome, the launch has that outcome, and the findings that all releases
     share.

@@ -10,7 +10,7 @@ from toolkit.model.prediction import Mode, Outcome
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The finding of a rule for one launch, and the prediction of the launch. The tests of the rule create
-    it.
+    the example.
     """
 
     title: str

@@ -246,7 +246,9 @@ class Variables(Row, frozen=True, kw_only=True):
     driver.
     """
     mounted: tuple[str, ...]
-    """Further such patterns, for launches in which the host's MPI replaces the MPI of the image."""
+    """Further patterns of variables that a job inherits, for launches in which the host's MPI replaces the
+    MPI of the image.
+    """
     container_options: tuple[str, ...]
 
 

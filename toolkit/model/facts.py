@@ -176,7 +176,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Whether the kernel module xpmem is loaded; ranks of one node can map each other's memory with it."""
     mca_params: dict[str, str] | None = None
     """Settings of ``~/.openmpi/mca-params.conf`` and ``~/.pmix/mca-params.conf``; empty without these files.
-    They apply in a container too if the home folder is mounted.
+    A container uses these settings too if the runtime mounts the home folder.
     """
     user_packages: tuple[str, ...] | None = None
     """Python versions (``3.11``) with a package folder below ``~/.local/lib``; may be empty."""

@@ -60,7 +60,7 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
-    """The line of a resume from a checkpoint. Its world size and other values apply to the lines after it."""
+    """The line of a resume from a checkpoint. The world size and other values apply to later lines."""
 
     world_size: Count | None = None
     nodes: Count | None = None
@@ -95,8 +95,8 @@ class Training(msgspec.Struct, frozen=True):
 
 
 def parse_metrics(text: bytes, name: str = METRICS) -> Training:
-    """Return the training in a metrics file. Lines of unknown kinds are ignored, and a last line without its
-    end.
+    """Return the training in a metrics file. The function ignores lines of unknown kinds, and a last line
+    that is cut off.
 
     Raises:
         BadInput: the file is not a metrics file; the message names the line and the field.

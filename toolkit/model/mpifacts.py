@@ -99,7 +99,9 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     lacks: tuple[str, ...] = ()
     """The libraries of ``needs`` that the image's loader does not find."""
     pmix: str | None = None
-    """Release of the PMIx client of an additional MPI. For the first MPI, ``pmix`` of the image has it."""
+    """Release of the PMIx client of an additional MPI. For the first MPI,
+    :class:`~toolkit.model.facts.ImageFacts` has the release.
+    """
     fabric_asked: str | None = None
     """Newest interface version of libfabric that the library needs: ``1.8`` for ``FABRIC_1.8``. ``None`` if
     it needs no libfabric, or if its own DT_RPATH finds libfabric before LD_LIBRARY_PATH does.

@@ -50,9 +50,9 @@ Outcome = Literal[
 
 
 Accelerator = Literal["gpu", "gpu-failure", "cpu-only", "not-asked", "unknown"]
-"""The outcome for the GPUs of a launch. ``gpu``: ranks use them. ``gpu-failure``: a driver or library stops
-the program. ``cpu-only``: ranks run on the CPU although the job has GPUs. ``not-asked``: the job requests no
-GPUs.
+"""The outcome for the GPUs of a launch. ``gpu``: ranks use the GPUs. ``gpu-failure``: a driver or library
+stops the program. ``cpu-only``: ranks run on the CPU although the job has GPUs. ``not-asked``: the job
+requests no GPUs.
 """
 
 Basis = Literal["measured", "derived", "beyond"]
@@ -91,7 +91,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     gpus: bool = False
     directory: str = ""
     user_site: bool = False
-    """True if Python loads packages from the home folder; without it, the plan excludes these packages."""
+    """True if Python loads packages from the home folder; if False, the plan excludes these packages."""
     program: ProgramName | None = None
     command: tuple[str, ...] = ()
     joins: frozenset[str] = frozenset()

@@ -51,7 +51,7 @@ _RECEIVED = "Process received signal"
 
 _NAMED = 4
 """Number of lines after the report in which toolkit looks for the signal's name, because other processes may
-write between them.
+write between report and name.
 """
 
 _FRAMES = 40

@@ -200,7 +200,7 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the options that mount the GPUs' driver. Without them, the image silently computes on
+    """Return the options that mount the GPUs' driver. Without these options, the image silently computes on
     the CPU.
     """
     return gpu_options(host, image)

@@ -146,8 +146,9 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     """The user-space part of the driver must not be older than the kernel module. Otherwise every CUDA call
     returns error 803.
 
-    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. These images create that folder only if
-    programs need the libraries of ``compat/lib.real``, so the entry alone is harmless.
+    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. NVIDIA's images create ``compat/lib``
+    only if programs need the libraries of ``compat/lib.real``. The entry in LD_LIBRARY_PATH alone is
+    harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):

@@ -104,8 +104,8 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
 )
 def mpi_lacks_fabric(case: Case) -> Hit | None:
     """An MPI without a component for a network silently uses TCP, often with a tenth of the bandwidth and ten
-    times the latency. The job gives right results, but it is slow. A libfabric or UCX in the image helps only
-    if the MPI opens it. Open MPI opens libfabric with its component mtl/ofi, and UCX with pml/ucx.
+    times the latency. The results are right, but the job is slow. A libfabric or UCX in the image helps only
+    if the MPI opens that library. Open MPI opens libfabric with its component mtl/ofi, and UCX with pml/ucx.
     """
     row = _slow_network(case, "none")
     if row is None:
@@ -140,7 +140,8 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
 )
 def ucx_lacks_fabric(case: Case) -> Hit | None:
     """The MPI uses UCX, and this UCX lacks the modules for InfiniBand and RoCE. UCX then silently uses TCP.
-    To test this, set ``UCX_TLS=rc,self``: UCX then reports 'no usable transports'.
+    To test whether UCX has the modules, set ``UCX_TLS=rc,self``: without them, UCX reports 'no usable
+    transports'.
     """
     row = _slow_network(case, "ucx")
     if row is None:
@@ -167,8 +168,9 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
 )
 def libfabric_lacks_provider(case: Case) -> Hit | None:
     """The MPI uses libfabric. Without a provider for the network, libfabric uses its TCP provider. To test
-    this, set ``FI_PROVIDER=…`` to the provider's name: libfabric then reports 'no provider found'. Some
-    builds of MPICH contain libfabric in their own library; such an MPICH loads no separate libfabric.
+    whether libfabric has the provider, set ``FI_PROVIDER=…`` to its name: without the provider, libfabric
+    reports 'no provider found'. Some builds of MPICH contain libfabric in their own library; such an MPICH
+    loads no separate libfabric.
     """
     row = _slow_network(case, "libfabric")
     if row is None:
@@ -262,8 +264,8 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     advice=True,
 )
 def fabric_devices_hidden(case: Case) -> Hit | None:
-    """MPI and NCCL open a network card through a file below /dev/infiniband; without the file they use TCP.
-    podman shows a container only the devices that options name. enroot shows all devices, unless the
+    """MPI and NCCL open a network card through a file below /dev/infiniband. Without this file, MPI and NCCL
+    use TCP. podman shows a container only the devices that options name. enroot shows all devices, unless the
     administrator sets ENROOT_RESTRICT_DEV.
     """
     case.have("host.runtime")

@@ -62,7 +62,7 @@ def slurm_absent(case: Case) -> Hit | None:
     facts=("host.runtime",),
 )
 def runtime_absent(case: Case) -> Hit | None:
-    """Apptainer or Singularity starts a SIF file. One of the two must be on PATH on every node."""
+    """To start a SIF file, every node needs Apptainer or Singularity on PATH."""
     if case.host.runtime is not None:
         return None
     return Hit(case.cite("host.runtime"), "unavailable")
@@ -80,8 +80,8 @@ def runtime_absent(case: Case) -> Hit | None:
 def user_namespaces_off(case: Case) -> Hit | None:
     """An unprivileged Apptainer creates a user namespace, and so do enroot, podman and Charliecloud. If the
     kernel forbids user namespaces, Apptainer needs a setuid installation. User namespaces or setuid is
-    enough, so the finding disappears if toolkit knows that one of them works. --userns always needs a user
-    namespace.
+    enough, so the finding disappears if toolkit knows that user namespaces or setuid work. --userns always
+    needs a user namespace.
     """
     case.ask("host.runtime")
     asked = options(case, _IN_NAMESPACE)

@@ -125,8 +125,8 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     advice=True,
 )
 def tensorflow_compiles_at_start(case: Case) -> Hit | None:
-    """The driver compiles TensorFlow's PTX code, which takes minutes. It compiles again at the first start on
-    every node whose cache does not have the result.
+    """The driver compiles TensorFlow's PTX code, which takes minutes. The driver compiles the code again on
+    every node whose cache lacks the result.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -171,7 +171,7 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
 )
 def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
     """TensorFlow has no code for GPUs as old as this GPU. TensorFlow prints 'Ignoring visible gpu device' and
-    skips the GPU, or its kernels fail.
+    skips the GPU, or TensorFlow's kernels fail on the GPU.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)

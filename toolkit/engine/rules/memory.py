@@ -93,7 +93,7 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
 def namespaces_split_a_node(case: Case) -> Hit | None:
     """Without setuid, each start of the container creates a separate user namespace. Between user namespaces
     the kernel refuses shared memory through /proc and cross-memory attach. Some builds of MPI do not detect
-    this in time.
+    the refusal in time.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image_facts.mpi, alone_in_namespace(case)
@@ -158,7 +158,7 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
 )
 def large_messages_hang(case: Case) -> Hit | None:
     """Ranks start and small messages pass, so a start-up test succeeds. The first large gradient then hangs.
-    The predicted outcome is about the start, so this rule does not change it.
+    The predicted outcome is about the start only, so this rule does not change the outcome.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)

@@ -114,7 +114,7 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
 )
 def fuse3_too_old(case: Case) -> Hit | None:
     """From 1.3 on, a setuid Apptainer opens /dev/fuse itself and passes the open file to squashfuse instead
-    of a folder. libfuse supports this from 3.3 on; RHEL 8.0 to 8.5 have libfuse 3.2.1.
+    of a folder. libfuse accepts an open /dev/fuse from 3.3 on; RHEL 8.0 to 8.5 have libfuse 3.2.1.
     """
     case.have("host.runtime")
     found, there = case.host_facts.runtime, case.host_facts.fuse3

@@ -30,9 +30,9 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def slurm_pmi_unreachable(case: Case) -> Hit | None:
-    """Inside a job, Slurm's libpmi.so sends messages in Slurm's own protocol to srun. The library needs
-    munge, a Slurm release that supports its protocol, and the cluster's slurm.conf. Without slurm.conf, the
-    library waits a minute and then fails. Outside a job, each rank starts as a world of size 1.
+    """Inside a job, Slurm's libpmi.so sends messages in Slurm's own protocol to srun. Slurm's libpmi.so needs
+    munge, a Slurm release with the same protocol, and the cluster's slurm.conf. Without slurm.conf, libpmi.so
+    waits a minute and then fails. Outside a job, each rank starts as a world of size 1.
     """
     case.ask("image.mpi")
     mpi = case.image_facts.mpi

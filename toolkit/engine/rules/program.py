@@ -189,7 +189,8 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
 )
 def ranks_not_told(case: Case) -> Hit | None:
     """The job script reads each rank's number from variables of the launcher: ``SLURM_PROCID``,
-    ``OMPI_COMM_WORLD_RANK``. Without these variables the rank number is empty, and the program rejects it.
+    ``OMPI_COMM_WORLD_RANK``. Without the launcher's variables, the rank number is empty, and the program
+    rejects an empty number.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -212,8 +213,8 @@ def ranks_not_told(case: Case) -> Hit | None:
     advice=True,
 )
 def image_lacks_framework(case: Case) -> Hit | None:
-    """The command may use packages outside the image, such as a virtual environment of the project. In that
-    case the launch does not change.
+    """The command may use packages outside the image, such as a virtual environment of the project. The
+    finding is only a warning, because such a command can work.
     """
     fact = f"image.{_FACTS[case.plan.program]}"
     case.ask(fact)

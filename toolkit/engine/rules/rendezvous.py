@@ -182,7 +182,7 @@ def port_given(case: Case) -> Hit | None:
 )
 def world_given(case: Case) -> Hit | None:
     """Ranks wait until the given number of ranks has joined. PyTorch and JAX reject a rank whose number is
-    not below this number. Two ranks with the same rank number do not find each other.
+    not below the number of ranks. Two ranks with the same rank number do not find each other.
     """
     ranks = case.request.nodes * case.request.ranks_per_node
     count, number = _count_and_rank(case)

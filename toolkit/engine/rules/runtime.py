@@ -127,9 +127,9 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     advice=True,
 )
 def images_limited(case: Case) -> Hit | None:
-    """The runtime starts only images from allowed folders or owners. It refuses other images: 'image is not
-    in an allowed configured path', 'image is not owned by required user(s)'. toolkit's facts do not contain
-    the allowed folders and owners.
+    """The runtime starts only images from allowed folders or owners. The runtime refuses other images: 'image
+    is not in an allowed configured path', 'image is not owned by required user(s)'. toolkit's facts do not
+    contain the allowed folders and owners.
     """
     case.ask("host.runtime")
     names = ("limit container paths", "limit container owners", "limit container groups")
@@ -181,7 +181,7 @@ def bind_source_missing(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_retired(case: Case) -> Hit | None:
-    """A release that is no longer maintained never gets fixes, not even for security faults. Such a release
+    """A release that is no longer maintained never gets fixes, not even for security faults. An old release
     also lacks later options: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
     case.ask("host.runtime")

@@ -38,8 +38,8 @@ def _cite_variable(case: Case, name: str) -> str:
 )
 def tmpdir_not_in_container(case: Case) -> Hit | None:
     """The runtime passes the variable TMPDIR to the container, but does not mount its folder. Open MPI cannot
-    create its session directory in this folder. Python uses another folder. Other programs fail with 'No such
-    file or directory'.
+    create its session directory in TMPDIR. Python uses another folder. Other programs fail with 'No such file
+    or directory'.
     """
     folder = case.host.tmpdir
     if folder is None or "TMPDIR" in {*case.plan.env, *case.plan.unset} or _bound(case, folder):
@@ -198,7 +198,7 @@ def preload_leaks(case: Case) -> Hit | None:
     advice=True,
 )
 def library_path_forced(case: Case) -> Hit | None:
-    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. It sets the value of
+    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. The runtime sets the value of
     APPTAINERENV_LD_LIBRARY_PATH as LD_LIBRARY_PATH in the container, instead of the image's value. Programs
     then miss libraries, or load libraries of the host.
     """

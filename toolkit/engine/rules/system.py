@@ -100,9 +100,10 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
     facts=("host.gpu_driver", "host.gpu_libraries_glibc", "image.glibc", "image.cuda"),
 )
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
-    """``--nv`` mounts libraries of the host's driver into the container. These libraries need a glibc at
-    least as new as the glibc of their build. With an older glibc in the image they fail with "version
-    `GLIBC_2.xx' not found". Programs built for CUDA then do not start; other programs run without the GPU.
+    """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
+    at least as new as the glibc of their build. With an older glibc in the image, the driver's libraries fail
+    with "version `GLIBC_2.xx' not found". Programs built for CUDA then do not start; other programs run
+    without the GPU.
     """
     asked = _NV in case.plan.container
     if asked:

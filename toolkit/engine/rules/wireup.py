@@ -35,8 +35,8 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import is_same_version, within
 
 _REFUSES = "unsupported PMI version"
-"""A string in the library of an MPICH that aborts if it detects PMIx, even if PMI works: MPICH 5.0 has it,
-4.3 does not.
+"""A string in the library of an MPICH that aborts if it detects PMIx, even if PMI works: MPICH 5.0 has this
+string; MPICH 4.3 does not.
 """
 
 
@@ -52,9 +52,9 @@ _REFUSES = "unsupported PMI version"
 def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass rank, size and the address of their server in PMIX_*, PMI_* and SLURM_*.
 
-    Without these variables, every rank of an MPI program starts as a world of size 1. Open MPI 4 detects this
-    only with Slurm's variables. Some releases behave differently: Open MPI 2 starts a daemon, and needs ssh
-    for the daemon.
+    Without these variables, every rank of an MPI program starts as a world of size 1. Open MPI 4 can detect
+    that its launcher is missing only with Slurm's variables. Some releases behave differently: Open MPI 2
+    starts a daemon, and needs ssh for the daemon.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -316,9 +316,9 @@ def pmix_refused(case: Case) -> Hit | None:
 def rank_outside_step(case: Case) -> Hit | None:
     """An Open MPI 4 that its own launcher did not start looks for a Slurm step before it connects to PMIx.
 
-    PRRTE starts the ranks on its own node outside any step. Before 26.05, Slurm does not set SLURM_STEP_ID in
-    a batch script. Without SLURM_STEP_ID these ranks start as worlds of size 1, and ranks on other nodes wait
-    for them forever or fail.
+    PRRTE starts the ranks on its own node outside any Slurm step. Before 26.05, Slurm does not set
+    SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on PRRTE's node start as worlds of size
+    1. Ranks on other nodes wait for these ranks forever, or fail.
     """
     case.ask("image.mpi.version", "image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)

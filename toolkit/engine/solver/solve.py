@@ -85,8 +85,8 @@ def find(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | None:
-    """Return the result of :func:`solve`, or ``None`` if no stack exists. This is faster, because it finds no
-    reason.
+    """Return the result of :func:`solve`, or ``None`` if no stack exists. This function is faster than
+    :func:`solve`, because it finds no reason.
     """
     found = _Solver(recipe, name, table, host, request).answer()
     return found[0] if found else None
@@ -203,8 +203,8 @@ class _Solver:
     def troubles(self, core: tuple[StackConstraint, ...]) -> Iterator[str]:
         """Yield why the cluster refuses the stack that the solver would choose without the cluster.
 
-        This is the stack of the whole recipe. If the recipe contradicts itself, it is the stack of the
-        contradicting constraints.
+        The solver uses all constraints of the recipe. If the recipe contradicts itself, the solver uses only
+        the contradicting constraints.
         """
         if not any(ask.cluster for ask in core):
             return
