@@ -1,1 +1,1 @@
-"""The virtual cluster: Slurm on containers, one for each node, which runs on a laptop."""
+"""The virtual cluster: Slurm in containers on one machine, with one container for each node."""

@@ -1,4 +1,4 @@
-"""The folder of a cluster on this machine: its keys, and its SSH files."""
+"""The folder of a virtual cluster on this machine, with its keys and its SSH files."""
 
 import os
 import shutil
@@ -18,13 +18,16 @@ from toolkit.run.remote.keys import KeyPair, new_key_pair
 _MUNGE_KEY_BYTES = 128
 
 CONFIG = "config"
-"""The SSH configuration in a copied folder, after the folder is at :func:`place_of_learner`."""
+"""The SSH configuration in an account's folder, for use after the folder was copied to a learner's machine.
+
+:func:`place_of_learner` returns the path of the copy.
+"""
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys of one cluster, created once; containers that are recreated get the same keys.
+    """The keys of one cluster, created once; recreated containers get the same keys.
 
-    ``accounts`` are the keys of a class's accounts, in the order of their names.
+    ``accounts`` are the keys of the class accounts, in the order of the account names.
     """
 
     user_private: str
@@ -35,13 +38,13 @@ class Secrets(msgspec.Struct, frozen=True, kw_only=True):
     accounts: tuple[KeyPair, ...] = ()
 
     def by_account(self) -> dict[str, KeyPair]:
-        """Return account → its keys."""
+        """Return the keys of each account, by account name."""
         return dict(zip(accounts(len(self.accounts)), self.accounts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The folder of the cluster ``name``."""
+    """The folder of the cluster ``name`` on this machine."""
 
     name: str
 
@@ -55,14 +58,14 @@ class Access:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Return the accounts that have a folder here, to be given to their users."""
+        """The names of the accounts that have a folder here; the teacher gives each folder to a learner."""
         return tuple(sorted(folder.name for folder in self.folder.glob(f"{USERS}/*")))
 
     def secrets(self) -> Secrets | None:
-        """Return the keys of the cluster, or ``None`` if it has no folder here.
+        """Return the keys of the cluster, or ``None`` if this machine has no folder for it.
 
         Raises:
-            BadInput: if the file of the keys is damaged.
+            BadInput: if the key file is damaged.
         """
         path = self.folder / "secrets.json"
         written = LocalRunner().read(str(path))
@@ -76,7 +79,7 @@ class Access:
             ) from error
 
     def keep(self, secrets: Secrets) -> None:
-        """Write the keys, readable only by their owner."""
+        """Write the keys to files that only their owner can read."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         self._write("id_ecdsa", secrets.user_private, 0o600)
@@ -85,10 +88,10 @@ class Access:
             self._write(f"{USERS}/{account}/id_ecdsa", keys.private, 0o600)
 
     def point_at(self, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> None:
-        """Write ``ssh_config`` and ``known_hosts`` for a login node on ``port`` of ``address``.
+        """Write ``ssh_config`` and ``known_hosts`` for a login node at ``port`` of ``address``.
 
-        The port may change whenever the container is started; correct files stay unchanged. The folder of an
-        account has the same files, and a configuration for its user's machine.
+        The port may change at each start of the container. Files that are already correct stay unchanged. The
+        folder of an account gets the same files, and an SSH configuration for the learner's machine.
         """
         secrets = self.secrets()
         if secrets is None:
@@ -106,7 +109,7 @@ class Access:
         return {account: self.folder / USERS / account for account in secrets.by_account()}
 
     def forget(self) -> bool:
-        """Remove the folder; return whether there was one."""
+        """Delete the folder; return whether it existed."""
         there = self.folder.is_dir()
         if there:
             shutil.rmtree(self.folder)
@@ -119,7 +122,7 @@ class Access:
 
 
 def config_of(name: str) -> Path | None:
-    """Return the SSH configuration that this machine has of a cluster; ``None`` if it has none.
+    """Return the SSH configuration of a cluster on this machine, or ``None``.
 
     Raises:
         BadInput: if the name is invalid.
@@ -129,7 +132,7 @@ def config_of(name: str) -> Path | None:
 
 
 def clusters() -> Path:
-    """Return the parent folder of all clusters' folders."""
+    """Return the folder that contains the folders of all clusters."""
     return state_dir() / "clusters"
 
 
@@ -146,7 +149,7 @@ def new_secrets() -> Secrets:
 
 
 def with_accounts(secrets: Secrets, count: int) -> Secrets:
-    """Return the secrets with keys for ``count`` accounts; existing keys stay."""
+    """Return the keys with keys for ``count`` accounts; existing keys stay."""
     more = (new_key_pair() for _ in range(count - len(secrets.accounts)))
     return msgspec.structs.replace(secrets, accounts=(*secrets.accounts, *more))
 
@@ -157,9 +160,9 @@ def place_of_learner(name: str) -> str:
 
 
 def ssh_config(folder: str, port: int, nodes: int, address: str = LOCAL_ADDRESS, user: str = USER) -> str:
-    """Return an SSH configuration that knows the hosts of one cluster, and trusts no other key.
+    """Return an SSH configuration that contains the hosts of one cluster and trusts only its key.
 
-    ``folder`` is the path of the keys on the machine that uses them.
+    ``folder`` is the path of the keys on the machine that uses the configuration.
     """
     lines = [
         "Host login",
@@ -183,7 +186,7 @@ def ssh_config(folder: str, port: int, nodes: int, address: str = LOCAL_ADDRESS,
 
 
 def known_hosts(key: str, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> str:
-    """Return a known_hosts file: one key for all nodes, because they belong to one cluster."""
+    """Return the text of a known_hosts file, with one key for all nodes of the cluster."""
     names = [f"[{address}]:{port}", *hosts(nodes)]
     if port == SSH_PORT:
         names[0] = address

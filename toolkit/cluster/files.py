@@ -1,4 +1,4 @@
-"""The files that a node gets when it is created: configuration, keys, and toolkit itself."""
+"""The files that toolkit writes to a new node: configuration, keys, and toolkit itself."""
 
 import hashlib
 import io
@@ -11,28 +11,28 @@ from toolkit.data import package, shipped_folder
 from toolkit.render import render
 
 CODE = "/opt/toolkit/lib"
-"""Where the nodes' Python looks for toolkit: a link to one version, so that all files change at once."""
+"""The link to toolkit's code on a node; one change of the link replaces all files at once."""
 
 ACCOUNTS = "/etc/toolkit/accounts"
-"""The list of a class's accounts on a node."""
+"""The folder on a node with the names of the class accounts."""
 
 MAKE_ACCOUNTS = f"{CODE}/toolkit/_data/containers/cluster/accounts.sh"
-"""The program on a node that creates the accounts."""
+"""The program on a node that creates the class accounts."""
 
 _SHIPPED = ("containers", "recipes", "slurm")
 
 
 def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
-    """Return the tar that makes a bare container the node ``host``; unpacked at its root."""
+    """Return a tar of the files that turn a container into the node ``host``; it is unpacked at the root."""
     entries = [_file(path, content, 0o644) for path, content in settings(layout, secrets).items()]
     entries += [_file(path, content, 0o600) for path, content in keys(host, secrets).items()]
     return _packed(entries)
 
 
 def accounts_archive(host: str, secrets: Secrets) -> bytes:
-    """Return the tar with a class's accounts for a node; unpacked at its root.
+    """Return a tar with the class accounts for a node; it is unpacked at the root.
 
-    The keys of the accounts are only on the login node, whose homes all nodes share.
+    Only the login node gets the keys of the accounts, because all nodes share its home folders.
     """
     names = "".join(f"{name}\n" for name in secrets.by_account())
     entries = [_file(f"{ACCOUNTS}/names", names.encode(), 0o600)]
@@ -43,7 +43,7 @@ def accounts_archive(host: str, secrets: Secrets) -> bytes:
 
 
 def code_archive(code: dict[str, bytes]) -> bytes:
-    """Return the tar that gives a node this version of toolkit; unpacked at its root."""
+    """Return a tar with this version of toolkit for a node; it is unpacked at the root."""
     folder = code_folder(code)
     entries = [_file(f"{folder}/toolkit/{path}", content, 0o644) for path, content in code.items()]
     link = tarfile.TarInfo(CODE)
@@ -52,12 +52,12 @@ def code_archive(code: dict[str, bytes]) -> bytes:
 
 
 def packed_file(path: str, content: bytes) -> bytes:
-    """Return the tar of one file that only root can read; unpacked at a node's root."""
+    """Return a tar of one file that only root can read; it is unpacked at a node's root."""
     return _packed([_file(path, content, 0o600)])
 
 
 def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
-    """Return the files that all users on the node can read."""
+    """Return the contents of the files that all users on a node can read, by path."""
     everybody = ",".join(layout.hosts)
     return {
         "/etc/slurm/slurm.conf": render("containers", "cluster/slurm.conf.j2", layout.slurm()).encode(),
@@ -67,7 +67,7 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
-    """Return the files that only root can read; ``node.sh`` puts each where its service needs it."""
+    """Return the contents of the files that only root can read; ``node.sh`` moves each to its service."""
     given = {
         "/etc/toolkit/munge.key": secrets.munge,
         "/etc/toolkit/ssh_host_ecdsa_key": secrets.host_private.encode(),
@@ -79,7 +79,7 @@ def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
 
 
 def code_files() -> dict[str, bytes]:
-    """Return toolkit as it is installed here, including data: path within the package → content."""
+    """Return the contents of toolkit's files on this machine, including data, by path in the package."""
     files = _read(package(), Path())
     for kind in _SHIPPED:
         files |= _read(shipped_folder(kind), Path("_data", kind))
@@ -87,7 +87,7 @@ def code_files() -> dict[str, bytes]:
 
 
 def code_folder(files: dict[str, bytes]) -> str:
-    """Return the folder of exactly this code on a node."""
+    """Return the folder on a node for this code; its name contains the digest of the files."""
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(f"{path}\0{len(files[path])}\0".encode() + files[path])

@@ -1,4 +1,4 @@
-"""Kinds of virtual clusters: the settings of their Slurm, the MPI of their nodes; data of ``containers``."""
+"""Flavours of virtual clusters: the release, the Slurm settings and the MPI packages of the nodes."""
 
 from functools import cache
 from typing import Literal
@@ -13,7 +13,7 @@ FILE = "flavours.toml"
 
 
 class Flavour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of ``containers/cluster/flavours.toml``, which explains the words."""
+    """One table of ``containers/cluster/flavours.toml``; comments in the file explain the fields."""
 
     title: str
     release: str
@@ -25,7 +25,7 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @cache
 def flavours() -> dict[str, Flavour]:
-    """Return name → flavour, the default first.
+    """Return all flavours by name, the default first.
 
     Raises:
         BadInput: if the shipped file is damaged.
@@ -43,10 +43,10 @@ def default_flavour() -> str:
 
 
 def checked_flavour(name: str) -> str:
-    """Return ``name`` if there is such a flavour.
+    """Return ``name`` if this flavour exists.
 
     Raises:
-        BadInput: naming the existing flavours.
+        BadInput: with the existing flavours.
     """
     if name not in flavours():
         known = "; ".join(f"{key}: {flavour.title}" for key, flavour in flavours().items())

@@ -1,4 +1,4 @@
-"""Check that a cluster works: the state of its nodes in Slurm, and a test job; wait until it works."""
+"""Check that a cluster works: wait for its nodes in Slurm, and run a test job."""
 
 import time
 
@@ -9,7 +9,7 @@ from toolkit.run.command import Command
 from toolkit.run.docker.nodes import Nodes
 
 PATIENCE = 90.0
-"""Seconds that a cluster may take to become healthy; it takes four on two idle cores."""
+"""The number of seconds that a cluster may need to start; it needs four seconds on two idle cores."""
 
 _POLL = 0.2
 _LOG_LINES = 8
@@ -19,31 +19,32 @@ _TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing", "planned"})
 
 
 def node_states(text: str) -> dict[str, str]:
-    """Parse ``sinfo -h -N -o '%N %T'``: node → state, as ``idle``; a mark such as ``idle*`` is kept."""
+    """Return the state of each node in the output of ``sinfo -h -N -o '%N %T'``, with marks as in ``idle*``.
+    """
     pairs = (line.split() for line in text.splitlines())
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
 def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
-    """Return the states of the nodes in Slurm; empty if it does not answer."""
+    """Return the state of each node in Slurm; empty if Slurm does not answer."""
     command = Command.of("sinfo", "-h", "-N", "-o", "%N %T", timeout=_QUESTION_SECONDS)
     try:
         answer = nodes.run(layout.container("login"), command)
-    except CheckFailed:  # The container has just ended; callers that need to know check that.
+    except CheckFailed:  # the container has just stopped; a caller that needs the container checks this
         return {}
     return node_states(answer.text) if answer.ok else {}
 
 
 def takes_jobs(layout: Layout, states: dict[str, str]) -> bool:
-    """Return whether every node is idle, busy or planned for a waiting job; ``idle*`` does not answer."""
+    """Return whether every node accepts jobs; a node in state ``idle*`` does not respond."""
     return all(states.get(host) in _TAKES_JOBS for host in layout.hosts[1:])
 
 
 def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -> None:
-    """Wait until every node accepts jobs, and run a test job on all of them unless another job uses them.
+    """Wait until every node accepts jobs, and run a test job on all nodes unless another job uses them.
 
     Raises:
-        CheckFailed: with the last message of the services, if that takes longer than ``patience`` seconds.
+        CheckFailed: with the last messages of the services, if this takes more than ``patience`` seconds.
     """
     deadline = time.monotonic() + patience
     states: dict[str, str] = {}
@@ -62,7 +63,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    # A job that is in the queue already may get these nodes before the test job, and use them for hours.
+    # A job that already waits in the queue may get these nodes first, and use them for hours.
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])

@@ -1,4 +1,4 @@
-"""The image of all nodes; built if the engine has no image of these files."""
+"""The image of a cluster's nodes; toolkit builds it if the engine's image has other contents."""
 
 import hashlib
 import os
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 NAME = "toolkit-node"
 
 _CONTEXT = "toolkit.context"
-"""Label of an image with the digest of its build context."""
+"""The image label that contains the digest of the build context."""
 
 _FILES = ("Dockerfile", "node.sh", "toolkit", "profile.sh", "sshd.conf")
 
 
 def node_image(flavour: str) -> str:
-    """Return the engine's name of the node image of a flavour."""
+    """Return the name of a flavour's node image in the Docker engine."""
     return f"{NAME}:{'latest' if flavour == default_flavour() else flavour}"
 
 
 def arguments(flavour: str) -> dict[str, str]:
-    """Return the build arguments for a node of this flavour."""
+    """Return the build arguments for the node image of a flavour."""
     asked = flavours()[flavour]
     return {"PACKAGES": " ".join(asked.packages), "PMIX_PLUGIN": "yes" if asked.pmix_plugin else "no"}
 
 
 def ensure_image(client: "DockerClient", flavour: str, tell: Tell) -> str:
-    """Return the id of a flavour's node image, built first if the engine's was built from other files."""
+    """Return the ID of a flavour's node image; build the image first if its files have changed."""
     release, name = flavours()[flavour].release, node_image(flavour)
     builder = (
         ensure_builder(client, tell) if release == RELEASE else ensure_moved_builder(client, release, tell)
@@ -63,14 +63,14 @@ def ensure_image(client: "DockerClient", flavour: str, tell: Tell) -> str:
 
 
 def context() -> dict[str, bytes]:
-    """Return the files that the image is built from."""
+    """Return the contents of the files in the build context, by name."""
     folder = shipped_folder("containers") / "cluster"
     files = {name: (folder / name).read_bytes() for name in _FILES}
     return files | {"requirements.txt": (shipped_folder("requirements") / "run.txt").read_bytes()}
 
 
 def context_digest(files: dict[str, bytes], base: str) -> str:
-    """Return a name for exactly these files on exactly this base."""
+    """Return a digest of the files and the base image of a build."""
     digest = hashlib.sha256(base.encode())
     for name in sorted(files):
         digest.update(f"\0{name}\0{len(files[name])}\0".encode() + files[name])

@@ -1,4 +1,4 @@
-"""The parts of a virtual cluster: names, sizes, files. Pure; this module creates nothing."""
+"""The plan of a virtual cluster: names, sizes and addresses; this module creates no containers."""
 
 import ipaddress
 import re
@@ -11,16 +11,16 @@ from toolkit.model.cluster import hosts
 from toolkit.run.docker.nodes import Machine
 
 LABEL = "toolkit.cluster"
-"""The label on everything that belongs to a cluster; its value is the name of the cluster."""
+"""The label of every container, network and volume of a cluster; its value is the cluster's name."""
 
 COUNT = "toolkit.nodes"
-"""On every container: the number of compute nodes of the cluster."""
+"""The label of every container with the number of the cluster's compute nodes."""
 
 FLAVOUR = "toolkit.flavour"
-"""On every container: the name of the cluster's flavour."""
+"""The label of every container with the name of the cluster's flavour."""
 
 LISTEN = "toolkit.listen"
-"""On every container: the published address of the login node, if it was chosen."""
+"""The label of every container with the published address of the login node, if the user chose an address."""
 
 MOST_NODES = 16
 MOST_USERS = 99
@@ -32,16 +32,16 @@ _LOGIN_SHARE = 0.15
 _COMPUTE_SHARE = 0.75
 _LEAST_MEMORY = 512 << 20
 _DAEMONS = 256 << 20
-"""Memory of a node that Slurm must leave to its own daemons."""
+"""The memory in bytes that Slurm leaves to its own daemons on each node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A cluster on a machine with ``cpus`` cores and ``memory`` bytes; ``flavour`` is a name.
+    """The plan of a cluster on a machine with ``cpus`` cores and ``memory`` bytes; ``flavour`` is a name.
 
-    ``listen`` is the ``ADDRESS:PORT`` of this machine at which the login node is reached; if it is empty, the
-    engine picks a port that only this machine can reach. ``owner`` is the label of the clone whose ``make``
-    created the cluster.
+    ``listen`` is the ``ADDRESS:PORT`` on this machine at which users reach the login node. If ``listen`` is
+    empty, the engine chooses a port that only this machine can reach. ``owner`` is the label of the clone
+    whose ``make`` created the cluster.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Layout:
 
     @property
     def address(self) -> str:
-        """Return the address of this machine at which the login node is reached."""
+        """The address on this machine at which users reach the login node."""
         return self.listen.rpartition(":")[0] or LOCAL_ADDRESS
 
     @property
@@ -67,7 +67,7 @@ class Layout:
 
     @property
     def volumes(self) -> dict[str, str]:
-        """Return the volumes that all nodes share, and their mount points."""
+        """The volumes that all nodes share, with their mount points."""
         return {f"toolkit-{self.name}-home": "/home", f"toolkit-{self.name}-work": "/work"}
 
     @property
@@ -79,12 +79,12 @@ class Layout:
         return container(self.name, host)
 
     def memory_of(self, host: str) -> int:
-        """Return the memory limit of a node: nodes share the engine's memory, and leave some to the host."""
+        """Return the memory limit of a node in bytes; all nodes together leave some memory to the host."""
         share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
         return max(int(self.memory * share), _LEAST_MEMORY)
 
     def machine(self, host: str, image: str) -> Machine:
-        """Return the container of a host."""
+        """Return the specification of a node's container."""
         login = host == "login"
         memory = self.memory_of(host)
         return Machine(
@@ -96,13 +96,13 @@ class Layout:
             network=self.network,
             volumes=self.volumes,
             memory=memory,
-            shared_memory=memory // 2,  # Linux's default for /dev/shm on a machine of that size.
+            shared_memory=memory // 2,  # Linux's default size of /dev/shm is half of the memory
             ports=(SSH_PORT,) if login else (),
             published=(self.address, self.listen.rpartition(":")[2]),
         )
 
     def slurm(self) -> dict[str, object]:
-        """Return the values for ``slurm.conf.j2``."""
+        """Return the template values of ``slurm.conf.j2``."""
         return {
             "name": self.name,
             "mpi_default": flavours()[self.flavour].mpi_default,
@@ -112,25 +112,25 @@ class Layout:
         }
 
     def cgroup(self) -> dict[str, object]:
-        """Return the values for ``cgroup.conf.j2``."""
+        """Return the template values of ``cgroup.conf.j2``."""
         return {"cgroup_plugin": flavours()[self.flavour].cgroup_plugin}
 
 
 def container(name: str, host: str) -> str:
-    """Return the name of the container of ``host`` in the cluster ``name``."""
+    """Return the name of the container for node ``host`` of the cluster ``name``."""
     return f"toolkit-{name}-{host}"
 
 
 def label(name: str) -> str:
-    """Return the filter that finds everything of the cluster ``name``."""
+    """Return the label filter that finds all objects of the cluster ``name``."""
     return f"{LABEL}={name}"
 
 
 def checked_name(name: str) -> str:
-    """Return ``name`` if it is a valid name of a cluster.
+    """Return ``name`` if it is a valid name for a cluster.
 
     Raises:
-        BadInput: if the name cannot be part of the names of containers and hosts.
+        BadInput: if the name cannot be part of a container name or host name.
     """
     if not _NAME.fullmatch(name):
         raise BadInput(
@@ -141,10 +141,10 @@ def checked_name(name: str) -> str:
 
 
 def checked_nodes(nodes: int) -> int:
-    """Return ``nodes`` if a cluster can have this many compute nodes.
+    """Return ``nodes`` if this is a valid number of compute nodes.
 
     Raises:
-        BadInput: if the number is 0, or more than one machine can run.
+        BadInput: if the number is less than 1 or greater than 16.
     """
     if not 1 <= nodes <= MOST_NODES:
         raise BadInput(f"a virtual cluster has 1 to {MOST_NODES} compute nodes, not {nodes}")
@@ -152,10 +152,10 @@ def checked_nodes(nodes: int) -> int:
 
 
 def checked_users(users: int) -> int:
-    """Return ``users`` if a cluster can have this many accounts for a class.
+    """Return ``users`` if this is a valid number of class accounts.
 
     Raises:
-        BadInput: if the number is negative, or above ``user99``.
+        BadInput: if the number is less than 0 or greater than 99.
     """
     if not 0 <= users <= MOST_USERS:
         raise BadInput(f"a virtual cluster has 0 to {MOST_USERS} users, not {users}")
@@ -163,10 +163,10 @@ def checked_users(users: int) -> int:
 
 
 def checked_listen(listen: str) -> str:
-    """Return ``listen`` if a login node can be published there.
+    """Return ``listen`` if the engine can publish a login node at this address.
 
     Raises:
-        BadInput: if the text is not an ``ADDRESS:PORT`` that other machines can use.
+        BadInput: if the text is not ``ADDRESS:PORT`` with an IPv4 address of a machine and a port from 1024.
     """
     address, _, port = listen.rpartition(":")
     try:
@@ -183,5 +183,5 @@ def checked_listen(listen: str) -> str:
 
 
 def is_reachable(listen: str) -> bool:
-    """Return whether other machines can reach an ``ADDRESS:PORT``: any address but a loopback one."""
+    """Return whether other machines may reach an ``ADDRESS:PORT``, which is not a loopback address."""
     return not ipaddress.IPv4Address(listen.rpartition(":")[0]).is_loopback

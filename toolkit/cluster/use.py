@@ -1,4 +1,4 @@
-"""Use a running cluster: run commands on its nodes, open a shell."""
+"""Run commands or open a shell on the nodes of a running cluster."""
 
 import contextlib
 import shutil
@@ -23,19 +23,19 @@ def execute(
     on_output: OnOutput,
     stdin: bytes | None = None,
 ) -> int:
-    """Run ``words`` on a node and return their exit status; an interrupt also stops the words.
+    """Run the command ``words`` on a node, and return its exit status; an interrupt also stops the command.
 
-    Without ``stdin`` the words read nothing.
+    Without ``stdin``, the command has no input.
     """
     checked_host(cluster, host)
     checked_user(cluster, user)
     name = container(cluster.name, host)
-    # Docker cannot stop a command that it executes, so the command records its process group.
-    note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, where the name cannot be guessed
+    # Docker cannot stop a command that it executes, so the script records its process group in a file.
+    note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # Use a file, because the SDK cannot close its sending side on a TLS socket. The file is removed once
-        # it is open.
+        # The input is a file, because the SDK cannot close its sending side on a TLS socket. The script
+        # removes the file after it has opened it.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
@@ -53,9 +53,10 @@ def execute(
 
 
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
-    """Return the command that opens a shell on a node, to replace this program.
+    """Return the command that opens a shell on a node; it replaces the toolkit process.
 
-    The command uses ssh if ssh exists, as on a real cluster. Root uses docker, because sshd refuses root.
+    The command is ssh if ssh is installed, as on a real cluster. For root it is ``docker exec``, because sshd
+    refuses root.
     """
     checked_host(cluster, host)
     checked_user(cluster, user)
@@ -76,15 +77,15 @@ def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
 
 
 def home(user: str) -> str:
-    """Return the home folder of a user of a cluster."""
+    """Return the path of a user's home folder on a cluster."""
     return "/root" if user == ROOT else f"/home/{user}"
 
 
 def checked_user(cluster: Cluster, user: str) -> str:
-    """Return ``user`` if the cluster has such an account.
+    """Return ``user`` if the cluster has this account.
 
     Raises:
-        BadInput: naming the existing accounts.
+        BadInput: with the existing accounts.
     """
     known = (cluster.user, ROOT, *cluster.accounts)
     if user not in known:
@@ -98,16 +99,16 @@ def checked_user(cluster: Cluster, user: str) -> str:
 
 
 def _name_range(known: Sequence[str]) -> str:
-    """Return numbered names as the first and the last one."""
+    """Return names as text; numbered names are shortened to the first and the last name."""
     few, counted = known[:2], known[2:]
     return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))
 
 
 def checked_host(cluster: Cluster, host: str) -> str:
-    """Return ``host`` if the cluster has it.
+    """Return ``host`` if the cluster has this node.
 
     Raises:
-        BadInput: naming the existing hosts.
+        BadInput: with the existing nodes.
     """
     if host not in cluster.hosts:
         raise BadInput(f"--node {host}: the cluster {cluster.name} has {', '.join(cluster.hosts)}")

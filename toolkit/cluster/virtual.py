@@ -1,4 +1,4 @@
-"""Start a virtual cluster, find it again, remove it."""
+"""Start, find and remove virtual clusters."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ from toolkit.run.filelock import wait_for_lock
 from toolkit.run.folders import make_writable
 
 _ACCOUNTS_SECONDS = 60.0
-"""How many seconds a node may take to create a hundred accounts; it takes a few."""
+"""The time limit, in seconds, for a node to create a hundred accounts; this takes a few seconds."""
 
 
 def up(
@@ -52,21 +52,21 @@ def up(
     users: int | None = None,
     listen: str | None = None,
 ) -> Cluster:
-    """Create the cluster, or repair it, or do nothing if it works already; return when it accepts jobs.
+    """Create or repair a cluster, and return when it accepts jobs; a working cluster is unchanged.
 
-    ``nodes`` is the number of compute nodes, ``flavour`` the kind of cluster, ``users`` the number of
-    accounts for a class, ``listen`` the ``ADDRESS:PORT`` of this machine for the login node. The defaults are
-    an existing cluster's values, or two nodes, the first flavour, no accounts, and a port for this machine
-    alone. Accounts can be added at any time. If a new cluster fails or is interrupted it is removed; an
-    existing cluster is never removed.
+    ``nodes`` is the number of compute nodes, and ``flavour`` the kind of cluster. ``users`` is the number of
+    class accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. The defaults are
+    the existing cluster's values, or two nodes, the first flavour, no accounts, and a port that only this
+    machine can reach. Accounts can be added at any time. If the start of a new cluster fails or is
+    interrupted, toolkit removes it. toolkit never removes an existing cluster here.
 
     Raises:
-        BadInput: if the name is invalid, or the cluster exists with other values than requested.
+        BadInput: if the name is invalid, or the cluster exists with values other than those requested.
         CheckFailed: if the cluster does not work, with the messages of its services.
     """
     checked_name(name)
     if flavour is not None:
-        checked_flavour(flavour)  # before an engine is contacted
+        checked_flavour(flavour)  # checked before toolkit connects to an engine
     tell = tell or Silent()
     with _cluster_lock(tell), open_nodes() as engine:
         found = engine.containers_with(label(name))
@@ -89,7 +89,7 @@ def up(
 
 
 def find(name: str = DEFAULT_NAME) -> Cluster:
-    """Return the cluster of that name.
+    """Return the running cluster with this name.
 
     Raises:
         Missing: if the cluster is not running.
@@ -99,7 +99,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
         found = engine.containers_with(label(name))
         if not found:
             raise _missing(engine, name, "not running")
-        # The size of the machine does not matter here.
+        # This function does not use the size of the machine.
         layout = Layout(name, _count(found), 1, 0, listen=_listen(found))
         states = {host: _state(found, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
@@ -111,16 +111,16 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the clusters in the Docker engine, also of incomplete ones."""
+    """Return the names of all clusters in the Docker engine, including incomplete clusters."""
     with open_nodes() as engine:
         return tuple(_other_clusters(engine, ""))
 
 
 def status(name: str = DEFAULT_NAME) -> ClusterStatus:
-    """Return the state of each node of the cluster, even if some nodes are missing.
+    """Return the state of each node of a cluster, even if some nodes are missing.
 
     Raises:
-        Missing: if there is no cluster of that name.
+        Missing: if no cluster has this name.
     """
     checked_name(name)
     with open_nodes() as engine:
@@ -142,10 +142,10 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
 
 
 def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
-    """Remove the cluster with everything in it: containers, network, volumes, keys.
+    """Remove a cluster with its containers, network, volumes and keys.
 
     Raises:
-        Missing: if there is no cluster of that name; the error lists the existing ones.
+        Missing: if no cluster has this name; the error lists the existing clusters.
     """
     checked_name(name)
     tell = tell or Silent()
@@ -202,10 +202,10 @@ def _layout(
 
 
 def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
-    """Refuse, in a command that ``make`` runs, a cluster that another clone's ``make`` created.
+    """Raise an error if a clone's ``make`` uses a cluster that this clone did not create.
 
     Raises:
-        BadInput: naming the cluster.
+        BadInput: with the name of the cluster.
     """
     if not (own := clone.labels()):
         return
@@ -225,7 +225,7 @@ def _another(name: str, how: str) -> BadInput:
 
 
 def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
-    """Return the keys of a cluster, with the keys of ``users`` accounts; new keys are saved first."""
+    """Return the keys of a cluster, with keys for ``users`` accounts; new keys are written to disk first."""
     access = Access(name)
     secrets = access.secrets() if existed else new_secrets()
     if secrets is None:
@@ -240,8 +240,9 @@ def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
 
 
 def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) -> None:
-    """Create the accounts of a class on every node; the login node also creates homes and the shared
-    folder.
+    """Create the class accounts on every node.
+
+    The login node also creates the home folders and a shared folder.
     """
     if secrets.accounts:
         tell.detail(f"{len(secrets.accounts)} users")
@@ -255,7 +256,7 @@ def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) 
 def _complete(
     engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, NodeContainer], tell: Tell
 ) -> None:
-    """Create what is missing and start what is stopped; the login node first, because the others need it."""
+    """Create missing nodes and start stopped nodes; the login node is first, because other nodes need it."""
     missing = any(_state(found, layout, host) == "missing" for host in layout.hosts)
     image = ensure_image(engine.client, layout.flavour, tell) if missing else ""
     tell.step(f"Starting the cluster {layout.name}: a login node and {layout.nodes} compute nodes")
@@ -274,14 +275,15 @@ def _complete(
         if state != "running":
             engine.start(name, paused=state == "paused")
     if found:
-        # A restarted container may have another address; the daemons look names up again.
+        # A restarted container may have a new address; this makes Slurm's daemons resolve the names again.
         anew = "until scontrol reconfigure; do sleep 0.2; done"
         engine.run(layout.container("login"), Command.of("sh", "-c", anew, timeout=20))
 
 
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
-    """Give the nodes this version of toolkit if they have another version; compile it as root, because ada
-    may not.
+    """Copy this version of toolkit to nodes that have another version.
+
+    root compiles the files, because the user ada cannot write to their folder.
     """
     code = code_files()
     folder, login = code_folder(code), layout.container("login")
@@ -312,7 +314,7 @@ def _listen(found: dict[str, NodeContainer]) -> str:
 
 
 def _flavour(found: dict[str, NodeContainer]) -> str | None:
-    """Return the flavour of an existing cluster; the default for one that an earlier toolkit created."""
+    """Return the flavour of an existing cluster; a cluster without this label has the default flavour."""
     return next(iter(found.values())).labels.get(FLAVOUR, default_flavour()) if found else None
 
 
@@ -336,7 +338,10 @@ def _foreign(name: str) -> Missing:
 
 @contextlib.contextmanager
 def _cluster_lock(tell: Tell) -> Iterator[None]:
-    """Let one toolkit at a time create and remove clusters; the lock ends with the process."""
+    """Take the lock for changes to clusters, which only one toolkit process may hold.
+
+    The lock ends with the process.
+    """
     folder = make_writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
