@@ -1,1 +1,1 @@
-"""Access to processes here or over SSH, the Docker engine, networks, and Singularity/Apptainer."""
+"""Access to other programs and machines: processes, SSH, Docker, networks, and Apptainer."""

@@ -1,4 +1,4 @@
-"""The commit that toolkit runs from; empty outside of a checkout."""
+"""The git commit of the checkout from which toolkit runs."""
 
 from toolkit.data import package
 from toolkit.errors import Missing
@@ -9,7 +9,10 @@ _SECONDS = 10.0
 
 
 def commit() -> str:
-    """Return the commit of the checkout, with ``+changes`` if it is modified; empty outside of a checkout."""
+    """Return the commit of toolkit's checkout, with ``+changes`` if files are modified.
+
+    The result is empty if toolkit does not run from a checkout.
+    """
     git = ("git", "-C", str(package().parent))
     try:
         known = LocalRunner().run(
@@ -21,7 +24,7 @@ def commit() -> str:
         )
     except Missing:
         return ""
-    # An installed toolkit may be inside another project's checkout.
+    # An installed toolkit may be in a folder that belongs to another project's checkout.
     if not known.ok or not head.ok:
         return ""
     return head.text.strip() + ("+changes" if changed.stdout.strip() else "")

@@ -1,4 +1,4 @@
-"""A command as a value, its result, and the protocol of all runners of commands."""
+"""A command, its result, and the protocol of all runners of commands."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -12,9 +12,9 @@ from toolkit.run.conversation import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Raw words to execute; no shell reads them.
+    """The words of a command; no shell interprets them.
 
-    ``env`` is added to the runner's own environment; ``timeout`` is in seconds.
+    ``env`` is added to the runner's own environment. ``timeout`` is in seconds.
     """
 
     words: tuple[str, ...]
@@ -35,7 +35,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The result of a command; ``status`` is its exit status, -N for signal N."""
+    """The result of a command; ``status`` is its exit status, or -N if signal N ended the command."""
 
     command: Command
     status: int
@@ -49,7 +49,7 @@ class Completed:
 
     @property
     def text(self) -> str:
-        """Standard output as text; bytes that are not UTF-8 become replacement marks."""
+        """Standard output as text; invalid UTF-8 bytes become replacement characters."""
         return self.stdout.decode("utf-8", "replace")
 
     @property
@@ -57,10 +57,10 @@ class Completed:
         return self.stderr.decode("utf-8", "replace")
 
     def require(self, doing: str, fix: str = "") -> "Completed":
-        """Return self if the command succeeded.
+        """Return this result if the command succeeded.
 
         Raises:
-            CheckFailed: with the last lines of the command's output, if it failed.
+            CheckFailed: if the command failed, with the last lines of its output.
         """
         if self.ok:
             return self
@@ -71,54 +71,52 @@ class Completed:
 
 OnLine = Callable[[str], None]
 OnBytes = Callable[[int, int], None]
-"""Progress of a transfer: bytes done, bytes in all."""
+"""A function that receives the progress of a transfer: bytes done, and bytes in total."""
 
 
 class Runner(Protocol):
-    """Runs commands in one place and moves files to and from it; paths are the place's own."""
+    """Runs commands on one host, and copies files to and from the host; paths are paths on this host."""
 
     @property
     def place(self) -> str:
-        """The name of the place in messages: ``this machine``, ``user@login.example``."""
+        """The name of the host in messages, such as ``this machine`` or ``user@login.example``."""
 
     def run(self, command: Command) -> Completed:
-        """Run until the command exits and return its result, whatever the status.
+        """Run a command until it exits, and return its result, also after a failure.
 
         Raises:
-            Missing: if the program does not exist or the place is unreachable.
+            Missing: if the program does not exist or the host is unreachable.
         """
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        """Run until the command exits, passing on each line of stdout and stderr immediately.
+        """Run a command until it exits, and pass on each line of its output and errors immediately.
 
-        The result holds at least the last 64 KiB of each; earlier output may be dropped.
+        The result contains at least the last 64 KiB of each stream; earlier output may be missing.
         """
 
     def converse(self, command: Command) -> Conversation:
-        """Start a command that gets input while it runs.
+        """Start a command that receives input while it runs.
 
         Raises:
-            Missing: if the program does not exist or the place is unreachable.
+            Missing: if the program does not exist or the host is unreachable.
         """
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        """Complete ``target`` from a file of this machine by sending its missing bytes; its first bytes are
-        assumed to be right.
+        """Copy a file of this machine to ``target``; bytes that already exist there are not sent again.
 
-        Bytes that were sent before a failure stay. :mod:`toolkit.run.stage` checks the whole file and renames
-        it. ``progress`` is called at once with the number of existing bytes. Parent folders are created.
+        Existing bytes are assumed to be correct. Bytes that were sent before a failure remain, and
+        :mod:`toolkit.run.stage` checks and renames the complete file. ``progress`` is first called with the
+        number of existing bytes. Parent folders are created.
         """
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
-        """Write a small file at the place atomically; parent folders are created."""
+        """Write a small file on the host atomically; parent folders are created."""
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        """Return at most ``most`` bytes of a file at the place from ``offset``; empty if it does not exist
-        yet.
-        """
+        """Return at most ``most`` bytes of a file on the host from ``offset``; empty if there is no file."""
 
     def size(self, target: str) -> int:
-        """Return the size of a file at the place in bytes; 0 if it does not exist yet."""
+        """Return the size of a file on the host in bytes, or 0 if the file does not exist."""
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,4 +1,4 @@
-"""A running command: bytes to its input, bytes from its output."""
+"""Exchange bytes with a running command."""
 
 import contextlib
 from typing import TYPE_CHECKING, Protocol
@@ -10,27 +10,27 @@ _MOST_ERRORS = 1 << 16
 
 
 class Conversation(Protocol):
-    """One running command; several threads may write at once, one reads."""
+    """A running command; several threads may write to it, but only one may read."""
 
     def read(self) -> bytes:
-        """Return the program's next output as soon as possible; empty at the end."""
+        """Return the next output of the command as soon as it arrives; empty at the end."""
 
     def write(self, content: bytes) -> None:
-        """Send input to the program.
+        """Send input to the command.
 
         Raises:
-            OSError: if the program accepts no more input.
+            OSError: if the command accepts no more input.
         """
 
     def errors(self) -> str:
-        """Return the beginning of the program's standard error."""
+        """Return the first part of the command's standard error."""
 
     def close(self) -> None:
-        """Close the program's input; a program that reads its input to the end then exits."""
+        """Close the command's input; a command that reads its input to the end then exits."""
 
 
 class SshConversation:
-    """A command on a channel of SSH."""
+    """A command on an SSH channel."""
 
     def __init__(self, channel: "paramiko.Channel") -> None:
         self._channel = channel

@@ -1,4 +1,7 @@
-"""Keep the beginning and the end of output of any length; read files of a place in pieces."""
+"""Keep the beginning and the end of a long output; read remote files in chunks.
+
+D HEAD, TAIL The bytes of a job's output that toolkit keeps: causes are near the beginning or the end.
+"""
 
 from collections import deque
 from collections.abc import Iterator
@@ -9,11 +12,11 @@ HEAD, TAIL = 1 << 20, 7 << 20
 """Bytes of a job's output that are kept on this machine: causes are near the beginning or the end."""
 
 PIECE = 4 << 20
-"""Bytes that are read at once."""
+"""The number of bytes of one read."""
 
 
 class Ends:
-    """Collects at most ``head`` bytes of the beginning of a stream and ``tail`` bytes of its end."""
+    """Collects at most ``head`` bytes from the beginning of a stream and ``tail`` bytes from its end."""
 
     def __init__(self, head: int = HEAD, tail: int = TAIL) -> None:
         self._most, self._tail_most = head, tail
@@ -41,25 +44,23 @@ class Ends:
             self.skipped += dropped
 
     def content(self) -> bytes:
-        """Return the whole stream, or its two ends with a line between them that names the dropped part."""
+        """Return the whole stream, or both ends with a line between them that counts the dropped bytes."""
         ends = bytes(self._head), b"".join(self._tail)
         return join_ends(*ends, self.skipped) if self.skipped else b"".join(ends)
 
 
 def join_ends(head: bytes, tail: bytes, skipped: int) -> bytes:
-    """Return two ends of an output with a line between them that says how many bytes are left out."""
+    """Return both ends of an output, with a line between them that gives the number of missing bytes."""
     return b"%s\n[toolkit: %d bytes are left out here]\n%s" % (head, skipped, tail)
 
 
 def is_cut(size: int) -> bool:
-    """Return, from its size in bytes, whether a stored output is shorter than what the job wrote."""
+    """Return whether a stored output of ``size`` bytes lacks its middle."""
     return size > HEAD + TAIL
 
 
 def read_ends(runner: Runner, target: str) -> bytes:
-    """Return a file of the runner's place: whole if it is short, otherwise its two ends, see
-    :class:`Ends`.
-    """
+    """Return a file on the runner's host: the whole file if it is short, otherwise both ends."""
     size = runner.size(target)
     if not is_cut(size):
         return runner.read(target, most=HEAD + TAIL)
@@ -68,7 +69,7 @@ def read_ends(runner: Runner, target: str) -> bytes:
 
 
 def pieces(runner: Runner, target: str, offset: int = 0) -> Iterator[bytes]:
-    """Yield a file of the runner's place from ``offset`` on, in pieces of bounded size."""
+    """Yield a file on the runner's host from ``offset`` on, in chunks of limited size."""
     while chunk := runner.read(target, offset, PIECE):
         yield chunk
         offset += len(chunk)

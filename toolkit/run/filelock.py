@@ -1,4 +1,4 @@
-"""Take turns at work that only one process may do at a time."""
+"""Take file locks, so that only one process at a time does a piece of work."""
 
 import fcntl
 from io import FileIO
@@ -7,9 +7,9 @@ from toolkit.model.progress import Tell
 
 
 def wait_for_lock(lock: int | FileIO, tell: Tell, wait: str) -> None:
-    """Lock an open file or folder for this process, and print ``wait`` while another process has it.
+    """Lock an open file or folder; print ``wait`` if another process holds the lock.
 
-    The lock ends with the process, or when the file is closed.
+    The lock ends when the process ends or the file is closed.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Folders that the user named, and the cache: checked to be writable before any work for them."""
+"""Check that output folders and the cache are writable before toolkit starts long work."""
 
 import os
 import tempfile
@@ -12,13 +12,13 @@ PRIVATE = 0o700
 
 
 def make_writable(folder: Path, option: str) -> Path:
-    """Return ``folder``, created if necessary; ``option`` is the option that names it.
+    """Return ``folder`` after a check that it is writable; create it if necessary.
 
-    This function writes a test file, because neither the mode of a folder nor the user shows whether a disk
-    is writable.
+    ``option`` is the option that names the folder. The check writes a test file, because neither the folder's
+    mode nor the user shows whether a disk is writable.
 
     Raises:
-        BadInput: if the folder cannot be created, or is not writable.
+        BadInput: if toolkit cannot create the folder or write to it.
     """
     check_folder(folder, option)
     try:
@@ -28,10 +28,10 @@ def make_writable(folder: Path, option: str) -> Path:
 
 
 def would_take(folder: Path, option: str) -> Path:
-    """Return ``folder``, which may not exist; nothing is created, and its parent is checked.
+    """Return ``folder`` after a check that toolkit can create it; no folder is created.
 
     Raises:
-        BadInput: if the file could not be created, or is not writable.
+        BadInput: if toolkit cannot create the folder or write to it.
     """
     check_folder(folder, option)
     try:
@@ -43,12 +43,12 @@ def would_take(folder: Path, option: str) -> Path:
 
 
 def check_file(target: Path, option: str, example: str) -> None:
-    """Refuse an output path that is not a regular file: the output replaces it by a rename, even a device.
+    """Raise an error if an output path exists and is not a regular file, because the output would replace it.
 
-    ``example`` is an example of a file name in a folder of that name.
+    ``example`` is a file name for the fix if the path is a folder.
 
     Raises:
-        BadInput: if the path exists and is not a file.
+        BadInput: if the path exists and is not a regular file.
     """
     if target.is_dir():
         raise BadInput(f"{option} {target}: a folder; name the file to write, as in {target / example}")
@@ -57,10 +57,10 @@ def check_file(target: Path, option: str, example: str) -> None:
 
 
 def in_cache(*below: str) -> Path:
-    """Return a checked folder of the cache; the error says which variable moves the cache.
+    """Return a writable folder in the cache; the error names the variable that moves the cache.
 
     Raises:
-        Missing: if the folder cannot be created, or is not writable.
+        Missing: if toolkit cannot create the folder or write to it.
     """
     folder = cache_dir().joinpath(*below)
     try:
@@ -73,7 +73,7 @@ def in_cache(*below: str) -> Path:
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Refuse an output path that is not a folder; nothing is created.
+    """Raise an error if an output path exists and is not a folder; no folder is created.
 
     Raises:
         BadInput: if the path exists and is not a folder, such as a device.
@@ -82,7 +82,7 @@ def check_folder(folder: Path, option: str) -> None:
         os.lstat(folder)
     except FileNotFoundError:
         return
-    except OSError as error:  # the path is too long, or leads through a file
+    except OSError as error:  # the path is too long, or one of its parents is a file
         raise _refusal(folder, option, error) from error
     if not folder.is_dir():
         raise BadInput(
@@ -92,7 +92,7 @@ def check_folder(folder: Path, option: str) -> None:
 
 
 def _writable_folder(folder: Path) -> Path:
-    """Return a writable folder, created if necessary."""
+    """Create a folder if necessary, and return it after a test write."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         return folder
@@ -106,9 +106,9 @@ def _refusal(folder: Path, option: str, error: OSError) -> BadInput:
 
 
 def folder_mode(mode: int) -> int:
-    """Return the mode of a folder that is created for a file of ``mode``; the umask applies.
+    """Return the mode of a new folder for a file of ``mode``; the umask applies.
 
-    A private file gets a private folder: files that are written beside it later, such as a job's output and
-    metrics, are then also private.
+    A private file gets a private folder. Files that toolkit later writes to this folder, such as a job's
+    output and metrics, are then private, too.
     """
     return 0o777 if mode & 0o077 else PRIVATE

@@ -1,4 +1,4 @@
-"""PGP by gpg, which stores the keys; passphrases are between the user and gpg's agent."""
+"""PGP signatures with gpg, which stores the keys; only the user and gpg's agent handle passphrases."""
 
 import os
 import shutil
@@ -18,20 +18,18 @@ from toolkit.run.local import LocalRunner
 
 _SECONDS = 60.0
 _PERSON_SECONDS = 300.0
-"""Seconds that the user may take to type a passphrase."""
+"""The number of seconds in which the user may type a passphrase."""
 _KEYBOX = b"KBXf"
 _FINGERPRINT = 40
-"""Digits of a version 4 fingerprint, the only kind that fits into a SIF."""
+"""The number of digits of a version 4 fingerprint, the only version that fits into a SIF file."""
 _AT_HOME = ("can't create directory", "keyblock resource", "homedir")
-"""Parts of gpg's messages (under LC_ALL=C) if it cannot create or use its home folder (gnupg: g10,
-common).
-"""
+"""Parts of gpg's messages under LC_ALL=C if gpg cannot create or use its home folder (gnupg: g10, common)."""
 _NO_PERSON = ("inappropriate ioctl", "no pinentry", "cancelled", "no such device", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key that can sign; ``fingerprint`` is the primary key's, in hexadecimal."""
+    """A key that can sign; ``fingerprint`` is the fingerprint of the primary key in hexadecimal."""
 
     fingerprint: str
     user: str
@@ -43,16 +41,16 @@ def is_installed() -> bool:
 
 
 def signing_key(wanted: str) -> SigningKey:
-    """Return the only secret key that a fingerprint, its end, or an e-mail address names.
+    """Return the secret key that a fingerprint, the end of a fingerprint, or an e-mail address identifies.
 
     Raises:
         Missing: if gpg is not installed, or cannot use its home folder.
-        BadInput: if there are several.
+        BadInput: if several keys match.
         CheckFailed: if the key has expired, was revoked or cannot sign.
     """
     if not wanted.strip() or wanted.startswith("-"):
         raise BadInput(f"--key '{wanted}': give a fingerprint or an e-mail address")
-    # An address in brackets must be equal; other text must only be contained.
+    # gpg compares an address in brackets exactly; any other text may be a part of the user ID.
     exact = f"<{wanted}>" if "@" in wanted and "<" not in wanted else wanted
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     found = _keys(listed.text)
@@ -84,7 +82,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     """Return the text with a signature; gpg's agent asks for the passphrase if necessary.
 
     Raises:
-        CheckFailed: if gpg did not sign, with its own message.
+        CheckFailed: if gpg does not sign, with gpg's message.
     """
     words = ("--digest-algo", "SHA256", "--local-user", key.fingerprint, "--status-fd", "2", "--clearsign")
     done = _gpg(*words, stdin=text, seconds=_PERSON_SECONDS)
@@ -103,7 +101,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
 
 @contextmanager
 def verifier(keyring: Path | None) -> Iterator["Verifier"]:
-    """Yield a verifier of signatures with the user's own keys, or with the keys of a file only.
+    """Yield a verifier of signatures that uses the user's own keys, or only the keys in a file.
 
     Raises:
         BadInput: if the file has no public keys.
@@ -116,10 +114,10 @@ def verifier(keyring: Path | None) -> Iterator["Verifier"]:
 
 
 def check_keyring(keyring: Path, option: str) -> None:
-    """Check that a file holds public keys; ``option`` names it in messages.
+    """Check that a file contains public keys; ``option`` names the file in messages.
 
     Raises:
-        BadInput: if the file cannot be read, or holds no public keys.
+        BadInput: if the file cannot be read, or contains no public keys.
         Missing: if gpg is not installed.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-keys-") as folder:
@@ -127,18 +125,17 @@ def check_keyring(keyring: Path, option: str) -> None:
 
 
 class Verifier:
-    """Checks clear-signed messages; gpg's output is kept in ``folder`` until it is read."""
+    """Checks clear-signed messages; ``folder`` is a temporary folder for gpg's files."""
 
     def __init__(self, words: tuple[str, ...], folder: Path) -> None:
         self._words, self._folder = words, folder
 
     def check(self, message: bytes) -> Signature:
-        """Return whether a clear-signed message is valid, and the exact signed text.
+        """Return the state of a clear-signed message's signature, and the exact signed text.
 
         Raises:
-            Missing: if gpg cannot check any signature, for example without a home folder; this says nothing
-                about the message.
-            CheckFailed: if gpg does not exit.
+            Missing: if gpg cannot check any signature, for example without a home folder.
+            CheckFailed: if gpg does not answer within a minute.
         """
         signed, text = self._folder / "message.asc", self._folder / "text"
         signed.write_bytes(message)
@@ -163,7 +160,7 @@ class Verifier:
 
 
 def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
-    """Return the arguments that make gpg use only the keys of a file."""
+    """Return the arguments with which gpg uses only the keys in a file."""
     with open_given(keyring, label=option) as file:
         head = file.read(12)
     home = ("--no-options", "--homedir", folder)
@@ -197,7 +194,8 @@ def _unusable(done: Completed, what: str) -> Missing:
 
 
 def _keys(text: str) -> list[tuple[str, str, str, str]]:
-    """Return fingerprint, validity, abilities and user id of each secret key in a listing with colons."""
+    """Return the fingerprint, validity, capabilities and user ID of each secret key in gpg's colon listing.
+    """
     found: list[tuple[str, str, str, str]] = []
     for row in (line.split(":") for line in text.splitlines()):
         if row[0] == "sec" and len(row) > 11:
@@ -211,7 +209,7 @@ def _keys(text: str) -> list[tuple[str, str, str, str]]:
 
 def _gpg(*words: str, stdin: bytes | None = None, seconds: float = _SECONDS) -> Completed:
     env = {"LC_ALL": "C"}
-    # The agent asks on the terminal in this variable; a value that the user set is kept.
+    # gpg's agent asks for the passphrase on this terminal; toolkit keeps a value that the user has set.
     if "GPG_TTY" not in os.environ and sys.stdin is not None and sys.stdin.isatty():
         env["GPG_TTY"] = os.ttyname(sys.stdin.fileno())
     command = Command(("gpg", "--batch", "--yes", *words), stdin=stdin, env=env, timeout=seconds)

@@ -1,4 +1,4 @@
-"""gpg's status lines (GnuPG: doc/DETAILS), which are the same in every language."""
+"""Parse gpg's status lines, which do not depend on the language (GnuPG: doc/DETAILS)."""
 
 import datetime as dt
 import re
@@ -15,22 +15,22 @@ _VERDICTS: dict[str, SignatureState] = {
     "ERRSIG": "unreadable",
 }
 _NO_KEY = "9"
-"""The reason in ERRSIG for a missing key."""
+"""The reason code in an ERRSIG line for a missing key."""
 _SOUND = {"8", "9", "10", "11"}
-"""SHA-256, 384, 512 and 224 (RFC 4880, 9.4); signatures by other hashes can be forged."""
+"""The codes of SHA-256, 384, 512 and 224 (RFC 4880, 9.4); toolkit rejects signatures with other hashes."""
 _MORE = {"NODATA", "UNEXPECTED", "BADARMOR"}
 _HEX = re.compile(r"[0-9A-F]{16,64}")
 
 
 def signature(status: str, text: bytes) -> Signature:
-    """Judge one clear-signed message by the status lines of ``gpg --verify``.
+    """Return the signature of one clear-signed message from the status lines of ``gpg --verify``.
 
-    The exit status of gpg is not enough: it is 0 for the signature of an expired or revoked key.
+    gpg's exit status does not suffice: it is 0 for a signature of an expired or revoked key.
     """
-    # Not splitlines(): a user id may hold a Unicode line break, and gpg prints it.
+    # splitlines() would also split at a Unicode line break, which a user ID may contain.
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     verdicts = [row for row in rows if row[0] in _VERDICTS]
-    # A second message after the first has its own verdict, or gpg stops at the second message.
+    # If a second message follows the first, gpg prints a second result or stops with an error.
     if len(verdicts) != 1 or any(_is_trouble(row) for row in rows):
         return Signature(state="unreadable")
     word, *rest = verdicts[0]
@@ -41,7 +41,7 @@ def signature(status: str, text: bytes) -> Signature:
     key = rest[0] if rest and _HEX.fullmatch(rest[0]) else ""
     user = _safe_user(" ".join(rest[1:]))
     if len(valid) != 1 or len(valid[0]) < 11:
-        # gpg prints a fingerprint with every mathematically valid signature.
+        # gpg prints a fingerprint for every mathematically valid signature.
         return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
     made, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
     if state == "good" and algorithm not in _SOUND:
@@ -52,8 +52,8 @@ def signature(status: str, text: bytes) -> Signature:
 def is_answer(status: str) -> bool:
     """Return whether gpg checked the message with its keys.
 
-    gpg did not check it if gpg exited without any line about the message, for example without a home folder,
-    or if it could not open its keyring: then every key looks missing.
+    gpg has checked nothing if it printed no line about the message, for example without a home folder. If gpg
+    cannot open its keyring, every key seems to be missing.
     """
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):
@@ -62,7 +62,7 @@ def is_answer(status: str) -> bool:
 
 
 def has_signed(status: str) -> bool:
-    """Return whether gpg reports that it signed, with a hash that other programs accept."""
+    """Return whether gpg reports a signature with an accepted hash."""
     rows = [line.split(" ") for line in status.split("\n") if line.startswith(f"{_PREFIX}SIG_CREATED ")]
     return len(rows) == 1 and len(rows[0]) > 4 and rows[0][4] in _SOUND
 
@@ -72,7 +72,7 @@ def _is_trouble(row: list[str]) -> bool:
 
 
 def _parse_errsig(rest: list[str], text: bytes) -> Signature:
-    """Parse ERRSIG: key, algorithms, class, time, reason, fingerprint."""
+    """Parse an ERRSIG line: key, algorithms, class, time, reason and fingerprint."""
     if len(rest) < 6 or rest[5] != _NO_KEY:
         return Signature(state="unreadable")
     names = [word for word in (rest[6] if len(rest) > 6 else "", rest[0]) if _HEX.fullmatch(word)]
@@ -88,5 +88,5 @@ def _date(seconds: str) -> str:
 
 
 def _safe_user(user: str) -> str:
-    """Return a user id that cannot be mistaken for a line of toolkit."""
+    """Return a user ID of at most 200 characters without control characters and line breaks."""
     return "".join(letter for letter in user if letter.isprintable())[:200]

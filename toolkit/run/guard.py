@@ -1,8 +1,8 @@
-"""Stop the children of this process if it is killed (SIGKILL) and cannot stop them itself.
+"""Stop the children of this process if SIGKILL ends this process.
 
-A small shell reads a pipe whose other end this process holds. The kernel closes that end with the process,
-and the shell then kills every session that was registered and not released. ``PR_SET_PDEATHSIG`` (prctl(2))
-would not do: it does not reach grandchildren, and a child also gets it when the *thread* that started it
+A small shell reads a pipe whose other end this process holds. When the process ends, the kernel closes the
+pipe. The shell then kills every registered session that was not released. ``PR_SET_PDEATHSIG`` (prctl(2))
+does not suffice: it does not reach grandchildren, and a child also gets it when the *thread* that started it
 exits.
 """
 
@@ -31,16 +31,16 @@ signal=TERM; signal
 sleep 1
 signal=KILL; signal
 """
-"""Field 6 of proc_pid_stat(5), the session, is the fourth after the name of the program."""
+"""The script of the shell; ``$4`` is field 6 of proc_pid_stat(5), the session, after the program's name."""
 
 _PATH = "/usr/bin:/bin"
 
 
 class Guard:
-    """Watches sessions of processes by one shell, which is started once.
+    """Watches process sessions with one shell, which is started once.
 
-    If this process is killed between the start of a child and :meth:`watch`, the child stays. The window is
-    one system call if :meth:`prepare` comes first, and longer on a busy machine.
+    If SIGKILL ends this process between the start of a child and :meth:`watch`, the child continues. After
+    :meth:`prepare` this window is one system call.
     """
 
     def __init__(self) -> None:
@@ -49,18 +49,18 @@ class Guard:
         self._pipe = -1
 
     def prepare(self) -> None:
-        """Start the shell, unless this process has started it. Call this function before starting a child."""
+        """Start the shell once for this process; call this method before the start of a child."""
         with self._lock:
-            if self._owner != os.getpid():  # after a fork the pipe belongs to the parent
+            if self._owner != os.getpid():  # after a fork, the pipe belongs to the parent
                 self._pipe, self._owner = _start_guard(), os.getpid()
 
     def watch(self, session: int) -> None:
-        """Stop a session, by its number, if this process dies before :meth:`release` is called for it."""
+        """Register a session, which is killed if this process ends before it calls :meth:`release`."""
         with self._lock:
             self._tell(f"+ {session}\n")
 
     def release(self, session: int) -> None:
-        """Forget a session, because its first process has exited."""
+        """Unregister a session after its first process has exited."""
         with self._lock:
             if self._owner == os.getpid():
                 self._tell(f"- {session}\n")
@@ -71,7 +71,7 @@ class Guard:
 
 
 def _start_guard() -> int:
-    """Start the shell, and return the end of its pipe that keeps it waiting."""
+    """Start the shell, and return the write end of its pipe."""
     reading, writing = os.pipe()
     try:
         null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
@@ -80,7 +80,7 @@ def _start_guard() -> int:
             ("sh", "-c", _SCRIPT),
             {"PATH": _PATH},
             file_actions=[(os.POSIX_SPAWN_DUP2, reading, 0), *null],
-            setsid=True,  # the shell must not get Ctrl-C from the terminal
+            setsid=True,  # Ctrl-C in the terminal must not reach the shell
         )
     finally:
         os.close(reading)

@@ -1,4 +1,4 @@
-"""Delay interrupts while something is created that could not be removed before it exists."""
+"""Delay interrupts while an object is created that could not be removed before it exists."""
 
 import contextlib
 import signal
@@ -10,9 +10,10 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def delay_signals() -> Iterator[None]:
-    """Delay signals until the block has ended.
+    """Delay signals until the block ends.
 
-    For calls of an engine that finishes what was requested: a result that no code waited for is not removed.
+    The block contains a call that the Docker engine completes even after an interrupt. Without the delay, the
+    new object would remain.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python delivers signals only to the main thread

@@ -1,6 +1,6 @@
-"""The SHA-256 of a large file on a host, kept in the cache folder while the file stays the same.
+"""Remember the SHA-256 of a large remote file in the cache as long as the file is unchanged.
 
-The rule is the rule of :func:`toolkit.image.files.digest.known_sha256` for files of this machine.
+The rule is the same as in :func:`toolkit.image.files.digest.known_sha256` for files of this machine.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ _SEEN = re.compile(r"(\d+ \d+ \d+ -?\d+\.\d{9} (-?\d+\.\d{9}))\n(\d+)\n")
 
 
 def known_remote_hash(runner: Runner, path: str) -> str:
-    """Return the SHA-256 of a file on the host, as an earlier command read it if the file is the same since.
+    """Return the SHA-256 of a file on the host; use the remembered value if the file is unchanged.
 
-    The kernel of the host sets the last time of a file at each write and rename, and no program can set it
-    (inode(7)). A file that changed within the last two seconds may change again within the same tick of a
-    clock, so toolkit does not keep its hash. Without such times, toolkit reads the file. The result is empty
-    if there is no such file.
+    The host's kernel sets the change time of a file at each write and rename, and no program can set it
+    (inode(7)). A file that changed within the last two seconds may change again within the same clock tick.
+    Therefore toolkit does not remember its hash. Without these times, toolkit reads the file. The result is
+    empty if the file does not exist.
 
     Raises:
         CheckFailed: if sha256sum failed.
@@ -40,7 +40,10 @@ def known_remote_hash(runner: Runner, path: str) -> str:
 
 
 def _identity(runner: Runner, path: str) -> tuple[str, bool]:
-    """Return what changes with a file, empty if unknown; and whether its last change was seconds ago."""
+    """Return a text that changes with the file, and whether the last change is more than two seconds old.
+
+    The text is empty if it is unknown.
+    """
     done = runner.run(Command.of("sh", "-c", _LOOK, "sh", path, timeout=_SECONDS))
     found = _SEEN.fullmatch(done.text) if done.ok else None
     return (found[1], float(found[2]) < int(found[3]) - hints.SETTLED_SECONDS) if found else ("", False)

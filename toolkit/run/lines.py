@@ -1,16 +1,16 @@
-"""Cut pieces of a stream into lines."""
+"""Split the chunks of a stream into lines."""
 
 from toolkit.run.command import OnLine
 
 _LONGEST = 4 << 20
-"""The most bytes of a line that are held before they are passed on."""
+"""The largest number of bytes of an unfinished line that are kept."""
 
 
 class Lines:
-    """Passes on each line as soon as the line is complete.
+    """Passes on each line as soon as it is complete.
 
-    The work is proportional to the input for any length of line: a progress bar or a core dump may have no
-    line break in megabytes. A line of more than 4 MiB is passed on in parts, so that memory is bounded.
+    The work is proportional to the input for any line length: a progress bar or a core dump may have
+    megabytes without a line break. A line of more than 4 MiB is passed on in parts, which limits the memory.
     """
 
     def __init__(self, on_line: OnLine) -> None:
@@ -33,7 +33,7 @@ class Lines:
         self._rest, self._size = [rest], len(rest)
 
     def end(self) -> None:
-        """Pass on a last line without a line break."""
+        """Pass on the last line even if it has no line break."""
         if last := b"".join(self._rest):
             self._say(last)
         self._rest, self._size = [], 0

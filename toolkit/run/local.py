@@ -1,4 +1,4 @@
-"""Run commands on this machine; the only module that imports ``subprocess``."""
+"""Run commands on this machine; only this module imports ``subprocess``."""
 
 import contextlib
 import os
@@ -23,14 +23,15 @@ from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
 _TAIL = 1 << 16
-"""Bytes of each stream in the result of a streamed command: enough to show why it failed."""
+"""The bytes of each stream in the result of a streamed command, which suffice to show a failure's cause."""
 _GRACE = 5.0
-"""Seconds between asking a process group to stop and killing it."""
+"""The number of seconds between SIGTERM and SIGKILL for a process group."""
 
 
 class LocalRunner:
-    """Commands on this machine; each runs in a separate session, so that none outlives an interrupt or a
-    killed toolkit.
+    """Runs commands on this machine.
+
+    Each command has its own session, so that no command survives an interrupt or a killed toolkit.
     """
 
     place = "this machine"
@@ -98,7 +99,7 @@ class LocalRunner:
             goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
             write_whole(goal, content, mode)
         except OSError:
-            # The deepest first; a folder that another process uses meanwhile is not empty.
+            # The deepest folder is first; a folder that another process uses is not empty and stays.
             for folder in absent:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
@@ -123,7 +124,7 @@ class LocalRunner:
 
 
 class _LocalConversation:
-    """A command of this machine; its errors go to a file, so that it never blocks on them."""
+    """A command on this machine; its errors go to a file, so the command never blocks on them."""
 
     def __init__(self, command: Command) -> None:
         self._reading = threading.Lock()
@@ -136,12 +137,12 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # Not while the pipe is being closed: its number may belong to another file by then.
+        # No read during close(): another file may get the pipe's number.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
             content = os.read(self._process.stdout.fileno(), 1 << 16)
-            if self._closed.is_set():  # in the meantime, and close() could not wait for this
+            if self._closed.is_set():  # close() was called during the read, and could not wait for it
                 self._process.stdout.close()
             return content
 
@@ -201,7 +202,7 @@ def _start(
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Ask the process and its children to stop, then kill the rest."""
+    """Send SIGTERM to a process and its children, and SIGKILL to the remaining processes."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(_GRACE)
@@ -222,9 +223,10 @@ def _pump(
     on_line: OnLine,
     deadline: float | None,
 ) -> bool:
-    """Write the input and pass on lines until all streams end; False if the deadline came first.
+    """Write the input and pass on lines until all streams end; return False at the deadline.
 
-    Alternating, because a program that writes while it reads would otherwise cause a deadlock.
+    The function alternates between reads and writes; otherwise a program that does both would cause a
+    deadlock.
     """
     ungiven = memoryview(given)
     lines = {"out": Lines(on_line), "err": Lines(on_line)}
@@ -255,7 +257,10 @@ def _pump(
 def _give(
     process: "subprocess.Popen[bytes]", ungiven: memoryview, waiting: selectors.BaseSelector
 ) -> memoryview:
-    """Write what a pipe accepts without blocking; a program that does not read its input is not an error."""
+    """Write the bytes that a pipe accepts without blocking, and return the rest.
+
+    A program that does not read its input is not an error.
+    """
     if process.stdin is None:
         return ungiven
     try:

@@ -1,7 +1,7 @@
-"""Programs that only a login shell finds.
+"""Find programs that are on PATH only in a login shell.
 
-A command over SSH does not run in a login shell. If a centre puts Slurm on PATH in ``/etc/profile.d`` or a
-module, ``ssh host squeue`` does not find it, though it works after a log-in.
+A command over SSH does not run in a login shell. If a centre adds Slurm to PATH in ``/etc/profile.d`` or in a
+module, ``ssh host squeue`` fails, although ``squeue`` works after a login.
 """
 
 from collections.abc import Callable
@@ -15,15 +15,13 @@ from toolkit.run.conversation import Conversation
 _NOT_FOUND = 127
 _SECONDS = 30.0
 _MARK = "toolkit-path:"
-"""Marks the answer, because profiles print banners to standard output too."""
+"""The mark before the value of PATH; login files may print other lines."""
 
 _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
-    """Runs commands by another runner; a program that is missing on its PATH is searched as a login shell
-    searches it.
-    """
+    """Runs commands through another runner; for a missing program, it adds the login shell's PATH."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -70,7 +68,7 @@ class LoginPathRunner:
         return replace(command, env={"PATH": self._path, **command.env})
 
     def _learns(self, program: str) -> bool:
-        """Return whether a login shell has more folders on PATH in which a program was not searched."""
+        """Return whether a login shell's PATH has further folders, and use this PATH from now on."""
         if "/" in program or self._path or program in self._missed:
             return False
         self._missed.add(program)

@@ -1,16 +1,16 @@
-"""The process and machine that created something, so that leftovers of a dead process can be removed."""
+"""Identify the process and machine that created an object, to remove objects of dead processes."""
 
 import os
 import socket
 
 
 def host() -> str:
-    """Return this machine's name without its domain."""
+    """Return this machine's host name without its domain."""
     return socket.gethostname().partition(".")[0]
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process of this machine runs."""
+    """Return whether a process with this number exists on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

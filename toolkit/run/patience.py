@@ -1,4 +1,4 @@
-"""Retry after a lost connection, with increasing pauses; only for commands that may run twice."""
+"""Retry after a lost connection, with growing pauses; only for commands that may run twice."""
 
 import threading
 import time
@@ -14,25 +14,30 @@ from toolkit.run.conversation import Conversation
 _T = TypeVar("_T")
 
 OnLost = Callable[[str], None]
-"""Called with the reason each time that a connection is lost."""
+"""A function that receives the reason for each lost connection."""
 
 AWAY_SECONDS = 300.0
-"""Seconds without a connection after which a command gives up, unless it follows a job."""
+"""The number of seconds without a connection after which a command gives up, unless it follows a job.
+
+D _FIRST_PAUSE, _LAST_PAUSE Seconds before a retry: the first and the largest pause.
+
+The pause doubles each time, which protects a restarting login node.
+"""
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
 """Seconds between two tries, doubled each time, so that a restarting login node is not overloaded."""
 
 
 def tell_of_loss(tell: Tell) -> OnLost:
-    """Return a callback that reports a lost connection and the retry."""
+    """Return a function that reports a lost connection and the retry."""
     return lambda why: tell.step(f"{why}; trying again")
 
 
 class Patient:
-    """A runner for queries and copies: it repeats what a lost connection interrupted.
+    """A runner for queries and copies that repeats calls after a lost connection.
 
-    Never use it for a command that must not run twice, such as sbatch. A refusal, because a host is unknown
-    or needs a second factor, is not retried: centres lock users out for that.
+    Do not use it for a command that must run only once, such as sbatch. It does not retry a refused login or
+    an unknown host, because centres lock users out after repeated attempts.
     """
 
     def __init__(self, runner: Runner, on_lost: OnLost, seconds: float = 600.0) -> None:
@@ -80,7 +85,7 @@ class Patient:
         return self._try_patiently(lambda: self._runner.size(target))
 
     def stop(self) -> None:
-        """Retry nothing any more, because no one waits for the answers of threads that still ask."""
+        """Stop all retries, because the caller no longer waits for the threads that use this runner."""
         self._stopped.set()
 
     def close(self) -> None:
@@ -97,11 +102,12 @@ def patiently(
     arrived: Callable[[], int] = lambda: 0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> _T:
-    """Call until the connection is stable, for ``seconds``; each call that transfers more bytes restarts the
-    time.
+    """Repeat a call after a lost connection, for at most ``seconds``; progress restarts the time.
+
+    ``arrived`` returns the number of transferred bytes. If this number grows, the call has made progress.
 
     Raises:
-        Lost: if the place was unreachable for that long, or ``stopped`` returns true.
+        Lost: if the host was unreachable for ``seconds``, or ``stopped`` returns true.
     """
     before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
     while True:

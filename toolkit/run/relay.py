@@ -1,10 +1,9 @@
-"""Relay connections over the input and output of a program: ``python3 relay.py PORT`` is the far end.
+"""Relay connections over a program's standard input and output; ``python3 relay.py PORT`` is the far end.
 
-On a compute node it connects to 127.0.0.1:PORT for each connection that the near end
-(:mod:`toolkit.run.tunnel`) has accepted, and it exits when its input ends. The protocol is lines of text, ``@
-NUMBER KIND BASE64``: a launcher between the two may cut its output at line breaks, and a login shell may
-print a banner, which is ignored like any other line. The file needs only Python 3.6, which nodes of RHEL 8
-have.
+The far end runs on a compute node. For each connection that the near end (:mod:`toolkit.run.tunnel`) accepts,
+it connects to 127.0.0.1:PORT. The far end exits when its input ends. The protocol consists of text lines, ``@
+NUMBER KIND BASE64``, because a launcher between the ends may split its output at line breaks. Other lines,
+such as the banner of a login shell, are ignored. This file needs only Python 3.6, which nodes of RHEL 8 have.
 """
 
 import base64
@@ -24,15 +23,16 @@ OPEN, DATA, END, GONE, HELLO = "o", "d", "e", "c", "h"
 
 _CHUNK = 6144
 _MOST_WAITING = 64 << 20
-"""Bytes that are kept for a connection whose other side does not read; beyond this limit the connection is
-closed.
+"""The largest number of bytes that are kept for a connection whose other side does not read.
+
+Beyond this limit, the connection is closed.
 """
 
 _CONNECT_SECONDS = 10
 
 
 class Connections:
-    """The connections of one end by number; ``write`` puts a line on the wire."""
+    """The connections of one end, by number; ``write`` sends a line to the other end."""
 
     def __init__(self, write: "Callable[[bytes], None]") -> None:
         self._write = write
@@ -40,25 +40,27 @@ class Connections:
         self._open = {}  # type: dict[int, _Connection]
 
     def say(self, number: int, kind: str, content: bytes = b"") -> None:
-        """Put a line on the wire; ``OSError`` or ``ValueError`` if it is broken."""
+        """Send a line to the other end; raise ``OSError`` or ``ValueError`` if the pipe is broken."""
         line = f"@ {number} {kind} {base64.b64encode(content).decode('ascii')}\n"
         with self._wire:
             self._write(line.encode("ascii"))
 
     def add(self, number: int, connection: socket.socket, opened: bool = True) -> None:
-        """Relay a connection under a number from now on; the other end opens its own connection unless it has
-        one.
+        """Relay a connection under a number; with ``opened=False``, the other end first opens its connection.
 
-        ``OSError`` or ``ValueError`` if the wire is broken.
+        Raises:
+            OSError: if the pipe to the other end is broken.
+            ValueError: if the pipe to the other end is closed.
         """
-        # Registered before anything is sent: the other end may answer at once that no server listens there.
+        # Registered before the first line is sent: the other end may reply at once that its port is closed.
         one = self._open[number] = _Connection(self, number, connection)
         if not opened:
             self.say(number, OPEN)
         one.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the wire; return kind and number if it is not about a known connection."""
+        """Handle a line from the other end; return its kind and number if no known connection has the number.
+        """
         said = _parse_frame(line)
         if said is None:
             return "", 0
@@ -75,7 +77,7 @@ class Connections:
         return "", number
 
     def forget(self, number: int) -> None:
-        """Stop relaying a connection."""
+        """Stop to relay a connection."""
         self._open.pop(number, None)
 
     def close(self) -> None:
@@ -109,7 +111,7 @@ class _Connection:
             threading.Thread(target=work, daemon=True).start()
 
     def give(self, content: bytes) -> None:
-        """Send bytes when the socket accepts them; empty bytes mark the end."""
+        """Queue bytes for the socket; empty bytes mark the end."""
         with self._lock:
             self._size += len(content)
             full = self._size > _MOST_WAITING
@@ -146,7 +148,7 @@ class _Connection:
 
     def _give_up(self) -> None:
         self.stop()
-        with contextlib.suppress(OSError, ValueError):  # the wire itself may be broken
+        with contextlib.suppress(OSError, ValueError):  # the pipe to the other end may be broken
             self._carried.say(self._number, GONE)
 
     def _done(self) -> None:
@@ -159,7 +161,7 @@ class _Connection:
 
 
 def main(port: int) -> None:
-    """Be the far end until the input ends."""
+    """Run the far end until its input ends."""
     out = sys.stdout.buffer
 
     def write(line: bytes) -> None:

@@ -1,7 +1,7 @@
-"""Singularity or Apptainer on this machine: find it, inspect a SIF, run a command.
+"""Singularity or Apptainer on this machine: find it, inspect a SIF file, and run a command.
 
-spython queries the version, inspects and runs; it only calls a program named ``singularity``, so it gets a
-folder on PATH in which that name links to the real program.
+spython queries the version, inspects images and runs commands, but calls only a program named
+``singularity``. Therefore toolkit adds a folder to PATH in which this name links to the real program.
 """
 
 import contextlib
@@ -20,33 +20,33 @@ NAMES = ("apptainer", "singularity")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a command inside an image; ``said`` is the output of it and of the runtime."""
+    """The result of a command in an image; ``said`` is the output of the command and the runtime."""
 
     status: int
     said: str
 
 
 class InstalledRuntime(Protocol):
-    """The interface of anything that can inspect a SIF and start commands in it."""
+    """A runtime that can inspect a SIF file and run commands in it."""
 
     @property
     def description(self) -> str:
-        """Return which program this is, its path and its version."""
+        """The runtime's name with its version and its path."""
 
     def labels(self, sif: Path) -> Mapping[str, str]:
-        """Return the labels that the runtime reads from the file.
+        """Return the labels that the runtime reads from a SIF file.
 
         Raises:
             CheckFailed: if the runtime cannot read the image.
         """
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        """Run a command in the image; the status is in its result."""
+        """Run a command in an image, and return its exit status and output."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostApptainer:
-    """The program of this machine; ``path`` is its path on PATH."""
+    """Apptainer or Singularity on this machine; ``path`` is its path."""
 
     path: str
     version: str
@@ -64,19 +64,19 @@ class HostApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(said)}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # The user's home and environment must not make a good image look bad.
+        # The user's home folder and environment could make a good image fail.
         options = ["--cleanenv", "--no-home"]
         with _spython(self.path) as client:
             done = client.execute(str(sif), list(words), return_result=True, options=options)
             if "loop device" in _text(done):
-                # Root in a container has no loop devices; a user namespace mounts through FUSE instead.
+                # A container has no loop devices, even for root; in a user namespace, FUSE mounts the image.
                 options.append("--userns")
                 done = client.execute(str(sif), list(words), return_result=True, options=options)
         return Outcome(done["return_code"], _text(done))
 
 
 def find() -> HostApptainer | None:
-    """Return the runtime on PATH, Apptainer before Singularity; ``None`` without a runtime."""
+    """Return the runtime on PATH, Apptainer before Singularity, or ``None``."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         return None
@@ -87,7 +87,7 @@ def find() -> HostApptainer | None:
 
 @contextlib.contextmanager
 def _spython(path: str) -> "Iterator[_Client]":
-    """Yield spython's client, with ``singularity`` on PATH and without its habit of exiting the process."""
+    """Yield spython's client, with ``singularity`` on PATH; an exit by spython becomes an error."""
     before = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:
         (Path(folder) / "singularity").symlink_to(path)
@@ -110,7 +110,7 @@ class _Result(TypedDict):
 
 
 class _Client(Protocol):
-    """The part of spython's client that is used here."""
+    """The methods of spython's client that toolkit uses."""
 
     def version(self) -> str: ...
 
@@ -122,6 +122,6 @@ class _Client(Protocol):
 
 
 def _text(result: object) -> str:
-    """Return the program's output in a result of spython, as one text."""
+    """Return the output in a spython result as one text."""
     said = result.get("message", "") if isinstance(result, dict) else result
     return "\n".join(map(str, said)) if isinstance(said, list) else str(said)

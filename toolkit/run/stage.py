@@ -1,4 +1,4 @@
-"""Copy files to a place; an identical existing file stays."""
+"""Copy files to a host; identical existing files are skipped."""
 
 import os
 import posixpath
@@ -20,8 +20,9 @@ from toolkit.units import format_size
 _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
 _PIECE_BYTES = 64 << 10
-"""The most bytes of paths in one command: SSH passes its line to a shell as one argument, which Linux
-limits to 128 KiB (execve(2), MAX_ARG_STRLEN).
+"""The largest number of bytes of paths in one command.
+
+SSH passes a command to a shell as one argument, which Linux limits to 128 KiB (execve(2), MAX_ARG_STRLEN).
 """
 
 _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORECASE)
@@ -29,7 +30,7 @@ _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A local file, its path on the cluster, and its SHA-256."""
+    """A file to copy: its local path, its path on the cluster, and its SHA-256."""
 
     source: Path
     target: str
@@ -41,14 +42,14 @@ class Parcel:
 
 
 def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
-    """Copy the files that are missing or differ; return how many were copied.
+    """Copy the files that are missing or differ on the host, and return the number of copied files.
 
-    A file is renamed to its name after its bytes were checked on the target. A lost connection leaves a
-    partial copy, and this or the next call resumes it.
+    A copy gets its final name after the host has computed its SHA-256. A lost connection leaves a partial
+    copy, which this call or the next call resumes.
 
     Raises:
-        CheckFailed: if a copy arrived with other bytes; it is removed. Or if digests cannot be read.
-        Missing: if the place is unreachable, or accepts no more bytes.
+        CheckFailed: if a copy has wrong bytes (the copy is deleted), or a digest cannot be computed.
+        Missing: if the host is unreachable, or its disk is full.
     """
     patient = Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
     wanted = list(parcels)
@@ -62,7 +63,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
 
 
 def part_name(parcel: Parcel) -> str:
-    """Return the path of a growing copy: beside the target, under a name that no other content has."""
+    """Return the path of a partial copy, beside the target; its name contains the content's digest."""
     folder, name = posixpath.split(parcel.target)
     return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
 
@@ -72,12 +73,12 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     kept = _send(direct, parcel, part, tell)
     found = remote_hashes(runner, [part])
     if kept and found.get(part) not in {None, parcel.sha256}:
-        # The partial copy of an earlier try may be wrong.
+        # The partial copy of an earlier try may have wrong bytes.
         _remove(runner, part)
         _send(direct, parcel, part, tell)
         found = remote_hashes(runner, [part])
     if part not in found:
-        # Another process that copied the same file may have finished first.
+        # Another process may have copied the same file and finished first.
         if remote_hashes(runner, [parcel.target]).get(parcel.target) == parcel.sha256:
             return
         raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read on the target")
@@ -88,7 +89,7 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
             fix="run the same command again; if it fails twice, check the disk of the target",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
-    # The answer to a first try may have been lost.
+    # The first try may have succeeded although its result was lost.
     if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
         moved.require(f"renaming {parcel.target} on {runner.place}")
 
@@ -98,10 +99,9 @@ def _remove(runner: Runner, path: str) -> None:
 
 
 def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
-    """Copy in a separate thread, so that an interrupt stops it between two packets.
+    """Copy a file in a separate thread, so that an interrupt stops it between two packets.
 
-    An interrupt within a packet would break the connection. Returns whether a part of the file was there
-    already.
+    An interrupt within a packet would break the connection. The result is true if a partial copy existed.
     """
     stopped = threading.Event()
     begun: list[int] = []
@@ -131,7 +131,7 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    """Return the SHA-256 of the files that exist there, in as few commands as sha256sum and SSH allow.
+    """Return the SHA-256 of the files that exist on the host, with as few commands as possible.
 
     Raises:
         CheckFailed: if sha256sum failed.
@@ -140,7 +140,7 @@ def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
 
 
 def _pieces(paths: Iterable[str]) -> Iterator[list[str]]:
-    """Cut a list of paths so that each piece fits in the line of one command."""
+    """Split a list of paths so that each part fits into one command line."""
     piece: list[str] = []
     size = 0
     for path in paths:
@@ -155,9 +155,9 @@ def _pieces(paths: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    # --zero keeps odd names from being escaped.
+    # Without --zero, sha256sum escapes unusual file names.
     done = _sha256sum(runner, "--zero", "--", *paths)
-    if not done.stdout and _NO_SUCH_OPTION.search(done.errors):  # coreutils before 8.25, and BusyBox
+    if not done.stdout and _NO_SUCH_OPTION.search(done.errors):  # coreutils before 8.25, or BusyBox
         return _one_by_one(runner, paths)
     found = {}
     for entry in done.text.split("\0"):
@@ -168,7 +168,7 @@ def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
 
 
 def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
-    # A line about a name with a line break or a backslash begins with an additional backslash.
+    # sha256sum starts a line with a backslash if the file name has a line break or a backslash.
     answers = {path: _sha256sum(runner, "--", path).text.lstrip("\\").split(" ")[0] for path in paths}
     return {path: digest for path, digest in answers.items() if digest}
 
@@ -176,8 +176,8 @@ def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
 def _sha256sum(runner: Runner, *words: str) -> Completed:
     command = Command(("sha256sum", *words), env={"LC_ALL": "C"}, timeout=_HASH_SECONDS)
     done = runner.run(command)
-    # A missing file causes status 1, and so does a shell that cannot be started; but sha256sum prints its
-    # name.
+    # sha256sum exits with 1 for a missing file. A shell that cannot start may also exit with 1, but only
+    # sha256sum prints its own name.
     absent = done.status == 1 and "sha256sum: " in done.errors
     if done.timed_out or not (done.ok or absent):
         done.require(

@@ -1,7 +1,7 @@
-"""Let programs of this machine reach a port of a remote machine: a socket here, and a relay at the other end.
+"""Forward connections from a local port to a port on a remote machine.
 
-The other end is :mod:`toolkit.run.relay`, started there by any launcher, such as srun in a job. No server on
-a login node and no open port between the two is needed.
+The remote end is :mod:`toolkit.run.relay`, which any launcher may start, such as srun in a job. The tunnel
+needs neither a server on a login node nor an open port between the machines.
 """
 
 import contextlib
@@ -15,11 +15,11 @@ from toolkit.run.conversation import Conversation
 from toolkit.run.relay import HELLO, Connections
 
 _LONGEST_BANNER = 200
-"""The most lines before the relay's first line."""
+"""The largest number of other lines before the relay's first line."""
 
 
 class Tunnel:
-    """A listening socket of this machine; its connections are relayed while :meth:`serve` runs."""
+    """A listening socket on this machine; while :meth:`serve` runs, its connections are relayed."""
 
     def __init__(self, port: int = 0) -> None:
         """Listen only on 127.0.0.1; port 0 selects a free port.
@@ -43,12 +43,12 @@ class Tunnel:
 
     @property
     def port(self) -> int:
-        """The port of this machine."""
+        """The local port."""
         port: int = self._socket.getsockname()[1]
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Relay connections until ``far``, which runs the relay, exits; call ``on_ready`` when it is ready.
+        """Relay connections until the relay, which ``far`` runs, exits; call ``on_ready`` when it is ready.
 
         Raises:
             CheckFailed: if the relay did not start.
@@ -71,7 +71,7 @@ class Tunnel:
             carried.close()
 
     def close(self) -> None:
-        """Stop listening; relayed connections end with :meth:`serve`."""
+        """Stop listening; relayed connections end when :meth:`serve` ends."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -80,7 +80,7 @@ class Tunnel:
         while True:
             try:
                 connection, _ = self._socket.accept()
-            except OSError:  # it was closed
+            except OSError:  # the socket was closed
                 return
             carried = self._carried
             if carried is None:
@@ -89,7 +89,7 @@ class Tunnel:
             number = next(self._numbers)
             try:
                 carried.add(number, connection, opened=False)
-            except (OSError, ValueError):  # the wire broke; serve() notices
+            except (OSError, ValueError):  # the pipe is broken; serve() notices it
                 carried.forget(number)
                 connection.close()
 

@@ -1,1 +1,1 @@
-"""The Docker engine: base images, builds, images, and containers."""
+"""Access to the Docker engine: base images, builds, images and containers."""

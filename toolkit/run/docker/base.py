@@ -1,6 +1,4 @@
-"""The base image of a Debian release: the published image by digest, or else an image bootstrapped on this
-machine.
-"""
+"""The base image of a Debian release: pulled from a registry by digest, or built with mmdebstrap."""
 
 import contextlib
 import dataclasses
@@ -32,17 +30,19 @@ _BOOTSTRAP_SECONDS = 900
 _TRUSTED = Path("/etc/apt/trusted.gpg.d")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TESTING = frozenset({"forky", "duke", "sid"})
-"""Releases of Debian that change each day; their indexes are valid for a week."""
+"""Debian releases that change daily; the package index of such a release is valid for a week."""
 ACCEPT_OLD_INDEX = ('--aptopt=Acquire::Check-Valid-Until "false"',)
-"""Accept an index after its last valid date; apt still checks the signature. The image keeps this option for
-apt."""
+"""The apt option that accepts an outdated package index; apt still checks its signature.
+
+The image keeps this option.
+"""
 _EXPIRED = re.compile(r"Release file for \S+ is expired \(invalid since [^)]{1,60}\)")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """A base image: ``reference`` for FROM, and its origin for messages and labels."""
+    """A base image: ``reference`` is its name for FROM, and ``published`` is true for a pulled image."""
 
     reference: str
     digest: str
@@ -54,20 +54,20 @@ class BaseImage:
 
 
 def local_name(release: str) -> str:
-    """Return the engine's name for the base of a release."""
+    """Return the name of a release's base image in the Docker engine."""
     return f"toolkit-base:{release}"
 
 
 def ensure_base(
     client: "DockerClient", release: str, published: str, tell: Tell, *, fresh: bool = False
 ) -> BaseImage:
-    """Return the base of a Debian ``release``, pulled or built if the engine has none.
+    """Return the base image of a Debian ``release``; pull or build the image if the engine has none.
 
-    An existing base is reused, so that images keep the base that they were built on; ``fresh`` asks the
-    registry first. ``published`` is the reference of the published image.
+    An existing base image is used again, which keeps derived images unchanged. With ``fresh``, toolkit asks
+    the registry first. ``published`` is the reference of the published image.
 
     Raises:
-        Missing: if no registry has it and mmdebstrap is not installed.
+        Missing: if no registry has the image and mmdebstrap is not installed.
     """
     if not re.fullmatch(r"[a-z][a-z0-9.-]*", release):
         raise BadInput(f"{release!r} is not a Debian release")
@@ -89,7 +89,7 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
     """Pull an image by its digest.
 
     Raises:
-        Missing: if the registry does not return it.
+        Missing: if the registry does not send the image.
     """
     import docker
     import requests
@@ -111,19 +111,19 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # An image that was bootstrapped on this machine also has a digest after it was pushed to a registry.
+        # A bootstrapped image also has a digest after it was pushed to a registry.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)
 
 
 def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
-    """Pull by the digest that the registry names; return ``None``, with a message, if none answers soon."""
+    """Pull an image by the digest in the registry; return ``None`` if the registry does not answer soon."""
     import docker
     import requests
 
     tell.step(f"Asking the registry for {reference}")
-    # A separate client: an unreachable registry must not cost a minute.
+    # This client has a short timeout, because an unreachable registry must not delay the build by a minute.
     asking = connect(timeout=_REGISTRY_SECONDS)
     try:
         digest = asking.images.get_registry_data(reference).id
@@ -139,7 +139,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
 
 
 def _registry_message(error: Exception) -> str:
-    """Return the registry's own message, which the engine passes on; empty without an answer."""
+    """Return the registry's message in an error of the engine, or "no answer in time"."""
     words = str(getattr(error, "explanation", None) or "").split()
     return " ".join(words)[:300] or "no answer in time"
 
@@ -148,7 +148,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
     chosen = os.environ.get("TMPDIR")
     folder = make_writable(Path(chosen), "TMPDIR") if chosen else in_cache()
     with tempfile.TemporaryDirectory(prefix="toolkit-base.", dir=folder) as work:
-        Path(work).chmod(0o755)  # mmdebstrap in a user namespace must be able to write its output.
+        Path(work).chmod(0o755)  # mmdebstrap runs in a user namespace and must be able to write here
         tar = Path(work) / "base.tar"
         _mmdebstrap(release, tar, tell)
         tell.step(f"Importing {name} into the Docker engine ({format_size(tar.stat().st_size)})")
@@ -166,10 +166,10 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
 def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
     where = os.environ.get(MIRROR, "").strip()
-    # Other users can see a command line, so an address with a password is read from the input.
+    # Other users can see a command line, so mmdebstrap reads an address with a password from standard input.
     hidden = where != without_login(where)
     mirror = ["-"] if hidden else [where] if where else []
-    # The copyright files are kept, because redistributing an image requires them.
+    # The copyright files stay, because a redistributed image must contain them.
     kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
     dated = ACCEPT_OLD_INDEX if release in TESTING else ()
     words = ("mmdebstrap", "--variant=minbase", *dated, *excluded, kept, release, str(tar), *mirror)
@@ -185,7 +185,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
                 "registry answers"
             ),
         ) from error
-    said = without_login(done.errors.strip() or done.text).encode()  # mmdebstrap names the mirror
+    said = without_login(done.errors.strip() or done.text).encode()  # mmdebstrap prints the mirror's address
     done = dataclasses.replace(done, stderr=said)
     done.require(f"bootstrapping Debian {release}", _advice(said.decode("utf-8", "replace")))
     with contextlib.suppress(OSError):
@@ -193,7 +193,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 
 def _advice(said: str) -> str:
-    """Return advice for the output of a bootstrap that failed."""
+    """Return the fix for a failed bootstrap, according to its output."""
     another = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(said):
         return f"the mirror is out of date ({expired[0]}): {another} to an up-to-date mirror"
@@ -201,9 +201,9 @@ def _advice(said: str) -> str:
 
 
 def _source(mirror: str, release: str) -> str:
-    """Return the line that mmdebstrap derives from an address, for reading it from the input.
+    """Return the package source line for a mirror, as mmdebstrap would derive it from the address.
 
-    A key is named only if apt does not trust Debian's already, as on Ubuntu.
+    The line names a keyring only if apt does not already trust Debian's keys, as on Ubuntu.
     """
     trusted = any(_TRUSTED.glob("debian-archive-*"))
     signed = "" if trusted or not _KEYRING.exists() else f' [signed-by="{_KEYRING}"]'

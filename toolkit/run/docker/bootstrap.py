@@ -1,7 +1,7 @@
-"""Build a base image from exactly the packages of a lock, without a network, equal on every machine.
+"""Build a base image from only the packages of a lock, without a network, with equal bytes on every machine.
 
-mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. The
-script therefore runs in a container without network and with few capabilities, never on this machine.
+mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. Therefore
+the build runs in a container without network and with few capabilities, never on this machine.
 """
 
 import re
@@ -35,12 +35,12 @@ _MOST = 8 << 30
 _KEPT_LINES = 12
 _FOLDER = "toolkit-base"
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETGID", "SETUID", "SYS_CHROOT")
-"""What chroot, dpkg and the device nodes of a base need (capabilities(7))."""
+"""The capabilities that chroot, dpkg and the device nodes of a base need (capabilities(7))."""
 
-# Before the first package, because one package only checks that this step was done.
+# This step runs before the first package, because a package fails without these links.
 _MERGED = 'for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d" && ln -s "usr/$d" "$1/$d"; done'
 
-# Removes output of the packages' scripts that differs between runs, and files that only this build needs.
+# These commands remove logs and caches that differ between runs, and files that only the build needs.
 _CUSTOMIZE = """
 set -eu
 rm -rf "$1"/var/log/* "$1"/var/cache/* "$1"/var/lib/apt/lists/* "$1"/etc/hostname "$1"/etc/resolv.conf
@@ -50,7 +50,7 @@ echo "# Everything here is from a lock; to install more, name a mirror of Debian
 """
 
 MANNER = "\n".join((_MERGED, _CUSTOMIZE, *LEFT_OUT))
-"""The version of this method, which also determines the content of a base."""
+"""The text of this build method; a change of the text means that a base has new contents."""
 
 
 def base_files(
@@ -61,15 +61,15 @@ def base_files(
     *,
     archive: str = "",
 ) -> Files:
-    """Return the script that builds ``base.tar`` from ``packages``, and the packages, by their paths.
+    """Return the files of a base build, by path: the build script and the packages.
 
     Args:
-        release: codename of the release.
+        release: the codename of the release.
         packages: the packages of the base.
-        files: SHA-256 → file of this machine.
-        epoch: time of every file of the base, in seconds.
-        archive: a processor as ``uname -m`` names it. The tar is then an archive for that processor, as
-            ``docker save`` writes it; otherwise it is the root file system.
+        files: the file on this machine for each SHA-256.
+        epoch: the modification time of every file in the base, in seconds since 1970.
+        archive: a processor type as ``uname -m`` prints it. With it, the script writes an image archive as
+            ``docker save`` does; without it, a tar of the root file system.
     """
     named = {_file_name(package): package for package in packages}
     script = render(
@@ -79,7 +79,7 @@ def base_files(
             "version": __version__,
             "release": release,
             "epoch": epoch,
-            # By name, because the archive may give packages other priorities than the packages themselves.
+            # Packages are listed by name, because the archive's priorities may differ from the packages' own.
             "names": [package.name for package in packages],
             "left_out": LEFT_OUT,
             "merged": _MERGED,
@@ -97,9 +97,9 @@ def base_files(
 
 
 def rootfs(client: "DockerClient", release: str, context: Files, target: Path, tell: Tell) -> None:
-    """Write the tar of a root file system, from a script of :func:`base_files` that runs in a container.
+    """Write the tar of a root file system: run a script of :func:`base_files` in a container.
 
-    The file system names no mirror, because mirrors differ between machines, and the files must be equal.
+    The file system contains no mirror, because mirrors differ between machines and the files must be equal.
 
     Raises:
         Missing: if the engine cannot build the image with mmdebstrap.
@@ -112,7 +112,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         user="0:0",
         given=pack_context({f"{_FOLDER}/{name}": content for name, content in context.items()}),
         capabilities=_CAPABILITIES,
-        scratch=_MEMORY // 2,  # dpkg syncs the disk after every file
+        scratch=_MEMORY // 2,  # dpkg syncs the disk after every file, which memory makes fast
         taken=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
     )
     ran = run_once(client, box, ("sh", f"/{_FOLDER}/{SCRIPT}", "--in-container"), tell.detail)
@@ -126,7 +126,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
 
 
 def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
-    """Create an image from a root file system."""
+    """Create an image from the tar of a root file system."""
     tell.step(f"Importing {name} into the Docker engine ({format_size(tar.stat().st_size)})")
     with translate_errors(f"importing {name}"):
         client.api.import_image_from_file(
@@ -138,5 +138,5 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
 
 
 def _file_name(package: LockedFile) -> str:
-    """Return the name of a package in ``base/``: apt reads ``%3a`` as an escape."""
+    """Return the name of a package file in ``base/``; ``%3a`` is replaced, because apt decodes it."""
     return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

@@ -1,4 +1,4 @@
-"""Apptainer in a container, for machines that only have Docker."""
+"""Run Apptainer in a container, on machines that have only Docker."""
 
 import hashlib
 import json
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
 BUILDER = "toolkit-builder:latest"
 RELEASE = "trixie"
-"""Debian release of the builder: the oldest whose C library Apptainer's package works with."""
+"""The Debian release of the builder: the oldest release whose glibc works with Apptainer's package."""
 
 _DOCKERFILE = "Dockerfile"
 _MOVED = "moved.Dockerfile"
 _BOOTSTRAP = "bootstrap.Dockerfile"
 _BOOTSTRAP_RELEASE = "bookworm"
-"""Debian release whose mmdebstrap builds the bases; mmdebstrap of other releases writes other bytes."""
+"""The Debian release whose mmdebstrap builds base images; other releases of mmdebstrap write other bytes."""
 _SOURCE = "toolkit.source"
 _APPTAINER = "TOOLKIT_APPTAINER"
-"""Selects another Apptainer than the pinned version: ``VERSION:SHA256`` of a package in Debian's pool."""
+"""The environment variable that selects another Apptainer: ``VERSION:SHA256`` of a package in Debian's pool.
+"""
 _PIN = re.compile(r"[0-9][A-Za-z0-9.+~-]*:[0-9a-f]{64}")
 _BUILD_SECONDS = 1800.0
 _ASK_SECONDS = 120.0
@@ -59,7 +60,7 @@ class ContainedApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # -u as in a job: the file is mounted by FUSE, because a container has no loop devices.
+        # -u as in a job: Apptainer mounts the file with FUSE, because a container has no loop devices.
         call = ("apptainer", "exec", "-u", "--cleanenv", "--no-home", f"/target/{sif.name}", *words)
         ran = self._look(sif, call)
         return Outcome(ran.status, "\n".join(ran.lines))
@@ -71,21 +72,22 @@ class ContainedApptainer:
 
 
 def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptainer:
-    """Return Apptainer in a container, building its image if the engine has none."""
+    """Return Apptainer in a container; build the builder image if the engine has none."""
     ensure_builder(client, tell)
     ran = run_once(client, Box(BUILDER), ("apptainer", "--version"))
     return ContainedApptainer(client, ran.lines[0] if ran.lines else "apptainer", build_memory(client))
 
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of the builder image, built if it is missing or its Dockerfile has changed."""
+    """Return the name of the builder image; build the image if it is missing or its Dockerfile has changed.
+    """
     return _ensure(
         client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _selected_apptainer()}, "Apptainer", tell
     )
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image of an older ``release`` that has Apptainer with its own C library."""
+    """Return the name of an image of an older ``release`` that contains Apptainer and the glibc for it."""
     arguments = {"BUILDER": ensure_builder(client, tell)}
     return _ensure(
         client, f"{BUILDER.partition(':')[0]}:{release}", _MOVED, release, arguments, "Apptainer", tell
@@ -93,12 +95,12 @@ def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> st
 
 
 def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of an image with mmdebstrap, built if it is missing or its Dockerfile has changed.
+    """Return the name of an image with mmdebstrap; build it if it is missing or its Dockerfile has changed.
 
-    apt authenticates its packages, because they come from Debian's signed archive.
+    The packages come from Debian's archive, whose signatures apt checks.
 
     Raises:
-        Missing: if no base image of Debian is available.
+        Missing: if no Debian base image is available.
         CheckFailed: if the build fails.
     """
     name = f"{BUILDER.partition(':')[0]}:bootstrap"
@@ -106,7 +108,7 @@ def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
 
 
 def _selected_apptainer() -> str:
-    """Return the Apptainer that the environment selects; empty for the pinned version.
+    """Return the Apptainer that the environment variable selects; empty for the default version.
 
     Raises:
         BadInput: if the variable is not ``VERSION:SHA256``.

@@ -1,4 +1,4 @@
-"""Parse the stream of a build: its current step, the step's output, and why it failed."""
+"""Parse the event stream of a build: the current step, its output, and the cause of a failure."""
 
 import re
 from collections import deque
@@ -16,12 +16,12 @@ _STATUS = re.compile(r"returned a non-zero code: (?P<status>\d+)")
 _NOISE = re.compile(r"^( ---> |Removing intermediate container )")
 _KILLED = 137
 _FAULT = re.compile(r"[:)] (?:fatal )?error: |^\s*CMake Error|: undefined reference to ")
-"""How a compiler, CMake and a linker report a fault; build tools print pages after it."""
+"""A pattern for error lines of compilers, CMake and linkers, which build tools often bury in output."""
 _KEPT_FAULTS = 6
 
 
 class BuildLog:
-    """The state of a build, from its stream."""
+    """The state of a build, read from its event stream."""
 
     def __init__(self, what: str, tell: Tell, memory: int) -> None:
         self.image = ""
@@ -38,7 +38,7 @@ class BuildLog:
         """Parse one event of the stream.
 
         Raises:
-            CheckFailed: if the stream reports that a step failed.
+            CheckFailed: if the event reports a failed step.
         """
         if "error" in event:
             raise self._failure(str(event["error"]))
@@ -58,11 +58,11 @@ class BuildLog:
                     self._tell.detail(line.rstrip())
 
     def where(self) -> str:
-        """Return the current step."""
+        """Return a description of the current step."""
         return f"in step {self._step} ({self._instruction})" if self._step else "before the first step"
 
     def recent(self) -> tuple[str, ...]:
-        """Return the first faults that compilers named, then the last lines."""
+        """Return the first compiler errors, and then the last lines of output."""
         last = tuple(self._lines)
         return (*(fault for fault in self._faults if fault not in map(str.strip, last)), *last)
 
@@ -73,7 +73,7 @@ class BuildLog:
         self._step = f"{step['number']} of {step['of']}"
         self._instruction = _shorten(step["instruction"])
         doing = f"{self._what}, step {self._step}: {self._instruction}"
-        # Only these instructions take time; all other instructions only set metadata.
+        # Only these instructions take time; the others only set metadata.
         slow = step["instruction"].startswith(("RUN", "COPY", "ADD"))
         (self._tell.step if slow else self._tell.detail)(doing)
 

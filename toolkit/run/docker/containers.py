@@ -25,22 +25,27 @@ if TYPE_CHECKING:
 
 _LIMIT = 2 << 30
 _PROCESSES = 4096
-"""The most processes and threads of a container with few capabilities."""
+"""The largest number of processes and threads in a container with limited capabilities."""
 _OWNER = "toolkit.owner"
-"""The label with the owner of a container: host and process."""
+"""The label with the owner of a container: the host name and the process number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What a container may see and use; of the host only ``binds`` (host path → path inside).
+    """The specification of a temporary container.
 
-    ``nested`` lets another container runtime work inside: namespaces, mounts, FUSE. ``timeout`` is in
-    seconds, ``memory`` in bytes. An empty ``user`` means the image's own user. ``init`` adds a first process,
-    which reaps orphans of the command; its program is visible inside. ``network`` is ``none`` or ``host``.
-    ``volumes_from`` names containers whose volumes this container shares; ``given`` is a tar, unpacked at its
-    root. ``capabilities`` are all capabilities of its processes, and no program gains more; without them, the
-    engine's default applies. ``taken`` is a file to copy out of the container after success. ``scratch``
-    keeps ``/tmp`` in memory, up to that many bytes.
+    The container sees only ``binds`` of the host (host path → path inside).
+
+    - ``nested`` permits another container runtime inside: namespaces, mounts and FUSE.
+    - ``timeout`` is in seconds, ``memory`` in bytes.
+    - ``user`` is the user; an empty string means the image's default user.
+    - ``init`` adds a first process that reaps orphaned processes; its program is visible inside.
+    - ``network`` is ``none`` or ``host``.
+    - ``volumes_from`` lists containers whose volumes this container shares.
+    - ``given`` is a tar, which is unpacked at the root.
+    - ``capabilities`` are all capabilities of the processes; ``None`` means the engine's default.
+    - ``taken`` is a file to copy out of the container after success.
+    - ``scratch`` is the size in bytes of a ``/tmp`` in memory, or 0.
     """
 
     image: str
@@ -61,7 +66,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The result of a container's command; ``lines`` is its output to both streams."""
+    """The result of a container's command; ``lines`` are the lines of standard output and standard error."""
 
     status: int
     lines: tuple[str, ...]
@@ -73,10 +78,10 @@ class Ran:
 
 
 def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None) -> Ran:
-    """Run ``words`` in a new container, and always remove it.
+    """Run a command in a new container, and remove the container in any case.
 
     Raises:
-        Missing: if the program is not in the image, or the engine stops answering.
+        Missing: if the image lacks the program, or the engine stops answering.
         CheckFailed: if the file to copy is not a regular file, or too large.
     """
     what = f"running {words[0]} in {box.image}"
@@ -113,8 +118,8 @@ def create_container(
 ) -> Iterator[str]:
     """Create a container of ``image`` without starting it, yield its name, and remove it afterwards.
 
-    ``doing`` completes "while …" if the engine refuses. This function names the container, not the engine, so
-    that it can also be removed if an interrupt comes before the engine has answered.
+    ``doing`` completes "while …" in the error if the engine refuses. toolkit chooses the container's name, so
+    it can remove the container even if an interrupt comes before the engine's answer.
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
@@ -125,13 +130,13 @@ def create_container(
             )
         yield name
     finally:
-        # The container may have disappeared with its engine, or may never have been created.
+        # The container or its engine may no longer exist, or the container was never created.
         with contextlib.suppress(Exception):
             client.api.remove_container(name, force=True, v=True)
 
 
 def remove_stale(client: "DockerClient") -> None:
-    """Remove the containers of killed processes of this machine."""
+    """Remove the containers of toolkit processes that were killed on this machine."""
     with translate_errors("looking for containers of a killed command"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
     for container in listed:
@@ -143,7 +148,8 @@ def remove_stale(client: "DockerClient") -> None:
 
 @contextlib.contextmanager
 def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
-    """Create a container, never started, with ``folder`` of the image as a volume; remove both afterwards."""
+    """Create a container that never starts, with ``folder`` of the image as a volume; remove both afterwards.
+    """
     with create_container(
         client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}
     ) as name:
@@ -177,7 +183,7 @@ def _collect(container: "Container", on_line: OnLine) -> list[str]:
 
 def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
     binds = [f"{outside}:{inside}" for outside, inside in box.binds.items()]
-    # init passes signals on, too.
+    # The init process also forwards signals.
     settings = client.api.create_host_config(
         binds=binds,
         network_mode=box.network,
@@ -185,12 +191,12 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         volumes_from=list(box.volumes_from),
         mem_limit=box.memory,
         memswap_limit=box.memory,
-        # Without these options Docker forbids programs and device nodes in the mount.
+        # Without these options, Docker permits neither programs nor device nodes in the mount.
         tmpfs={"/tmp": f"exec,suid,dev,size={box.scratch}"} if box.scratch else None,  # noqa: S108 - in the container
         **_rights(box),
     )
     if box.nested:
-        # Docker's command line calls this systempaths=unconfined; the SDK has no name for it.
+        # The docker command calls this systempaths=unconfined; the SDK has no such option.
         settings |= {"MaskedPaths": [], "ReadonlyPaths": []}
     return {"environment": dict(box.env), "user": box.user or None, "host_config": settings}
 
@@ -205,7 +211,7 @@ def _rights(box: Box) -> dict[str, Any]:
         }
     if not box.nested:
         return {}
-    # Docker's default capabilities are enough: Apptainer mounts in its own user namespaces (see nodes.py).
+    # Docker's default capabilities suffice: Apptainer mounts in its own user namespaces (see nodes.py).
     return {
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],
@@ -213,7 +219,7 @@ def _rights(box: Box) -> dict[str, Any]:
 
 
 def _end(container: "Container", expired: threading.Event) -> None:
-    # Checked before: the container may have exited, and its status been read, while the engine still answers.
+    # Set before the kill: the container may exit, and its status may be read, before kill() returns.
     expired.set()
     with contextlib.suppress(Exception):
         container.kill()

@@ -1,4 +1,4 @@
-"""Copy one file out of a container, safe against any file that its programs put instead of it."""
+"""Copy one file out of a container, even if the container's programs replaced it by a malicious file."""
 
 import io
 import shutil
@@ -18,7 +18,8 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
-    """A file at ``path`` of a container to copy to ``target``; ``most`` is the largest size in bytes."""
+    """A file to copy: its ``path`` in the container, its ``target``, and its largest size ``most`` in bytes.
+    """
 
     path: str
     target: Path
@@ -26,7 +27,7 @@ class CopyOut:
 
 
 class ChunkReader(io.RawIOBase):
-    """A stream of chunks as a file that can be read once."""
+    """A file object that reads a stream of chunks once."""
 
     def __init__(self, stream: Iterator[bytes]) -> None:
         self._stream, self._rest = stream, b""
@@ -49,7 +50,7 @@ def copy_out(container: "Container", wanted: CopyOut) -> None:
     """Copy a regular file out of a container.
 
     Raises:
-        CheckFailed: if the file is not a regular file, or larger than ``most``.
+        CheckFailed: if the file is not a regular file, or larger than ``most`` bytes.
     """
     stream, _ = container.get_archive(wanted.path, chunk_size=_CHUNK)
     with tarfile.open(fileobj=ChunkReader(iter(stream)), mode="r|") as tar:

@@ -1,7 +1,7 @@
-"""The Docker engine: connect to it, build images in it, save images from it.
+"""Connect to the Docker engine, build images, and save images.
 
-The SDK supports only the classic builder, so build files use nothing that needs BuildKit. Every error of the
-engine becomes a sentence here; no caller sees an error of the SDK.
+The SDK supports only the classic builder, so toolkit's Dockerfiles use no BuildKit features. This module
+translates every error of the engine; no caller receives an error of the SDK.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 MEMORY = "TOOLKIT_BUILD_MEMORY"
-"""Environment variable: the memory that each step of a build may use, as in ``6g``."""
+"""The environment variable with the memory limit of each build step, such as ``6g``."""
 
 _ANSWER_SECONDS = 60
 _STEPS = "Dockerfile"
@@ -38,18 +38,19 @@ _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
 _SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
 
 Files = Mapping[str, bytes | Path]
-"""A build context: path within it → content, or a file of this machine."""
+"""A build context: for each path, its content, or a file on this machine."""
 
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How an image is built; ``memory`` is in bytes for each step, ``timeout`` in seconds for all steps.
+    """Options of a build.
 
-    ``arguments`` are build arguments, ``labels`` are added after the last step. ``network`` is the network of
-    the steps: ``none``, or ``host``, the only way out for engines without address translation. ``fresh`` uses
-    no step from the engine's cache.
+    ``memory`` is the limit of each step in bytes. ``timeout`` is the limit of all steps in seconds.
+    ``arguments`` are build arguments. ``labels`` are added after the last step. ``network`` is the network of
+    the steps: ``none``, or ``host``, which also works with engines without address translation. ``fresh``
+    disables the engine's cache.
     """
 
     memory: int = 4 << 30
@@ -61,13 +62,13 @@ class BuildOptions:
 
 
 def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
-    """Return a client of the engine that the ``docker`` command also uses.
+    """Return a client of the engine that the ``docker`` command uses.
 
-    ``DOCKER_HOST`` selects the engine. Otherwise the command's current context does, which rootless Docker
-    and Docker Desktop set; without a context it is this machine's engine.
+    ``DOCKER_HOST`` selects the engine, or else the command's current context, which rootless Docker and
+    Docker Desktop set. Without a context, it is the engine of this machine.
 
     Raises:
-        Missing: if no engine answers, or this user may not use it.
+        Missing: if no engine answers, or this user has no access to it.
     """
     import docker
 
@@ -84,7 +85,7 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 
 
 def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
-    """Return a client of the engine at ``where``; messages append ``why`` this engine was chosen."""
+    """Return a client of the engine at ``where``; ``why`` is added to messages."""
     with contextlib.ExitStack() as unless_it_answers:
         try:
             if where.startswith("unix://"):
@@ -93,7 +94,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
             unless_it_answers.callback(client.close)
             client.ping()
         except Exception as error:
-            # An engine at ssh:// raises errors of the resolver, the socket or paramiko.
+            # An engine at an ssh:// address raises errors of the resolver, the socket or paramiko.
             if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
                 raise
             raise no_engine(error, f"{where}{why}") from error
@@ -102,14 +103,15 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 
 def _knock(path: str) -> None:
-    """Raise ``OSError`` if no process listens on a socket; the SDK would leave its own socket open then."""
+    """Raise ``OSError`` if no process listens on a socket; after such a failure the SDK would leak a socket.
+    """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
         knocking.connect(path)
 
 
-def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
-    """Return the docker command's current context; ``None`` without a context."""
+def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays in this module
+    """Return the docker command's current context, or ``None``."""
     from docker.context import ContextAPI
 
     try:
@@ -122,7 +124,7 @@ def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
 
 
 class Abreast:
-    """Builds in separate threads, so that all builds can be stopped when one fails or the user interrupts."""
+    """Builds in several threads, which toolkit can stop together after a failure or an interrupt."""
 
     def __init__(self, client: "DockerClient") -> None:
         self._client = client
@@ -134,14 +136,12 @@ class Abreast:
         self.go_on()
 
     def go_on(self) -> None:
-        """Raise :class:`Interrupted` if the builds have been stopped."""
+        """Raise :class:`Interrupted` if the builds were stopped."""
         if self._ended.is_set():
             raise Interrupted("interrupted")
 
     def end(self) -> None:
-        """Stop the builds by removing their containers: a step then fails at once, and its thread does not
-        wait.
-        """
+        """Stop the builds: remove their containers, which makes the current step fail at once."""
         self._ended.set()
         for log in self._logs:
             _remove_container(self._client, log.container)
@@ -155,13 +155,13 @@ def build_image(
     options: BuildOptions,
     abreast: Abreast | None = None,
 ) -> str:
-    """Build ``files`` (including a ``Dockerfile``) and return the image's id, untagged.
+    """Build the context ``files``, which includes a ``Dockerfile``, and return the ID of the untagged image.
 
-    The caller tags it after a check, so that no name ever refers to an unfinished image. ``what`` names the
-    image in messages. Steps stay in the engine's cache, also after a failure.
+    The caller tags the image after a check, so a name never refers to an unfinished image. ``what`` names the
+    image in messages. The engine caches the steps, also after a failure.
 
     Raises:
-        CheckFailed: naming the step that failed, with its last lines.
+        CheckFailed: with the failed step and its last lines.
         Missing: if the engine stops answering.
     """
     log = BuildLog(what, tell, options.memory)
@@ -170,7 +170,7 @@ def build_image(
             abreast.joined(log)
         with translate_errors(f"building {what}"):
             events = client.api.build(
-                # a generator: the context is sent while it is created
+                # a generator: the context is sent while it is packed
                 fileobj=pack_context(add_labels(files, options.labels)),
                 custom_context=True,
                 dockerfile=_STEPS,
@@ -183,7 +183,7 @@ def build_image(
                 container_limits={"memory": options.memory, "memswap": options.memory},
                 timeout=options.timeout,
             )
-            with contextlib.closing(events):  # closing cancels the build if this function exits early
+            with contextlib.closing(events):  # an early exit closes the stream, which cancels the build
                 _follow(events, log, time.monotonic() + options.timeout, abreast)
     except BaseException:
         _remove_container(client, log.container)
@@ -198,7 +198,7 @@ def build_image(
 
 
 def find_image(client: "DockerClient", name: str) -> "Image | None":
-    """Return the engine's image of that name or id, or ``None``."""
+    """Return the engine's image with a name or ID, or ``None``."""
     import docker
 
     with translate_errors(f"looking for the image {name}"):
@@ -209,7 +209,7 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
 
 
 def tag_image(client: "DockerClient", image: str, tag: str) -> None:
-    """Tag an image; the image that had the tag is removed, its cached steps stay."""
+    """Tag an image; the image that had this tag is removed, but its cached steps stay."""
     former = find_image(client, tag)
     with translate_errors(f"tagging {tag}"):
         client.api.tag(image, *tag.rsplit(":", 1), force=True)
@@ -219,24 +219,24 @@ def tag_image(client: "DockerClient", image: str, tag: str) -> None:
 
 
 def forget_image(client: "DockerClient", image: str) -> None:
-    """Remove an untagged image, but not the build steps below it."""
+    """Remove an untagged image, but not its cached build steps."""
     import docker
 
-    # An image that another tag or a container still uses must stay.
+    # The engine keeps an image that another tag or a container uses.
     with contextlib.suppress(docker.errors.APIError, OSError):
         if not client.images.get(image).tags:
             client.api.remove_image(image, noprune=True)
 
 
 def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
-    """Return the names of the engine's images that begin with ``start``."""
+    """Return the names of the engine's images that start with ``start``."""
     with translate_errors("listing images"):
         images = client.api.images()
     return tuple(sorted(t for image in images for t in image.get("RepoTags") or () if t.startswith(start)))
 
 
 def untag_image(client: "DockerClient", tag: str) -> None:
-    """Remove a tag, and the image if no other name or container uses it."""
+    """Remove a tag, and also the image if no other name or container uses it."""
     import docker
 
     with contextlib.suppress(docker.errors.APIError, OSError):
@@ -244,7 +244,7 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 
 
 def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
-    """Stream a folder of an image, without starting it, as a tar."""
+    """Yield a tar of a folder in an image; the image is not started."""
     doing = f"copying {folder} out of {image[:19]}"
     with translate_errors(doing), create_container(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
@@ -252,13 +252,16 @@ def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[b
 
 
 def stream_archive(client: "DockerClient", image: str) -> Iterator[bytes]:
-    """Stream an image as a docker-archive."""
+    """Yield an image as a docker-archive in chunks."""
     with translate_errors(f"copying {image} from the Docker engine"):
         yield from client.api.get_image(image, chunk_size=1 << 20)
 
 
 def build_memory(client: "DockerClient") -> int:
-    """Return the bytes that a build step may use: ``TOOLKIT_BUILD_MEMORY``, or else the free memory."""
+    """Return the memory limit of a build step in bytes: ``TOOLKIT_BUILD_MEMORY``, or a part of the memory.
+
+    The default is three quarters of the engine's memory, at most 6 GiB.
+    """
     if asked := os.environ.get(MEMORY):
         found = _SIZE.fullmatch(asked.strip().lower())
         if not found:
@@ -269,14 +272,14 @@ def build_memory(client: "DockerClient") -> int:
 
 
 def machine(client: "DockerClient") -> tuple[int, int]:
-    """Return the number of processors and the bytes of memory of the engine."""
+    """Return the number of processors and the memory in bytes of the engine's machine."""
     with translate_errors("asking the Docker engine for its memory and processors"):
         info = client.info()
     return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 4 << 30)
 
 
 def architecture(client: "DockerClient") -> str:
-    """Return the processor of the engine's machine, as ``uname -m`` says it."""
+    """Return the processor type of the engine's machine, such as ``x86_64``."""
     with translate_errors("asking the Docker engine for its processor"):
         return str(client.info().get("Architecture") or "")
 
@@ -299,7 +302,7 @@ def _follow(
 def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
     """Return a build context whose last step sets the labels.
 
-    Engines make a separate build step for each label outside the context.
+    Engines run a separate build step for each label that is not set in the context.
     """
     if not labels:
         return files
@@ -309,7 +312,7 @@ def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
 
 
 def _quoted(text: str) -> str:
-    """Return a word for a Dockerfile, quoted so that its value is unchanged."""
+    """Return a Dockerfile word, quoted so that its value stays unchanged."""
     if wrong := re.search(r"[\x00-\x1f\x7f]", text):
         raise BadInput(f"{text!r}: a label cannot contain the character {wrong[0]!r}")
     return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
@@ -338,7 +341,7 @@ def _content(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:
-    """Remove the container of an interrupted step, because the engine itself may be too slow."""
+    """Remove the container of an interrupted step; the engine itself may remove it too late."""
     if container:
         with contextlib.suppress(Exception):
             client.api.remove_container(container, force=True)

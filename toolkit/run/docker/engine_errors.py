@@ -1,4 +1,4 @@
-"""The errors of the Docker SDK and of the libraries below it, as sentences."""
+"""Translate errors of the Docker SDK and its libraries into toolkit's errors."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from toolkit.errors import CheckFailed, Missing
 
 @contextlib.contextmanager
 def translate_errors(doing: str) -> Iterator[None]:
-    """Turn the SDK's errors into toolkit's; ``doing`` completes "while …"."""
+    """Translate the SDK's errors into toolkit's errors; ``doing`` completes "while …" in the message."""
     try:
         yield
     except Exception as error:
@@ -18,7 +18,7 @@ def translate_errors(doing: str) -> Iterator[None]:
 
 
 def is_engine_error(error: BaseException) -> bool:
-    """Return whether the SDK, or the HTTP and SSH libraries below it, raised the error."""
+    """Return whether the SDK, or its HTTP or SSH library, raised the error."""
     top = type(error).__module__.partition(".")[0]
     return top in {"docker", "requests", "urllib3", "paramiko"} or isinstance(
         error, ConnectionError | TimeoutError
@@ -26,7 +26,7 @@ def is_engine_error(error: BaseException) -> bool:
 
 
 def no_engine(error: Exception, where: str) -> Missing:
-    """Return the error for an engine that does not answer on ``where``."""
+    """Return the error for an engine at ``where`` that does not answer."""
     said = str(error)
     if "PermissionError" in said or "Permission denied" in said:
         return Missing(

@@ -24,10 +24,10 @@ _MOST_TEXT = 16 << 20
 
 
 def named_image(client: "DockerClient", name: str) -> "Image":
-    """Return the engine's image of that name or id.
+    """Return the engine's image with a name or ID.
 
     Raises:
-        BadInput: if the engine has no such image, with similar names.
+        BadInput: if the engine has no such image; the error lists similar names.
     """
     import docker
 
@@ -52,20 +52,20 @@ def named_image(client: "DockerClient", name: str) -> "Image":
 
 
 def size_of(image: "Image") -> int:
-    """Return the bytes of an image's files, an upper limit for its saved size."""
+    """Return the size of an image's files in bytes, an upper limit for its archive's size."""
     size = int(image.attrs.get("Size") or 0)
     if not image.attrs.get("Descriptor"):
         return size
-    # With containerd's image store, the size counts the compressed layers.
+    # With containerd's image store, the engine reports the size of the compressed layers.
     with translate_errors(f"asking for the size of {str(image.id)[:19]}"):
         return max(size, sum(int(step.get("Size") or 0) for step in image.history()))
 
 
 def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
-    """Write an image as a docker-archive; return its bytes.
+    """Write an image to a file as a docker-archive, and return its size in bytes.
 
     Raises:
-        CheckFailed: if the engine sends far more than the image has.
+        CheckFailed: if the engine sends far more bytes than the image has.
         Missing: if the engine stops answering.
     """
     most, size = 2 * size_of(image) + _SPARE, 0
@@ -79,13 +79,13 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
 
 
 def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
-    """Load an image from an archive of docker save into the engine and tag it, unless the engine has it.
+    """Load an image from a docker-archive, and tag it; an image that the engine already has is not loaded.
 
-    Engines identify an image differently: by its configuration's digest, or its manifest's. ``identity`` is
-    the image's id in the engine that saved it.
+    ``identity`` is the image's ID in the engine that saved it. Engines use the digest of the configuration or
+    of the manifest as ID.
 
     Raises:
-        CheckFailed: if the archive holds another image than ``identity``.
+        CheckFailed: if the archive contains an image other than ``identity``.
         Missing: if the engine stops answering.
     """
     if (found := _first(client, (identity,))) is None:
@@ -99,10 +99,10 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
 
 
 def load_archive(client: "DockerClient", archive: Path) -> str:
-    """Load the only image of an archive into the engine; return its id.
+    """Load the only image of an archive into the engine, and return its ID.
 
     Raises:
-        CheckFailed: if the engine refuses the archive, or it holds several images.
+        CheckFailed: if the engine refuses the archive, or the archive contains several images.
     """
     said: list[str] = []
     with translate_errors(f"loading {archive.name}"), archive.open("rb") as file:
@@ -112,7 +112,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             said += _LOADED.findall(event.get("stream") or "")
     found = {str(image.id) for name in said if (image := find_image(client, name)) is not None}
     if not found and (held := _first(client, _identities(archive))):
-        # containerd's store names an image as its archive does, and then does not find a short name.
+        # containerd's image store keeps the archive's name, and cannot find an image by a short name.
         found = {held}
     if len(found) != 1:
         raise CheckFailed(f"{archive}: {len(found)} images are in the archive; expected one")
@@ -120,12 +120,12 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
 
 
 def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:
-    """Return the first of the ids that the engine has."""
+    """Return the first ID that the engine has, or ``None``."""
     return next((one for one in ids if find_image(client, one) is not None), None)
 
 
 def _identities(archive: Path) -> tuple[str, ...]:
-    """Return possible ids of an archive's images in an engine: digests of configurations and of manifests."""
+    """Return the possible IDs of an archive's images: the digests of configurations and manifests."""
     try:
         with tarfile.open(archive) as tar:
             lists = {m.name: tar.extractfile(m) for m in tar if m.name in _LISTS and m.size <= _MOST_TEXT}

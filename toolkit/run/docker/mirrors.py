@@ -1,4 +1,4 @@
-"""Mirrors of Debian: from the environment, from this machine's package sources, from an image."""
+"""Find Debian mirrors in the environment, in this machine's package sources, and in an image."""
 
 import os
 import re
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 Archive = Literal["debian", "debian-security"]
 Mirrors = Mapping[Archive, tuple[str, ...]]
-"""Addresses of each archive, without a trailing slash, in the order in which they are tried."""
+"""The addresses of each archive, without a trailing slash, in the order in which apt tries them."""
 
 MIRROR = "TOOLKIT_DEBIAN_MIRROR"
-"""Environment variable: the mirror to use, for sites with their own; a snapshot of a past day also works."""
+"""The environment variable with the mirror to use, for sites with a mirror; a snapshot also works."""
 
 _SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 _ADDRESS = re.compile(r"https?://\S+?/(?P<archive>debian(?:-security)?)(?:/(?=\s|$)|(?=\s|$))")
@@ -24,7 +24,7 @@ _CAT = f"cat {_SOURCES[0]} {_SOURCES[1]}/* 2> /dev/null; true"
 
 
 def read_mirrors(text: str) -> Mirrors:
-    """Return the mirrors in package sources, in either format, without comments."""
+    """Return the mirrors in the text of package sources, in one-line or deb822 format."""
     found: dict[Archive, dict[str, None]] = {"debian": {}, "debian-security": {}}
     for line in text.splitlines():
         for match in _ADDRESS.finditer(line.partition("#")[0]):
@@ -34,7 +34,7 @@ def read_mirrors(text: str) -> Mirrors:
 
 
 def chosen_mirror() -> Mirrors:
-    """Return the mirror from the environment; its security archive is at the usual place beside it."""
+    """Return the mirror in the environment variable; its security archive has the usual address beside it."""
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
 
@@ -45,12 +45,12 @@ def of_machine() -> Mirrors:
 
 
 def of_image(client: "DockerClient", image: str) -> Mirrors:
-    """Return the mirrors that the packages of an image come from."""
+    """Return the mirrors in the package sources of an image."""
     return read_mirrors("\n".join(run_once(client, Box(image), ("sh", "-c", _CAT)).lines))
 
 
 def join_mirrors(*several: Mirrors) -> Mirrors:
-    """Return all mirrors, in the order of the arguments."""
+    """Return all mirrors without duplicates, in the order of the arguments."""
     archives: tuple[Archive, ...] = ("debian", "debian-security")
     return {a: tuple(dict.fromkeys(m for one in several for m in one.get(a, ()))) for a in archives}
 

@@ -1,6 +1,6 @@
-"""Long-lived containers that simulate machines, with their network and volumes.
+"""Long-lived containers that simulate machines, with their network and their volumes.
 
-Every object is found by its label, so that nothing must be remembered for removal.
+toolkit finds every object by its label, so it needs no list of the objects to remove.
 """
 
 import contextlib
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 OnOutput = Callable[[bytes, bytes], None]
-"""Called with a command's new output: standard output and standard error."""
+"""A function that receives new output of a command: standard output and standard error."""
 
 _GRACE = "5"
-"""Seconds between asking a slow command to stop and killing it."""
+"""The number of seconds between SIGTERM and SIGKILL for a command that exceeds its time limit."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """The specification of a container; ``volumes`` maps a volume to its mount point.
+    """The specification of a container.
 
-    ``address`` is its name on ``network``; ``ports`` are published at the address and port of this machine in
-    ``published``; without a port the engine picks one. ``memory`` and ``shared_memory`` (its ``/dev/shm``)
-    are in bytes.
+    ``volumes`` maps each volume to its mount point. ``address`` is the container's name on ``network``.
+    ``ports`` are published at ``published``, an address and a port on this machine; for an empty port, the
+    engine chooses one. ``memory`` and ``shared_memory`` (the size of ``/dev/shm``) are in bytes.
     """
 
     name: str
@@ -47,7 +47,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a container; ``state`` is Docker's word: ``running``, ``exited``, ``created``…"""
+    """The state of a container; ``state`` is Docker's word, such as ``running``, ``exited`` or ``created``.
+    """
 
     name: str
     state: str
@@ -56,13 +57,13 @@ class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def configuration(machine: Machine) -> dict[str, Any]:
-    """Return the engine's parameters for a container, in the words of its API.
+    """Return the parameters with which the engine's API creates a container.
 
-    The capabilities are Docker's default: Slurm's daemons need no more. Apptainer mounts in its own user
-    namespaces, which Docker's seccomp profile forbids without CAP_SYS_ADMIN. The kernel lets a user namespace
-    mount ``/proc`` only if no path of the node's own ``/proc`` is masked (``mnt_already_visible`` in
-    fs/namespace.c), and ``apptainer exec --containall`` mounts one. Therefore ``/proc/sys`` stays writable,
-    and root of a node is root of the host.
+    The container has Docker's default capabilities, which suffice for Slurm's daemons. Apptainer mounts in
+    its own user namespaces, which Docker's seccomp profile forbids without CAP_SYS_ADMIN. ``apptainer exec
+    --containall`` mounts a ``/proc``. The kernel permits this in a user namespace only if no path of the
+    node's own ``/proc`` is masked (``mnt_already_visible`` in fs/namespace.c). Therefore ``/proc/sys`` stays
+    writable, and root on a node is root on the host.
     """
     return {
         "Image": machine.image,
@@ -79,7 +80,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # The name of a stopped peer is looked up outside, which often times out after ten seconds.
+            # Docker asks the host's DNS for the name of a stopped node, which often times out after ten
+            # seconds.
             "DnsOptions": ["timeout:1", "attempts:1"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
@@ -96,7 +98,7 @@ def configuration(machine: Machine) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_nodes() -> Iterator["Nodes"]:
-    """Yield the containers of the engine that answers, and close the connection afterwards.
+    """Connect to the Docker engine, yield its containers, and close the connection afterwards.
 
     Raises:
         Missing: if no engine answers.
@@ -109,32 +111,32 @@ def open_nodes() -> Iterator["Nodes"]:
 
 
 class Nodes:
-    """The containers, networks and volumes of an engine, by name."""
+    """The containers, networks and volumes of a Docker engine."""
 
     def __init__(self, client: "DockerClient") -> None:
         self.client = client
         self._api = client.api
 
     def containers_with(self, label: str) -> dict[str, NodeContainer]:
-        """Return the containers with the label ``label`` (``KEY`` or ``KEY=VALUE``), running or not."""
+        """Return the containers with a label (``KEY`` or ``KEY=VALUE``), running or not, by name."""
         with translate_errors("listing containers"):
             listed = self._api.containers(all=True, filters={"label": label})
         machines = [_as_found(entry) for entry in listed]
         return {machine.name: machine for machine in machines}
 
     def make(self, machine: Machine) -> None:
-        """Create a container, without starting it, so that files can be added first."""
+        """Create a container without starting it; files can be added before the start."""
         asked = configuration(machine)
         with delay_signals(), translate_errors(f"making {machine.name}"):
             self._api.create_container_from_config(asked, machine.name)
 
     def put(self, name: str, archive: bytes) -> None:
-        """Unpack a tar archive at the root of a container, running or not."""
+        """Unpack a tar archive at the root of a container, which may be stopped."""
         with translate_errors(f"copying files to {name}"):
             self._api.put_archive(name, "/", archive)
 
     def start(self, name: str, *, paused: bool = False) -> None:
-        """Start a container that was created or stopped, or resume a paused container."""
+        """Start a created or stopped container, or resume a paused container."""
         try:
             with translate_errors(f"starting {name}"):
                 (self._api.unpause if paused else self._api.start)(name)
@@ -147,18 +149,18 @@ class Nodes:
             raise
 
     def make_network(self, name: str, labels: Mapping[str, str]) -> None:
-        """Create a network, unless a network of that name exists; the engine picks its addresses."""
+        """Create a network unless it exists; the engine chooses its addresses."""
         with delay_signals(), translate_errors(f"making the network {name}"):
             if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
                 self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
 
     def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
-        """Create a volume, unless a volume of that name exists."""
+        """Create a volume unless it exists."""
         with delay_signals(), translate_errors(f"making the volume {name}"):
             self._api.create_volume(name, labels=dict(labels))
 
     def remove(self, label: str) -> int:
-        """Remove every container, network and volume with the label ``label``; return how many."""
+        """Remove every container, network and volume with a label, and return their number."""
         containers = self.containers_with(label)
         with translate_errors("removing containers, networks and volumes"):
             for name in containers:
@@ -172,7 +174,7 @@ class Nodes:
         return len(containers) + len(networks) + len(volumes)
 
     def run(self, name: str, command: Command, user: str = "root") -> Completed:
-        """Run a command in a container until it exits; stop it after a time limit."""
+        """Run a command in a container until it exits or reaches its time limit."""
         out, err = bytearray(), bytearray()
 
         def take(more: bytes, errors: bytes) -> None:
@@ -183,7 +185,7 @@ class Nodes:
         if command.timeout is not None:
             words = ("timeout", "-k", _GRACE, str(command.timeout), *words)
         status = self.stream(name, words, take, user=user, env=command.env)
-        # timeout(1) exits with 124 after it stopped a command, and with 137 if it had to kill it.
+        # timeout(1) exits with 124 after SIGTERM, and with 137 after SIGKILL.
         timed_out = command.timeout is not None and status in (124, 137)
         return Completed(command, status, bytes(out), bytes(err), timed_out)
 
@@ -197,7 +199,7 @@ class Nodes:
         folder: str = "/",
         env: Mapping[str, str] | None = None,
     ) -> int:
-        """Run ``words`` in a container, pass on their output immediately, return their exit status."""
+        """Run a command in a container, pass on its output immediately, and return its exit status."""
         with translate_errors(f"running {words[0]} on {name}"):
             started = self._api.exec_create(
                 name, list(words), user=user, workdir=folder, environment=dict(env or {})
@@ -208,18 +210,18 @@ class Nodes:
                     on_output(out or b"", err or b"")
             finally:
                 chunks.close()
-                chunks._response.close()  # noqa: SLF001 - close() of the SDK leaves the socket's file open
+                chunks._response.close()  # noqa: SLF001 - the SDK's close() leaves the socket's file open
             return int(self._api.exec_inspect(started)["ExitCode"])
 
     def log(self, name: str, lines: int) -> list[str]:
-        """Return the last lines that the services of a container wrote."""
+        """Return the last lines in the log of a container."""
         with translate_errors(f"reading the log of {name}"):
             said: bytes = self._api.logs(name, tail=lines)
         return said.decode("utf-8", "replace").splitlines()
 
     @staticmethod
     def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:
-        """Remove a thing that another process may already have removed, or be removing."""
+        """Remove an object; ignore that another process has removed it or is removing it."""
         import docker
 
         try:

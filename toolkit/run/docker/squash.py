@@ -1,7 +1,7 @@
-"""Make a squashfs of an image's files: mksquashfs runs in a container of the image itself.
+"""Pack the files of an image as squashfs: mksquashfs runs in a container of this image.
 
-Nothing is copied out of the engine, neither as a stream nor to a temporary folder. The program comes with its
-own loader and libraries from the builder image, so it does not depend on the image's contents.
+toolkit copies no file out of the engine. mksquashfs comes from the builder image with its own loader and
+libraries, so it works in an image with any contents.
 """
 
 import io
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _PLACE = ".toolkit-sif"
-"""The one folder that is added to the container, and left out of the file system."""
+"""The folder that is added to the container, and left out of the squashfs."""
 _TOOLS = f"/{_PLACE}/tools"
 _ADDED = f"/{_PLACE}/added"
 _TARGET = f"/{_PLACE}/target"
 _LEFT_OUT = (_PLACE, ".dockerenv")
 _HARMLESS = re.compile(r"Pseudo file .* exists in source filesystem|Ignoring, exclude it|Unrecognised xattr")
 _XATTRS = r"^(user\.|security\.capability$)"
-"""SELinux labels belong to the host; all other attributes that mksquashfs can keep are from the image."""
+"""A pattern of attributes to keep; SELinux labels are left out, because they belong to the host."""
 _WORK_MEMORY = 1 << 30
 _PERCENT = re.compile(r"\d{1,3}")
 
 
 @dataclass(frozen=True, slots=True)
 class Squash:
-    """The source and the target of a squashfs; ``name`` is the image's in messages.
+    """The source and the target of a squashfs; ``name`` is the image's name in messages.
 
-    ``target`` is an empty file, in which the squashfs begins at ``offset``. ``added`` is a pseudo file,
-    ``without`` names files of the image to leave out, ``epoch`` is the latest time of a file, in seconds
-    since 1970, ``memory`` what the container may use, in bytes.
+    ``target`` is an empty file, in which the squashfs starts at ``offset``. ``added`` is a pseudo file of
+    mksquashfs. ``without`` lists files of the image to leave out. ``epoch`` is the latest modification time
+    of a file, in seconds since 1970. ``memory`` is the container's limit in bytes.
     """
 
     image: str
@@ -58,7 +58,7 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
     """Write the squashfs.
 
     Raises:
-        CheckFailed: if the file could not be written, or a file of the image could not be read.
+        CheckFailed: if toolkit cannot write the file, or cannot read a file in the image.
     """
     remove_stale(client)
     builder = ensure_builder(client, tell)
@@ -94,7 +94,7 @@ def _words(work: Squash) -> tuple[str, ...]:
 
 
 def _environment(epoch: int) -> Mapping[str, str]:
-    # Some engines put drivers of the host into containers; this tells the runtime not to.
+    # Some engines mount the host's drivers in containers; this value prevents it.
     return {"SOURCE_DATE_EPOCH": str(epoch), "NVIDIA_VISIBLE_DEVICES": "void"}
 
 
@@ -107,7 +107,7 @@ def _hear(line: str, said: list[str], tell: Tell) -> None:
 
 
 def _require(ran: Ran, said: Sequence[str], work: Squash) -> None:
-    """Treat a warning as a failure: mksquashfs stores an unreadable file as an empty file."""
+    """Raise an error even after a warning: mksquashfs stores an unreadable file as an empty file."""
     if ran.ok and not said and work.target.stat().st_size > work.offset:
         return
     what = f"packing {work.name}"

@@ -1,6 +1,6 @@
-"""Settings of this machine that a build uses: certificates, proxies, pip's settings.
+"""Settings of this machine that a build uses: certificates, proxies and pip's settings.
 
-Only the build stage gets the proxies and certificates. These variables do not stay in the image.
+Only the build stage gets the proxies and certificates; the final image does not contain them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,20 +12,20 @@ SYSTEM = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
 )
-"""Where Debian and Arch, Fedora and Red Hat, and openSUSE keep the certificates that the machine trusts."""
+"""The files with the machine's trusted certificates on Debian and Arch, Fedora and Red Hat, and openSUSE."""
 
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _PIP_PLACES = ("PIP_FIND_LINKS",)
-"""May name a folder of this machine, which a build cannot read, or an address, which a build can read."""
+"""A variable that names a folder of this machine, which a build cannot read, or an address, which it can."""
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
-"""Predefined build arguments of Docker, which do not affect the cache of a step."""
+"""Docker's predefined build arguments, which do not affect the cache of a step."""
 
 
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
-    """Return the certificates that programs of this machine trust: named by variables, or else the system's.
+    """Return the certificates that programs on this machine trust, or ``None``.
 
-    ``None`` without such files.
+    The first existing file is used: a file that a variable names, or else the system's file.
     """
     named = (env.get(variable, "") for variable in _CERTIFICATES)
     found = (Path(file) for file in (*named, *system) if file)
@@ -33,13 +33,13 @@ def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> byte
 
 
 def pip_settings(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of pip that have the same meaning inside a build."""
+    """Return the pip variables that have the same meaning inside a build."""
     found = {name: env[name] for name in _PIP if env.get(name)}
     found |= {name: env[name] for name in _PIP_PLACES if "://" in env.get(name, "")}
     return found
 
 
 def proxies(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the proxies in both spellings, because programs read one or the other."""
+    """Return the proxy variables in lower and upper case, because programs read one or the other."""
     names = [spelling for name in _PROXIES for spelling in (name, name.upper())]
     return {name: env[name] for name in names if env.get(name)}

@@ -1,1 +1,1 @@
-"""Packages of Debian and wheels of Python, for images and for machines without a network."""
+"""Debian packages and Python wheels, for images and for machines without a network."""

@@ -1,4 +1,4 @@
-"""Ask a distribution's package manager for the files of a set of packages; nothing is installed."""
+"""Ask apt in a container which package files a set of packages needs; apt installs nothing."""
 
 import email.utils
 import os
@@ -26,8 +26,8 @@ _MEMORY = 2 << 30
 _URI = re.compile(r"'(?P<url>[^']+)' (?P<file>\S+\.deb) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 _ARCHIVE = re.compile(r"(?P<root>https?://[^/]+/.*?(?P<archive>debian(?:-security)?))/(?P<path>pool/.*)")
 
-# The package sets follow, one per word. With an empty status every needed package is listed, whatever the
-# image has.
+# The arguments are the package sets, one per word. With an empty status file, apt lists every needed package,
+# even if the image has it.
 _ASK = r"""
 set -eu
 if [ -n "$SOURCES" ]; then
@@ -53,15 +53,15 @@ sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
 """
 
 ESSENTIAL_PACKAGES = ("?essential", "?priority(required)", "apt", "usrmerge-")
-"""The minimal system, in the package manager's words; usr-is-merged replaces usrmerge, without Perl."""
+"""The minimal system in apt's words; ``usrmerge-`` selects usr-is-merged, which needs no Perl."""
 
 
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
-"""What Debian calls a processor, by the name of ``uname -m``."""
+"""Debian's name of a processor type, by the name that ``uname -m`` prints."""
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of each set, and the time, in seconds, of the newest package list."""
+    """The files of each package set, and the time of the newest package index in seconds since 1970."""
 
     sets: dict[str, tuple[LockedFile, ...]]
     date: int
@@ -77,11 +77,11 @@ def files_of(
     from_nothing: bool,
     architecture: str = "",
 ) -> PackageFiles:
-    """Return the files that installing each set of packages would need, resolved in a container of ``image``.
+    """Return the files that an installation of each package set needs, as apt in ``image`` resolves them.
 
-    ``from_nothing`` counts nothing as installed, and asks Debian's archive of ``release``. Otherwise the
-    image's own package sources and installed packages count. ``architecture`` is the processor of the
-    packages (``uname -m``), if the image has another one.
+    With ``from_nothing``, no package counts as installed, and apt uses Debian's archive of ``release``.
+    Otherwise apt uses the image's package sources and installed packages. ``architecture`` is the processor
+    type of the packages (``uname -m``) if it differs from the image's.
 
     Raises:
         CheckFailed: if a package does not exist, or no mirror answers.
@@ -108,9 +108,9 @@ def files_of(
 
 
 def sources_list(release: str, mirrors: Mirrors) -> str:
-    """Return the package sources of a Debian release, with all areas.
+    """Return the package sources of a Debian release, with the areas main, contrib and non-free.
 
-    The sources include security fixes if a mirror has them.
+    The sources include security updates if a mirror has them.
 
     Raises:
         Missing: if no mirror is known.
@@ -127,7 +127,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
 
 
 def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
-    """Parse the package manager's output; ``mirrors`` are this machine's."""
+    """Return the package files in apt's output; ``mirrors`` are the mirrors of this machine."""
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
     dates = [0]
@@ -145,9 +145,9 @@ def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
 
 
 def origin_of(url: str, mirrors: Mirrors) -> str:
-    """Return an address without the mirror if it is one of Debian's archives; otherwise unchanged.
+    """Return a package's address in Debian's archive without the mirror; any other address is unchanged.
 
-    A known mirror may have another layout, as archives of a past day do.
+    A known mirror may have another layout, for example a snapshot of a past day.
     """
     for archive, addresses in mirrors.items():
         for address in addresses:

@@ -1,4 +1,7 @@
-"""Resolve and install packages for the Python of an image through uv; that Python need not be here."""
+"""Resolve and install Python packages for the Python of an image with uv.
+
+The image's Python need not be installed on this machine.
+"""
 
 import re
 import tempfile
@@ -18,12 +21,15 @@ _TAIL = 12
 
 
 class Unresolved(CheckFailed):
-    """Nothing satisfies the requirements; ``detail`` is uv's reason."""
+    """No set of packages satisfies the requirements; ``detail`` has uv's reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A chosen package; ``via`` are the packages that asked for it, empty if the user asked."""
+    """A chosen package; ``via`` lists the packages that need it.
+
+    ``via`` is empty for a package that the user named.
+    """
 
     name: str
     version: str
@@ -32,9 +38,10 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Requirements for one Python: ``python`` is its version, ``platform`` is uv's name of its platform.
+    """Requirements for one Python.
 
-    ``preferred`` are pins that are kept if nothing speaks against them, ``options`` further options of uv.
+    ``python`` is its version, and ``platform`` is uv's name of its platform. ``preferred`` are versions to
+    keep if possible. ``options`` are further options of uv.
     """
 
     requirements: Sequence[str]
@@ -46,21 +53,22 @@ class Asking:
 
     @property
     def target(self) -> tuple[str, ...]:
-        """Return the options that name the Python."""
+        """The uv options that select the Python version and platform."""
         return ("--python-version", self.python, "--python-platform", self.platform)
 
 
 def pin_requirements(asking: Asking, *, build: bool) -> tuple[Pin, ...]:
-    """Return packages that satisfy requirements, with all their dependencies; ``version`` is empty for a
-    local wheel.
+    """Return packages that satisfy the requirements, with all dependencies.
+
+    A local wheel has an empty ``version``.
 
     Args:
         asking: the requirements.
-        build: whether packages without a wheel may be chosen.
+        build: whether uv may choose packages without a wheel.
 
     Raises:
-        Unresolved: if nothing does.
-        Missing: if uv is not installed, or the cache takes no files.
+        Unresolved: if no set of packages satisfies the requirements.
+        Missing: if uv is not installed, or the cache is not writable.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         asked, bound, out = (Path(work) / name for name in (_ASKED, _BOUND, _OUT))
@@ -95,7 +103,7 @@ def lock_of(asking: Asking, *, build: bool) -> bytes:
     """Return the text of a ``pylock.toml`` with only the files of pinned requirements.
 
     Raises:
-        CheckFailed: if a file cannot be had, with uv's reason.
+        CheckFailed: if a file is not available, with uv's reason.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         asked, out = Path(work) / _ASKED, Path(work) / "pylock.toml"
@@ -111,10 +119,10 @@ def lock_of(asking: Asking, *, build: bool) -> bytes:
 
 
 def install(asking: Asking, wheels: Sequence[Path], target: Path) -> None:
-    """Install requirements, each with its hash, and built wheels into a folder.
+    """Install requirements, each with its hash, and built wheels into a new folder.
 
     Raises:
-        CheckFailed: if a file has another hash, cannot be had, or the disk is full.
+        CheckFailed: if a file has another hash or is not available, or the disk is full.
     """
     target.mkdir()
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
@@ -130,7 +138,7 @@ def install(asking: Asking, wheels: Sequence[Path], target: Path) -> None:
 
 
 def export_lock(lock: Path) -> bytes:
-    """Return the pins of a ``uv.lock`` as a requirements file; the ``pyproject.toml`` is beside the lock.
+    """Return the pins of a ``uv.lock`` as a requirements file; ``pyproject.toml`` must be beside the lock.
 
     Raises:
         BadInput: if uv cannot read the file.

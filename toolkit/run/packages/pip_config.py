@@ -1,5 +1,4 @@
-"""The places where this user's pip looks for packages: variables and configuration files, as pip reads
-them.
+"""Find the package indexes and folders that the user's pip uses, in pip's variables and configuration files.
 """
 
 import configparser
@@ -11,9 +10,10 @@ import msgspec
 
 
 class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
-    """The index and further sources: further indexes, and folders with wheels (``find-links``).
+    """The package sources of pip: the index, further indexes, and folders with wheels (``find-links``).
 
-    ``index`` is empty if nothing is configured. Addresses may contain a login; a lock never contains them.
+    ``index`` is empty if pip has no configured index. Addresses may contain a login; a lock never contains
+    them.
     """
 
     index: str = ""
@@ -22,10 +22,10 @@ class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
-    """Return the places of this user; pip's variables have priority over its configuration files.
+    """Return the package sources of this user's pip; variables override configuration files.
 
-    Source: pip's documentation, "Configuration": names, places and order of the files. An unreadable file
-    counts as absent.
+    Source: pip's documentation, "Configuration": names, paths and order of the files. Unreadable files are
+    skipped.
     """
     known = os.environ if env is None else env
     found: dict[str, str] = {}

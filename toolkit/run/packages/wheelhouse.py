@@ -17,7 +17,7 @@ from toolkit.versions import OLDEST_PYTHON, older
 
 _SECONDS = 900.0
 _EPOCH = "1580601600"
-"""Time of the files in toolkit's wheel: 2 February 2020, hatchling's default."""
+"""The modification time of the files in toolkit's wheel: 2 February 2020, hatchling's default."""
 _ZIP_TIME = (2020, 2, 2, 0, 0, 0)
 _PLATFORMS = (
     "manylinux_2_28",
@@ -27,16 +27,17 @@ _PLATFORMS = (
     "manylinux2010",
     "manylinux_2_5",
 )
-"""The platform tags that a system with the C library 2.28 or later accepts (PEP 600)."""
+"""The platform tags that a system with glibc 2.28 or later accepts (PEP 600)."""
 
 
 def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> tuple[Path, ...]:
-    """Put the wheels into ``folder``: for each of ``pythons`` (``3.11``) on ``machine`` (``x86_64``).
+    """Write the wheels for each Python version and a processor type to ``folder``, and return their paths.
 
-    The versions are equal to this installation.
+    ``pythons`` are versions such as ``3.11``. ``machine`` is a processor type such as ``x86_64``. The
+    packages have the same versions as in this installation.
 
     Raises:
-        BadInput: if a Python is too old, or not a version.
+        BadInput: if a Python version is invalid or too old.
         Missing: if pip is missing, or the package index has no wheel.
     """
     for python in pythons:
@@ -60,7 +61,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
 
 
 def requirements(name: str = DISTRIBUTION) -> dict[str, str]:
-    """Return the recursive requirements of a distribution: name → the installed version."""
+    """Return the installed version of each requirement of a distribution, including indirect requirements."""
     from packaging.requirements import Requirement
 
     found: dict[str, str] = {}
@@ -88,7 +89,7 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
 
 
 def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
-    """Build the wheel again that a distribution was installed from; the same bytes each time."""
+    """Build the wheel from which a distribution was installed again; the bytes are the same each time."""
     installed = distribution.files or ()
     meta = next(str(f.parent) for f in installed if f.name == "METADATA" and f.parent.suffix == ".dist-info")
     left_out = {f"{meta}/{name}" for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")}
@@ -107,7 +108,10 @@ def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -
 
 
 def _record_columns(content: bytes) -> str:
-    """Return hash and size in the form of RECORD (packaging.python.org: "Recording installed projects")."""
+    """Return the hash and size columns of a RECORD file.
+
+    Source: packaging.python.org, "Recording installed projects".
+    """
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
     return f"sha256={digest},{len(content)}"
 

@@ -1,4 +1,4 @@
-"""Resolve the files that another Python would install, by uv and the package index; nothing is installed."""
+"""Resolve the package files for another Python with uv and the package index; no package is installed."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,12 @@ def lock_wheels(
 ) -> bytes:
     """Return the text of a ``pylock.toml`` with the wheels of requirements and of all their dependencies.
 
-    ``python`` is a version, ``platform`` is uv's name: ``x86_64-manylinux_2_36``; ``what`` is named in
-    errors. ``indexes`` are addresses of further indexes; as with pip, the best version of all indexes counts.
+    ``python`` is a version. ``platform`` is uv's name, such as ``x86_64-manylinux_2_36``. ``what`` names the
+    packages in errors. ``indexes`` are addresses of further indexes; as with pip, the best version of all
+    indexes is used.
 
     Raises:
-        CheckFailed: if nothing satisfies the requirements, with uv's reasons.
+        CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
         Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
@@ -39,7 +40,7 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
     """Return the text of a ``pylock.toml`` with only the source distributions of requirements.
 
     Raises:
-        CheckFailed: if no set exists, with uv's reasons.
+        CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
         Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
@@ -49,8 +50,8 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
 def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None) -> bytes:
     """Return the text of a ``pylock.toml`` with every file of pinned releases that a Python can use.
 
-    If two indexes have the same release, uv takes the files of only one of them. ``index`` is the address of
-    the only index to ask, and empty for the default index; without ``index`` uv asks all configured indexes.
+    If two indexes have the same release, uv uses the files of only one index. ``index`` is the address of the
+    only index to ask; an empty string means the default index. With ``None``, uv asks all configured indexes.
 
     Raises:
         CheckFailed: if a release does not exist, with uv's reasons.
@@ -87,13 +88,12 @@ def _compile_requirements(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache; if it is not writable, uv wrongly reports a missing wheel."""
+    """Return the folder of uv's cache, which is writable; otherwise uv would report a missing wheel."""
     return str(in_cache("uv"))
 
 
 def uv_places(indexes: Sequence[str]) -> Iterator[str]:
-    """Yield the options for further indexes, and for the indexes and folders of the user's pip
-    configuration."""
+    """Yield uv's options for further indexes, and for the sources in the user's pip configuration."""
     places = pip_places()
     for index in (*indexes, *places.indexes):
         yield from ("--index", index)
@@ -119,9 +119,9 @@ def uv_program() -> str:
 
 
 def uv_settings() -> dict[str, str]:
-    """Return pip's settings under uv's names; uv reads variables for certificates and proxies itself.
+    """Return pip's settings as uv's variables; uv itself reads variables for certificates and proxies.
 
-    uv then trusts the certificates that the machine trusts, as pip does (earlier releases read
+    With these settings, uv trusts the machine's certificates, as pip does (earlier releases of uv read
     UV_NATIVE_TLS).
     """
     index = pip_places().index

@@ -1,5 +1,5 @@
-"""A client of an OCI registry (opencontainers/distribution-spec v1.1), over docker's own ``requests``.
+"""A client of OCI registries (opencontainers/distribution-spec v1.1), over the docker SDK's ``requests``.
 
-The ``oras`` package was considered and not used: it reads a whole blob into memory to send it, resumes no
-interrupted transfer, and checks no download against its digest.
+The ``oras`` package does not suffice: it reads a whole blob into memory to send it, resumes no interrupted
+transfer, and checks no download against its digest.
 """

@@ -1,4 +1,4 @@
-"""The meaning of a registry's refusals and of network failures, as sentences."""
+"""Translate error responses of a registry and network failures into errors of toolkit."""
 
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from toolkit.run.web.client import Response
 
 BUSY = frozenset({429, 500, 502, 503, 504})
-"""Statuses of a server that may succeed after a moment."""
+"""HTTP statuses after which a retry may succeed."""
 _MOST = 1 << 16
-"""The most bytes of an error message that toolkit reads."""
+"""The largest number of bytes of an error message that toolkit reads."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "SSL:_HTTP_REQUEST")
-"""OpenSSL's errors for an answer in plain HTTP."""
+"""OpenSSL's error names for a response in plain HTTP."""
 
 
 class _Error(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class _Errors(msgspec.Struct, frozen=True):
 
 
 def error_words(answer: "Response") -> str:
-    """Return a registry's error message, on one line; answers to HEAD have the message only in a header."""
+    """Return a registry's error message on one line; the response to HEAD has a message only in a header."""
     try:
         said = msgspec.json.decode(answer.read(_MOST), type=_Errors)
     except (*DECODE_ERRORS, OSError):
@@ -42,7 +42,7 @@ def error_words(answer: "Response") -> str:
 
 
 def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
-    """Return the error for a final refusal; ``source`` is the place of the login."""
+    """Return the error for a final refusal; ``source`` is the file or helper with the login."""
     said = f": {words}" if words else ""
     if status == 401 and source:
         return Missing(
@@ -68,9 +68,9 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
 
 
 def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
-    """Return the error for a user without permission; many registries answer the same for a missing image.
+    """Return the error for a missing permission; many registries send the same response for a missing image.
 
-    ``scope`` is the requested scope, and ``who`` is empty without a login.
+    ``scope`` is the requested token scope. ``who`` is the user's name, or empty without a login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")
@@ -118,11 +118,11 @@ def unreachable_error(host: str, error: Exception) -> Missing:
 
 
 def is_distrusted(error: BaseException | None) -> bool:
-    """Return whether a certificate was refused."""
+    """Return whether the error means that a certificate was refused."""
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def is_plain(error: BaseException | None) -> bool:
-    """Return whether a server spoke plain HTTP instead of TLS."""
+    """Return whether the error means that a server used plain HTTP instead of TLS."""
     said = str(error).upper().replace(" ", "_")
     return any(word in said for word in _NOT_TLS)

@@ -1,5 +1,6 @@
-"""Parse what a server requires with status 401 (RFC 9110, section 11.6.1; distribution: "Token
-Authentication").
+"""Parse the ``WWW-Authenticate`` header of a response with status 401.
+
+Sources: RFC 9110, section 11.6.1; distribution: "Token Authentication".
 """
 
 import re
@@ -13,19 +14,19 @@ _PARAMETER = re.compile(
 )
 _TOKEN68 = re.compile(r"[ \t]+[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))")
 _LONGEST = 8192
-"""The most characters of the header that are parsed; real headers have a few hundred."""
+"""The largest number of characters of the header that toolkit parses; real headers have a few hundred."""
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """One way to authenticate; ``scheme`` and the names of parameters are in lower case."""
+    """An authentication method that a server accepts; ``scheme`` and parameter names are in lower case."""
 
     scheme: str
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_challenges(header: str) -> tuple[Challenge, ...]:
-    """Return the challenges in their order; parsing stops at the first unknown part."""
+    """Return the challenges in a header in their order; parsing stops at the first unknown part."""
     text, position = header[:_LONGEST], 0
     found: list[Challenge] = []
     while match := _SCHEME.match(text, position):

@@ -1,6 +1,6 @@
-"""Logins for registries, as ``docker login`` and ``apptainer registry login`` store them.
+"""Read logins for registries, as ``docker login`` and ``apptainer registry login`` store them.
 
-No password is ever read from, or put on, a command line.
+toolkit neither reads a password from a command line nor puts one on a command line.
 """
 
 import base64
@@ -22,8 +22,8 @@ from toolkit.run.local import LocalRunner
 _HUB_KEYS = ("https://index.docker.io/v1/", "index.docker.io", "docker.io", "registry-1.docker.io")
 _HELPER = re.compile(r"[A-Za-z0-9._-]+")
 _HELPER_SECONDS = 60.0
-"""A helper may ask the user to unlock a key ring."""
-_TOKEN_USER = "<token>"  # noqa: S105 - the word by which a helper says that its secret is a token
+"""The time limit of a credential helper in seconds; a helper may ask the user to unlock a key ring."""
+_TOKEN_USER = "<token>"  # noqa: S105 - with this user name, the helper's secret is a token
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class _Helped(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """``token`` is exchanged for other tokens (OAuth 2), ``bearer`` is sent unchanged.
+    """A login: ``token`` is exchanged for other tokens (OAuth 2), and ``bearer`` is sent unchanged.
 
     ``source`` names the file or the helper in messages.
     """
@@ -59,15 +59,15 @@ class Login:
     bearer: str = ""
 
     def __repr__(self) -> str:
-        return f"Login({self.source!r}, user={self.user!r})"  # no secret gets into a log
+        return f"Login({self.source!r}, user={self.user!r})"  # the secret must not appear in a log
 
 
 def find_login(host: str) -> Login | None:
-    """Return the login of ``HOST[:PORT]`` from the first file that has it; ``None`` if no file has it.
+    """Return the login for ``HOST[:PORT]`` from the first file that has it, or ``None``.
 
     Raises:
-        BadInput: if such a file cannot be read.
-        CheckFailed: if the helper fails.
+        BadInput: if a file cannot be read.
+        CheckFailed: if the credential helper fails.
     """
     for file in login_files():
         try:
@@ -82,7 +82,7 @@ def find_login(host: str) -> Login | None:
 
 
 def login_files() -> Iterator[Path]:
-    """Yield the files that may hold logins, docker's first."""
+    """Yield the paths of files that may contain logins; docker's files come first."""
     if named := os.environ.get("REGISTRY_AUTH_FILE"):
         yield Path(named)
     at_home = home()
@@ -97,10 +97,10 @@ def login_files() -> Iterator[Path]:
 
 
 def read_config(text: bytes, file: Path) -> _DockerConfig:
-    """Parse such a file.
+    """Parse the text of a login file.
 
     Raises:
-        BadInput: if the file is damaged. The error does not show the content of the file.
+        BadInput: if the file is damaged; the error does not show the file's content.
     """
     try:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)
@@ -130,7 +130,7 @@ def _keys(host: str) -> tuple[str, ...]:
 
 
 def _plain(key: str) -> str:
-    """Return a key as a host; docker writes hosts, older releases wrote addresses."""
+    """Return the host in a key; docker writes hosts, and older releases wrote addresses."""
     return key.removeprefix("https://").removeprefix("http://").partition("/")[0].lower()
 
 
@@ -157,8 +157,8 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
     except Missing as error:
         raise Missing(f"{file} names {program}, which is not installed") from error
     if not done.ok:
-        # The error output of a helper is one line by the protocol, and contains no secret: credentials only
-        # go to its standard output.
+        # A helper prints its error as one line on standard output or standard error. The line contains no
+        # secret: credentials appear only in the standard output of a successful helper.
         said = (done.text.strip() or done.errors.strip()).splitlines()[:1]
         if said and "not found" in said[0]:
             return None

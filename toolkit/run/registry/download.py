@@ -1,4 +1,4 @@
-"""Download a blob into a file, resume an interrupted download, and check the digest."""
+"""Download a blob to a file, resume an interrupted download, and check the digest."""
 
 import errno
 import re
@@ -19,28 +19,28 @@ from toolkit.run.web.limits import broken_limit, of_transfer
 from toolkit.units import format_size
 
 _STEP = 1 << 16
-"""Bytes at a time; an interruption loses the last step."""
+"""The number of bytes of one read; an interruption loses at most the last read."""
 _TRIES = 6
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(?:\d{1,15}|\*)")
 
 OnGot = Callable[[int], None]
-"""Called with the number of bytes of the blob that are here."""
+"""A function that receives the number of downloaded bytes of the blob."""
 
 
 def fetch_blob(
     session: RegistrySession, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot
 ) -> None:
-    """Complete ``part`` to the whole blob; bytes that it already has are not downloaded again.
+    """Complete the file ``part`` to the whole blob; bytes that it already has are not downloaded again.
 
     Raises:
-        Missing: if the registry stops answering; ``part`` keeps what came.
-        CheckFailed: if the disk is full (``part`` stays), or the bytes are not the blob (it is removed).
+        Missing: if the registry stops answering; ``part`` keeps the received bytes.
+        CheckFailed: if the disk is full (``part`` stays), or the digest is wrong (``part`` is deleted).
     """
     kept = part.stat().st_size if part.exists() else 0
     _fill(session, name, blob, part, on_got)
     found = f"sha256:{hash_file(part)}"
     if found != blob.digest and kept:
-        # The partial download of an earlier run may be wrong.
+        # The partial download of an earlier run may have wrong bytes.
         part.unlink()
         _fill(session, name, blob, part, on_got)
         found = f"sha256:{hash_file(part)}"
@@ -58,7 +58,7 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # A slow server sends a little each time, and would be retried without end.
+                # A slow server sends a few bytes each time, which would otherwise mean endless retries.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -77,7 +77,7 @@ def _append(
         if answer.status_code == 404:
             raise CheckFailed(f"{name}: the registry has the manifest but not the blob {blob.digest[:19]}…")
         if begins_at(answer.status_code, answer.headers.get("Content-Range", "")) != done:
-            file.truncate(0)  # the whole file comes, or another part than requested
+            file.truncate(0)  # the response is the whole file, or a part that was not requested
             file.seek(0)
             if answer.status_code != 200:
                 raise Missing(f"{session.host} sends another part of {blob.digest[:19]}… than requested")
@@ -85,7 +85,7 @@ def _append(
 
 
 def begins_at(status: int, content_range: str) -> int:
-    """Return the offset of an answer's content; -1 if a partial answer does not name it."""
+    """Return the offset of a response's content, or -1 if a partial response does not give it."""
     if status == 200:
         return 0
     found = _CONTENT_RANGE.fullmatch(content_range.strip())
@@ -117,7 +117,7 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
 
 
 def _write(file: FileIO, chunk: bytes) -> None:
-    """Write all bytes; an unbuffered file may accept less on a disk that is nearly full."""
+    """Write all bytes; on a disk that is nearly full, an unbuffered file may accept fewer bytes per call."""
     rest = memoryview(chunk)
     while rest:
         rest = rest[file.write(rest) or 0 :]

@@ -1,4 +1,4 @@
-"""Manifests and the presence of blobs in a registry."""
+"""Read and write manifests in a registry, and check whether a blob exists."""
 
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.registry.answers import unreachable_error
@@ -21,16 +21,16 @@ _ACCEPT = f"{OCI_MANIFEST}, {OCI_INDEX}, {DOCKER_MANIFEST}, {DOCKER_LIST}"
 
 
 def scope(repository: str, actions: str) -> str:
-    """Return the scope that a token needs (distribution: "Token Scope Documentation")."""
+    """Return the scope of a token for a repository (distribution: "Token Scope Documentation")."""
     return f"repository:{repository}:{actions}"
 
 
 def fetch_manifest(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[bytes, ImageManifest]:
-    """Return a manifest's bytes and their content; ``wanted`` is a tag or a digest.
+    """Return the bytes of a manifest and the parsed manifest; ``wanted`` is a tag or a digest.
 
     Raises:
-        Missing: if there is no such image, or the connection is interrupted repeatedly.
-        CheckFailed: if the content differs from its digest, or from the registry's own.
+        Missing: if the image does not exist, or the connection is interrupted repeatedly.
+        CheckFailed: if the content does not match its digest, or the digest in the response.
     """
     text, told = _read(session, name, wanted)
     if len(text) > MOST_BYTES:
@@ -43,7 +43,7 @@ def fetch_manifest(session: RegistrySession, name: RegistryName, wanted: str) ->
 
 
 def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[bytes, str]:
-    """Return a manifest and the registry's digest of it; an interrupted transfer is repeated."""
+    """Return a manifest and the digest in the response; an interrupted transfer is repeated."""
     import requests
 
     for number in range(1, TRIES + 1):
@@ -68,10 +68,10 @@ def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[by
 
 
 def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, media_type: str) -> str:
-    """Write an image's manifest after all its blobs; return its digest.
+    """Write an image's manifest after all its blobs, and return the manifest's digest.
 
     Raises:
-        CheckFailed: if the registry refuses the manifest, or stored another one.
+        CheckFailed: if the registry refuses the manifest, or stores different bytes.
     """
     where = f"/v2/{name.repository}/manifests/{name.tag}"
     headers = {"Content-Type": media_type}
@@ -86,7 +86,7 @@ def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, medi
 
 
 def has_manifest(session: RegistrySession, name: RegistryName, digest: str) -> bool:
-    """Return whether the tag refers to this image already."""
+    """Return whether the tag already refers to the manifest with this digest."""
     with session.ask(
         "HEAD",
         f"/v2/{name.repository}/manifests/{name.tag}",
@@ -98,7 +98,7 @@ def has_manifest(session: RegistrySession, name: RegistryName, digest: str) -> b
 
 
 def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
-    """Return whether a repository has a blob."""
+    """Return whether a repository contains a blob."""
     with session.ask(
         "HEAD",
         f"/v2/{name.repository}/blobs/{digest}",
@@ -109,7 +109,7 @@ def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
 
 
 def wrong(what: str, wanted: str, found: str) -> CheckFailed:
-    """Return the error for bytes that differ from their digest."""
+    """Return the error for bytes that do not match their digest."""
     return CheckFailed(
         f"{what} differs from its digest: {found[:19]}… instead of {wanted[:19]}…",
         fix="run the same command again; if it happens again, the registry or a proxy has damaged data",

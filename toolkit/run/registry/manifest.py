@@ -1,4 +1,4 @@
-"""The manifests of an image in a registry (opencontainers/image-spec: manifest.md, image-index.md)."""
+"""Manifests of images in a registry (opencontainers/image-spec: manifest.md, image-index.md)."""
 
 import hashlib
 import re
@@ -16,18 +16,21 @@ DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 SIF_CONFIG = "application/vnd.sylabs.sif.config.v1+json"
 SIF_LAYER = "application/vnd.sylabs.sif.layer.v1.sif"
-"""What ``apptainer push oras://`` writes (apptainer: internal/pkg/client/oras)."""
+"""The media types that ``apptainer push oras://`` writes (apptainer: internal/pkg/client/oras)."""
 TITLE = "org.opencontainers.image.title"
 
 MOST_BYTES = 4 << 20
-"""The largest manifest; registries accept no larger ones (distribution-spec, "Pushing Manifests")."""
+"""The largest size of a manifest in bytes.
+
+Registries accept no larger manifests (distribution-spec, "Pushing Manifests").
+"""
 _MOST_LAYERS = 500
 _MOST_SIZE = 1 << 44
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class Platform(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``os/architecture/variant``, in the words of Go."""
+    """An operating system, a processor type and a variant, in Go's words, such as ``linux/arm64/v8``."""
 
     os: str = ""
     architecture: str = ""
@@ -38,7 +41,7 @@ class Platform(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """A blob, or another manifest; ``size`` is in bytes."""
+    """The reference to a blob or another manifest; ``size`` is in bytes."""
 
     media_type: str
     digest: str
@@ -48,7 +51,7 @@ class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
 
 
 class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """An index has ``manifests``, an image ``config`` and ``layers``."""
+    """An image manifest with ``config`` and ``layers``, or an index with ``manifests``."""
 
     schema_version: int
     media_type: str = ""
@@ -58,7 +61,7 @@ class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="cam
 
     @property
     def blobs(self) -> tuple[Descriptor, ...]:
-        """Return the parts of a manifest, the configuration first, without duplicates."""
+        """The blobs of an image without duplicates; the configuration comes first."""
         parts = ((self.config,) if self.config else ()) + self.layers
         return tuple({part.digest: part for part in parts}.values())
 
@@ -67,7 +70,7 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
     """Parse a manifest or an index.
 
     Raises:
-        CheckFailed: if the answer is neither a manifest nor an index, or has impossible values.
+        CheckFailed: if the text is neither a manifest nor an index, or has impossible values.
     """
     try:
         found = msgspec.json.decode(text, type=ImageManifest)
@@ -88,7 +91,7 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
 
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
-    """Return the manifest of a SIF as an artifact, equal for equal files."""
+    """Return the manifest of a SIF file as an artifact; equal files have equal manifests."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, (layer,)))
 
 
@@ -98,7 +101,7 @@ def for_image(config: Descriptor, layers: tuple[Descriptor, ...]) -> bytes:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest of content: ``sha256:`` and its hash."""
+    """Return the digest of content: ``sha256:`` and the hash in hexadecimal."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 

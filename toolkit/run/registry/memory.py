@@ -1,6 +1,6 @@
-"""Cached knowledge about registries: unfinished uploads, and which repository has a blob.
+"""Remember unfinished uploads, and which repositories contain a blob.
 
-The whole memory may be lost or wrong at any time: each entry is only a hint, and the registry decides.
+Every entry is only a hint, which may be lost or wrong; toolkit always asks the registry.
 """
 
 from urllib.parse import quote
@@ -13,8 +13,9 @@ _MOST_REPOSITORIES = 8
 
 
 class RegistryMemory(msgspec.Struct, frozen=True):
-    """``uploads`` maps a repository to the address of its unfinished upload; ``repositories`` have the
-    blob.
+    """Remembered facts about a blob.
+
+    ``uploads`` maps a repository to the address of its unfinished upload. ``repositories`` contain the blob.
     """
 
     repositories: tuple[str, ...] = ()
@@ -22,12 +23,12 @@ class RegistryMemory(msgspec.Struct, frozen=True):
 
 
 def recall(host: str, digest: str) -> RegistryMemory:
-    """Return the knowledge about a blob; empty if it cannot be read."""
+    """Return the remembered facts about a blob; empty if the file cannot be read."""
     return hints.recall(_folder(host), _name(digest), RegistryMemory) or RegistryMemory()
 
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
-    """Record the address at which an upload resumes; an empty ``location`` removes it."""
+    """Remember the address at which an upload can be resumed; an empty ``location`` removes it."""
     seen = recall(host, digest)
     others = {name: where for name, where in seen.uploads.items() if name != repository}
     uploads = {**others, repository: location} if location else others
@@ -35,7 +36,7 @@ def remember_upload(host: str, digest: str, repository: str, location: str) -> N
 
 
 def remember_blob(host: str, digest: str, repository: str) -> None:
-    """Record that a repository has the blob; its upload is finished."""
+    """Remember that a repository contains the blob, and that its upload is finished."""
     seen = recall(host, digest)
     names = (repository, *(name for name in seen.repositories if name != repository))
     uploads = {name: where for name, where in seen.uploads.items() if name != repository}
@@ -51,5 +52,5 @@ def _name(digest: str) -> str:
 
 
 def _write(host: str, digest: str, seen: RegistryMemory) -> None:
-    # Only this user may read it: the address of an upload may give write access.
+    # Only this user may read the file: the address of an upload may grant write access.
     hints.keep(_folder(host), _name(digest), seen)

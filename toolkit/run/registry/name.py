@@ -17,13 +17,15 @@ _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LONGEST = 255
-"""The most characters that many registries allow for host and repository together (distribution-spec,
-"Pull")."""
+"""The largest number of characters of host and repository together in many registries.
+
+Source: distribution-spec, "Pull".
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryName:
-    """An image in a registry; ``tag`` is empty if only ``digest`` names it."""
+    """The name of an image in a registry; ``tag`` is empty if the name has only a digest."""
 
     scheme: str
     host: str
@@ -33,12 +35,12 @@ class RegistryName:
 
     @property
     def wanted(self) -> str:
-        """Return the reference of the image's manifest: the digest if it is known."""
+        """The reference of the image's manifest: the digest if it is known, else the tag."""
         return self.digest or self.tag
 
     @property
     def endpoint(self) -> str:
-        """Return the host to connect to, which differs from the name for Docker Hub."""
+        """The host for connections; for Docker Hub, it differs from the host in the name."""
         return _HUB_ENDPOINT if self.host == _HUB else self.host
 
     def __str__(self) -> str:
@@ -47,15 +49,15 @@ class RegistryName:
 
 
 def is_registry_name(text: str) -> bool:
-    """Return whether a text names an image in a registry."""
+    """Return whether a text is the name of an image in a registry."""
     return text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
 def parse_name(text: str) -> RegistryName:
-    """Parse such a name; the default tag is ``latest``, the default host is Docker Hub.
+    """Parse the name of an image in a registry; the defaults are the tag ``latest`` and the host Docker Hub.
 
     Raises:
-        BadInput: naming the invalid part.
+        BadInput: with the invalid part.
     """
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in SCHEMES:
@@ -82,7 +84,7 @@ def parse_name(text: str) -> RegistryName:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether ``HOST[:PORT]`` is this machine, without a network in between."""
+    """Return whether ``HOST[:PORT]`` is this machine."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     name = name.strip("[]")
     if name == "localhost":

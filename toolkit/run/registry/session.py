@@ -1,4 +1,4 @@
-"""Talk to one registry: certificates, authentication, retries; every failure becomes one sentence."""
+"""Send requests to one registry, with certificates, authentication and retries."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,17 +28,17 @@ from toolkit.run.web.limits import Limits, broken_limit
 from toolkit.run.web.redirects import without_login
 
 _COMMIT = Limits(600.0, 600.0)
-"""A registry over an object store copies a whole blob before it answers the last request of an upload."""
+"""Time limits for the last request of an upload, in which some registries copy the whole blob."""
 TRIES = 6
 _ANY = (200, 401, 403, 404)
-"""The statuses of a registry for a request without authentication."""
+"""HTTP statuses that a registry may send for a request without authentication."""
 _FIRST_TRIES = 3
-"""For a registry that has not answered yet, so that a wrong name is reported soon."""
+"""The number of tries before the first response, which is small so that a wrong name is reported soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAccess:
-    """How a registry is reached; ``ca`` is a file of certificates, or a folder of them."""
+    """How toolkit connects to a registry; ``ca`` is a file or a folder of certificates."""
 
     ca: Path | None = None
     plain_http: bool = False
@@ -46,7 +46,7 @@ class RegistryAccess:
 
 
 class RegistrySession:
-    """Requests to the registry of ``name``, repeated while it is busy or unreachable for a moment."""
+    """Sends requests to the registry of ``name``, and repeats requests to a busy or unreachable registry."""
 
     def __init__(self, name: RegistryName, access: RegistryAccess) -> None:
         self.host = name.endpoint
@@ -61,7 +61,7 @@ class RegistrySession:
         self._client.close()
 
     def find(self) -> None:
-        """Check that a registry answers, and by which scheme if it is on this machine.
+        """Check that a registry answers; for a registry on this machine, also find whether it uses TLS.
 
         Raises:
             Missing: if no registry answers, or its certificate is not trusted.
@@ -85,16 +85,14 @@ class RegistrySession:
         tries: int = TRIES,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
     ) -> Response:
-        """Send a request and return an answer with a status in ``ok``; ``scope`` is the permission that it
-        needs.
+        """Send a request, and return the response with a status in ``ok``; ``scope`` is the permission.
 
-        A request with a body gets one of the ``tries``; callers that know how much of the body arrived repeat
-        it.
+        A request with a body uses ``tries=1``: the caller knows how many bytes arrived, and repeats the
+        request.
 
         Raises:
             Missing: if the registry is unreachable, refuses access, or stays busy.
-            CheckFailed: if the registry answers anything else, or redirects to an address that is not
-            followed.
+            CheckFailed: if the response has another status, or redirects to an address that toolkit refuses.
         """
         import requests
 
@@ -118,14 +116,14 @@ class RegistrySession:
         raise AssertionError("the last try returns or raises")
 
     def wait(self, seconds: float) -> None:
-        """Wait for a busy registry, for the time that this session allows."""
+        """Wait before the next request to a busy registry."""
         self._pause(seconds)
 
     def absolute(self, where: str) -> str:
-        """Return an absolute address; the registry's may be relative, or on another host.
+        """Return an absolute address; an address from the registry may be relative, or on another host.
 
         Raises:
-            CheckFailed: if the redirect leads from TLS to plain HTTP.
+            CheckFailed: if the address leads from TLS to plain HTTP.
         """
         try:
             url = urljoin(f"{self.base}/", where)
@@ -161,14 +159,15 @@ class RegistrySession:
         limits = _COMMIT if method == "PUT" else Limits()
 
         def proof(address: str) -> Proof:
-            # A presigned address on another host carries its own proof, and must not get the user's password.
+            # A presigned address on another host has its own authentication, and must not get the user's
+            # password.
             return self._tokens.proof(scope) if self._is_ours(address) else prove_nothing(address)
 
         def once() -> Response:
             return self._client.request(method, url, headers=headers, data=data, proof=proof, limits=limits)
 
         answer = once()
-        # The target of a redirect must not choose which server gets the user's password.
+        # The target of a redirect must not choose the server that gets the user's password.
         if answer.status_code == 401 and scope and self._is_ours(answer.url):
             answer.close()
             if self._tokens.answer(answer.headers.get("WWW-Authenticate", ""), scope):
@@ -180,7 +179,7 @@ class RegistrySession:
 
 @contextmanager
 def open_session(name: RegistryName, access: RegistryAccess) -> Iterator[RegistrySession]:
-    """Open a session with the registry of ``name``, after checking that it answers."""
+    """Open a session with the registry of ``name``, after a check that the registry answers."""
     session = RegistrySession(name, access)
     try:
         session.find()
@@ -190,7 +189,7 @@ def open_session(name: RegistryName, access: RegistryAccess) -> Iterator[Registr
 
 
 def _passing(error: Exception) -> bool:
-    """Return whether an error may disappear after a moment; interrupted TLS is an interrupted connection."""
+    """Return whether a retry may help; an error of an interrupted TLS connection is such an error."""
     import requests
 
     if broken_limit(error):

@@ -1,4 +1,7 @@
-"""Authenticate to a registry: Basic, or a token for each scope (distribution: "Token Authentication")."""
+"""Authenticate to a registry with Basic, or with a token for each scope.
+
+Source: distribution, "Token Authentication".
+"""
 
 import base64
 from typing import TYPE_CHECKING, Any
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     import requests
 
 _MOST = 1 << 20
-"""The most bytes of an answer with a token; real answers have a few thousand."""
+"""The largest size of a token response in bytes; real responses have a few thousand."""
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -29,33 +32,33 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """The authentication of requests to ``host``; ``login`` is only sent on request."""
+    """The authentication of requests to ``host``; ``login`` is sent only if the server asks for it."""
 
     def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
         self._client, self._host, self._login = client, host, login
         self._may_be_plain = may_be_plain
-        # Another host may use plain HTTP only if the user allowed it (--plain-http).
+        # Another host may use plain HTTP only if the user gave --plain-http.
         self._is_exposed = may_be_plain and not is_loopback(host)
         self._header = {"": ""}
         self._basic = False
 
     @property
     def source(self) -> str:
-        """The place where the login was found; empty without a login."""
+        """The file or helper with the login, or an empty string."""
         return self._login.source if self._login else ""
 
     @property
     def user(self) -> str:
-        """The login in messages; empty without a login."""
+        """The user's name in messages, or an empty string without a login."""
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
-        """Return whether the token server issued a token for a scope, so that it knows the user."""
+        """Return whether the token server issued a token for a scope; it then knows the user."""
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 
     def proof(self, scope: str) -> Proof:
-        """Return a function that adds the header for a scope."""
+        """Return a function that adds the authentication header for a scope to a request."""
         header = self._header[""] if self._basic else self._header.get(scope, "")
 
         def add(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
@@ -66,10 +69,10 @@ class Tokens:
         return add
 
     def answer(self, header: str, scope: str) -> bool:
-        """Prepare a retry after a refusal; return whether there is a new authentication to send.
+        """Prepare a retry after status 401; return whether the retry has a new authentication header.
 
         Raises:
-            CheckFailed: if the registry's challenge is invalid, or a password would go over plain HTTP.
+            CheckFailed: if the registry's challenge is invalid, or would send a password over plain HTTP.
             Missing: if the token server is unreachable, or issues no token.
         """
         before = self._header[""] if self._basic else self._header.get(scope, "")
@@ -115,7 +118,8 @@ class Tokens:
             }
             return self._send("POST", realm, {}, data=form)
         headers = {"Authorization": basic(login)} if login and login.password else {}
-        # Several scopes are several parameters here, and words of one in the form above (RFC 6749, 3.3).
+        # In a query, each scope is a parameter; in the form above, all scopes are words of one value (RFC
+        # 6749, 3.3).
         query = {**asked, "scope": asked.get("scope", "").split()}
         return self._send("GET", realm, headers, params=query)
 
@@ -166,15 +170,15 @@ def _read(answer: Response, host: str) -> bytes:
 
 
 def basic(login: Login) -> str:
-    """Return the header of RFC 7617."""
+    """Return the value of an ``Authorization`` header with user and password (RFC 7617)."""
     return "Basic " + base64.b64encode(f"{login.user}:{login.password}".encode()).decode()
 
 
 def read_token(text: bytes, host: str) -> str:
-    """Return the token of such an answer.
+    """Return the token in a token server's response.
 
     Raises:
-        CheckFailed: if the answer has no token that a header can contain.
+        CheckFailed: if the response has no token that a header can contain.
     """
     try:
         found = msgspec.json.decode(text, type=_Token)

@@ -1,4 +1,4 @@
-"""The certificates that are trusted for a registry: the system's CAs, the environment's, or a private one."""
+"""Certificates that toolkit trusts for a registry: the system's, the environment's, or a private CA's."""
 
 import os
 import ssl
@@ -8,14 +8,14 @@ from toolkit.data import home
 from toolkit.errors import BadInput
 
 _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are read by the ssl module itself."""
+"""Variables with certificates; the ssl module itself reads ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``."""
 
 
 def tls_settings(ca: Path | None, host: str) -> ssl.SSLContext:
-    """Return the settings of TLS, including docker's folder for ``HOST[:PORT]``.
+    """Return the TLS settings for a registry, with the certificates in docker's folder for ``HOST[:PORT]``.
 
     Raises:
-        BadInput: if a file of certificates is missing or invalid.
+        BadInput: if a certificate file is missing or invalid.
     """
     context = ssl.create_default_context()
     if ca is not None:

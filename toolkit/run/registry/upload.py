@@ -1,4 +1,4 @@
-"""Upload a blob: skip it if it exists, otherwise send chunks and resume an interrupted upload."""
+"""Upload a blob in chunks unless the registry has it, and resume an interrupted upload."""
 
 import re
 from collections.abc import Callable
@@ -15,24 +15,26 @@ from toolkit.run.web.client import Response
 from toolkit.run.web.http import pause_before
 
 CHUNK = 8 << 20
-"""Bytes of a request: small enough for most proxies, and all that an interruption repeats."""
+"""The bytes of one request: small enough for most proxies; an interruption repeats at most one request."""
 _MOST_CHUNK = 32 << 20
-"""The most bytes of a chunk, which is kept in memory; if a registry wants larger chunks, a blob is sent in
-one request."""
+"""The largest chunk in bytes, which toolkit keeps in memory.
+
+If a registry requires larger chunks, toolkit sends the blob in one request.
+"""
 _TRIES = 6
 _RANGE = re.compile(r"(?:bytes=)?0-(\d{1,15})")
 _NO_CHUNKS = frozenset({400, 404, 405, 411, 413, 416, 501})
 
 
 class Readable(Protocol):
-    """Bytes that can be read from any position."""
+    """Content that can be read from any position."""
 
     def read_at(self, offset: int, count: int) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What is to be sent; ``size`` is in bytes."""
+    """The blob to send; ``size`` is in bytes."""
 
     digest: str
     size: int
@@ -40,21 +42,22 @@ class Blob:
 
 
 OnSent = Callable[[int], None]
-"""Called with the number of bytes of the blob that the registry has."""
+"""A function that receives the number of bytes of the blob that the registry has received."""
 
 
 @dataclass(slots=True)
 class _Upload:
-    """A session of the registry: the address of the next request, and how much arrived."""
+    """An upload session of the registry: the address of the next request, and the number of received bytes.
+    """
 
     location: str
     done: int = 0
     least: int = 0
-    """The smallest chunk that the registry accepts (distribution-spec: ``OCI-Chunk-Min-Length``)."""
+    """The smallest chunk in bytes that the registry accepts (distribution-spec: ``OCI-Chunk-Min-Length``)."""
 
 
 def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent: OnSent) -> bool:
-    """Upload a blob to a repository; return whether anything had to be sent.
+    """Upload a blob to a repository; return False if the repository already has it.
 
     Raises:
         Missing: if the registry stops answering; the next call resumes the upload.
@@ -77,17 +80,17 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
 
 
 class _NoChunksError(Exception):
-    """The registry does not accept a blob in pieces."""
+    """The registry does not accept a blob in chunks."""
 
 
 def _earlier_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Return an upload of an earlier run, if the registry still has it."""
+    """Return an unfinished upload of an earlier run, if the registry still has it."""
     location = memory.recall(session.host, blob.digest).uploads.get(name.repository, "")
     return _ask_progress(session, name, location, blob) if location else None
 
 
 def _ask_progress(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
-    """Ask how much of an upload arrived; ``None`` if the registry has dropped it."""
+    """Ask the registry how many bytes of an upload it has; ``None`` if the upload no longer exists."""
     try:
         with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
             upload = _Upload(
@@ -99,7 +102,7 @@ def _ask_progress(session: RegistrySession, name: RegistryName, location: str, b
 
 
 def _begun(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Start an upload; ``None`` if the registry could copy the blob from another repository."""
+    """Start an upload; return ``None`` if the registry copied the blob from another repository."""
     query = ""
     others = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
     if others:
@@ -124,8 +127,10 @@ def _begun(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload 
 def _send_chunks(
     session: RegistrySession, name: RegistryName, blob: Blob, upload: _Upload, on_sent: OnSent
 ) -> None:
-    """Send the rest of a blob, and close it; after an interruption ask for the position and continue, a
-    few times.
+    """Send the rest of a blob in chunks and finish the upload.
+
+    After an interruption, toolkit asks the registry for the position and continues, at most six times in a
+    row.
     """
     if upload.least > _MOST_CHUNK:
         raise _NoChunksError
@@ -171,7 +176,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     with answer:
         if answer.status_code in _NO_CHUNKS:
             if upload.done:
-                # The address accepted chunks before, so the registry has dropped the upload.
+                # This address accepted chunks before, so the registry has deleted the upload.
                 raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
             raise _NoChunksError
         upload.location = _location(answer, session)
@@ -180,7 +185,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
 
 
 def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:
-    """Send a blob in one request, for registries that accept no chunks."""
+    """Send a blob in one request, for a registry that accepts no chunks."""
     upload = _begun(session, name, blob)
     if upload is not None:
         _finish(session, name, blob, upload.location, _BlobReader(blob))
@@ -196,17 +201,17 @@ def _finish(
 
 
 def with_digest(location: str, digest: str) -> str:
-    """Return an upload's address with the digest that closes it, keeping its query."""
+    """Return the address that finishes an upload: the upload's address and query, with the digest."""
     parts = urlsplit(location)
     query = [*parse_qsl(parts.query, keep_blank_values=True), ("digest", digest)]
     return urlunsplit(parts._replace(query=urlencode(query)))
 
 
 def received_bytes(header: str) -> int:
-    """Return the number of bytes that arrived, from a ``Range`` header; 0 if it is empty.
+    """Return the number of received bytes in a ``Range`` header; 0 for an empty header.
 
-    ``0-0`` means no bytes with old releases of distribution and one byte by the specification. No bytes is
-    the safe reading, because such an upload is started again.
+    ``0-0`` means no bytes in old releases of distribution, and one byte in the specification. toolkit assumes
+    no bytes and starts such an upload again, which is safe in both cases.
     """
     found = _RANGE.fullmatch(header.strip())
     return int(found[1]) + 1 if found and found[1] != "0" else 0
@@ -224,7 +229,7 @@ def _scope(name: RegistryName) -> str:
 
 
 class _BlobReader:
-    """A blob as a file with a length, for requests."""
+    """A file object with a length, from which requests reads a blob."""
 
     def __init__(self, blob: Blob) -> None:
         self._blob, self._at = blob, 0

@@ -1,4 +1,4 @@
-"""Create SSH key pairs without any program of this machine."""
+"""Create SSH key pairs without an external program."""
 
 import io
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A private key in the form of its file, and its public half as ``TYPE BASE64``."""
+    """A private key as the text of its file, and the public key as ``TYPE BASE64``."""
 
     private: str
     public: str
 
 
 def new_key_pair() -> KeyPair:
-    """Return a new pair, of a kind that every OpenSSH since 2011 accepts."""
+    """Return a new ECDSA key pair, which every OpenSSH since 2011 accepts."""
     import paramiko
 
     key = paramiko.ECDSAKey.generate(bits=256)

@@ -1,6 +1,6 @@
-"""Parse known_hosts files and judge the key that a host offers; pure.
+"""Parse known_hosts files, and check the key that a host offers.
 
-The format is described in sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT".
+sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", describes the format.
 """
 
 import base64
@@ -30,7 +30,7 @@ class HostKey:
 
     @property
     def name(self) -> str:
-        """The kind, as ``ssh-keygen -l`` prints it."""
+        """The kind of the key, as ``ssh-keygen -l`` prints it."""
         return _KINDS.get(self.kind, "ECDSA" if self.kind.startswith("ecdsa-") else self.kind)
 
     @property
@@ -42,7 +42,7 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True)
 class KnownHost:
-    """A line of a known_hosts file; ``where`` is ``FILE:LINE``, ``marker`` is empty on an ordinary line."""
+    """A line of a known_hosts file; ``where`` is ``FILE:LINE``; ``marker`` is usually empty."""
 
     where: str
     marker: str
@@ -51,7 +51,7 @@ class KnownHost:
 
     @property
     def has_patterns(self) -> bool:
-        """Whether the line names hosts by patterns, which ``ssh-keygen -R`` does not remove."""
+        """Whether the line contains host patterns; ``ssh-keygen -R`` does not remove such a line."""
         return any(set(name) & set("*?!") for name in self.names)
 
 
@@ -60,14 +60,14 @@ Verdict = Literal["known", "revoked", "changed", "authority", "other-kind", "unk
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict of known_hosts files on a key, and the line that decides."""
+    """The result for a key, and the known_hosts line that determines the result."""
 
     verdict: Verdict
     entry: KnownHost | None = None
 
 
 def read_entries(text: str, file: str) -> Iterator[KnownHost]:
-    """Yield the lines that can be parsed; ``ssh`` also skips other lines."""
+    """Yield the valid lines of a known_hosts file; like ``ssh``, toolkit skips other lines."""
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
@@ -79,15 +79,16 @@ def read_entries(text: str, file: str) -> Iterator[KnownHost]:
 
 
 def names_of(host: str, port: int) -> tuple[str, ...]:
-    """Return the names under which a host may be listed, the best first; ``ssh`` tries both as well."""
+    """Return the names under which a known_hosts file may list a host, most specific first, as ``ssh`` does.
+    """
     return (host.lower(),) if port == 22 else (f"[{host.lower()}]:{port}", host.lower())
 
 
 def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) -> Judgement:
-    """Judge the key that a host offers, by the entries for its ``names``.
+    """Return the result for the key that a host offers, from the known_hosts lines for its ``names``.
 
     A key that is revoked under any name is refused. If a name has several keys, each of them is accepted. The
-    second name counts only if its entry has exactly this key.
+    second name is used only if its line has exactly this key.
     """
     all_entries = tuple(entries)
     if found := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):
@@ -109,13 +110,13 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
 
 
 def kinds_of(entries: Iterable[KnownHost], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the kinds of key that are listed for a host; requesting these first finds a known key."""
+    """Return the kinds of a host's known keys; toolkit requests these kinds first."""
     found = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
     return tuple(dict.fromkeys(found))
 
 
 def is_named(entry: KnownHost, name: str) -> bool:
-    """Return whether an entry is for ``name``; a negated pattern that matches excludes it."""
+    """Return whether a line is for the host ``name``; a matching negated pattern excludes the host."""
     named = False
     for pattern in entry.names:
         if pattern.startswith("!"):
@@ -127,9 +128,10 @@ def is_named(entry: KnownHost, name: str) -> bool:
 
 
 def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
-    """Return the files in ``UserKnownHostsFile``: several with spaces between, or one with spaces.
+    """Return the files in the value of ``UserKnownHostsFile``.
 
-    paramiko removes the quotes from the value, so only the disk shows which it is.
+    The value is several paths, or one path with spaces. paramiko removes the quotes, so toolkit checks which
+    file exists.
     """
     return [setting] if exists(setting) else setting.split()
 
@@ -150,7 +152,7 @@ def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> K
 
 
 def _blob(kind: str, text: str) -> bytes | None:
-    """Return the bytes of a key, which begin with its kind as a protocol string; ``None`` for other text."""
+    """Return the bytes of a key, which start with its kind as a protocol string; ``None`` for other text."""
     blob = _decoded(text)
     named = len(kind).to_bytes(4, "big") + kind.encode()
     return blob if blob is not None and blob.startswith(named) else None

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     import paramiko
 
 _PACKET = 32768
-"""Bytes of a write; OpenSSH's server accepts no larger ones from paramiko."""
+"""The bytes of one write; OpenSSH's server accepts no larger writes from paramiko."""
 
 _ANSWER_SECONDS = 90.0
-"""Seconds for the far side to answer a file operation, or to start a command."""
+"""The number of seconds in which the host must answer a file operation or start a command."""
 
 
 class SshRunner:
-    """Commands on ``host``, an SSH destination or a ``Host`` alias of the SSH configuration.
+    """Runs commands on ``host``, an SSH destination or a ``Host`` alias in the SSH configuration.
 
-    ``config`` replaces the user's ``~/.ssh/config``, as ``ssh -F`` does. ``place`` is the name in messages,
-    if it differs from ``host``.
+    ``config`` replaces the user's ``~/.ssh/config``, as with ``ssh -F``. ``place`` is the host's name in
+    messages, if it differs from ``host``.
     """
 
     def __init__(self, host: str, config: Path | None = None, place: str = "") -> None:
@@ -71,8 +71,8 @@ class SshRunner:
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         fix = "check the disk and your quota on that host; the same command resumes the copy"
-        # Opened first: if the file is missing, nothing on the host changes; if it is deleted later, it can
-        # still be read.
+        # The source file is opened first. If it is missing, the host stays unchanged. If it is deleted later,
+        # it can still be read.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
             sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
@@ -102,12 +102,12 @@ class SshRunner:
 
     def close(self) -> None:
         if self._connection is not None:
-            with contextlib.suppress(Exception):  # it may be broken already
+            with contextlib.suppress(Exception):  # the connection may already be broken
                 self._connection.close()
             self._connection = None
 
-    def _connection_now(self) -> Any:  # noqa: ANN401 - fabric ships no types
-        """Return the connection, and open it again if it is lost. Only one of several threads opens it."""
+    def _connection_now(self) -> Any:  # noqa: ANN401 - fabric has no types
+        """Return the connection; after a loss, the first thread that needs it opens it again."""
         with self._opening:
             if self._connection is None:
                 self._connection = connect(self._host, self._config)
@@ -122,7 +122,8 @@ class SshRunner:
 
     @contextlib.contextmanager
     def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
-        """Yield a name beside ``target`` to write to; it replaces the target after success."""
+        """Yield a temporary path beside ``target``; after success, the file at this path replaces ``target``.
+        """
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
             beside = _part_name(target)
@@ -132,7 +133,7 @@ class SshRunner:
                 sftp.chmod(beside, mode)
                 sftp.posix_rename(beside, target)
             except BaseException:
-                with contextlib.suppress(Exception):  # the connection itself may have failed
+                with contextlib.suppress(Exception):  # the connection may be broken
                     sftp.remove(beside)
                 raise
 
@@ -151,16 +152,16 @@ class SshRunner:
             raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
 
     def _is_lost(self, error: Exception) -> bool:
-        """Return whether an error is a lost connection and not a refusal."""
+        """Return whether an error means a lost connection and not a refusal."""
         import paramiko
 
-        connection = self._connection  # another thread may close it meanwhile
+        connection = self._connection  # another thread may close the connection
         transport = connection.transport if connection is not None else None
         if transport is None or not transport.is_active():
             return True
         if isinstance(error, paramiko.SSHException):
-            return not isinstance(error, paramiko.ChannelException)  # that error is a refusal
-        # The channel may be closed before the connection's end is known.
+            return not isinstance(error, paramiko.ChannelException)  # a ChannelException is a refusal
+        # The channel may be closed before paramiko notices the end of the connection.
         return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
             error
         )
@@ -168,10 +169,10 @@ class SshRunner:
 
 @contextlib.contextmanager
 def _time_limit(close: Callable[[], object]) -> Iterator[None]:
-    """Call ``close`` if the far side does not answer in time; paramiko itself waits without a limit."""
+    """Call ``close`` if the host does not answer in 90 seconds; paramiko has no such limit."""
 
     def give_up() -> None:
-        with contextlib.suppress(OSError, EOFError):  # the connection may have ended meanwhile
+        with contextlib.suppress(OSError, EOFError):  # the connection may have ended
             close()
 
     timer = threading.Timer(_ANSWER_SECONDS, give_up)
@@ -184,7 +185,7 @@ def _time_limit(close: Callable[[], object]) -> Iterator[None]:
 
 
 def shell_line(command: Command) -> str:
-    """Return the line for the login shell of the host: SSH sends one line, not separate words."""
+    """Return a command as one line for the host's login shell, because SSH transmits only one string."""
     words = shlex.join(command.words)
     if command.env:
         words = shlex.join(["env", *(f"{k}={v}" for k, v in command.env.items())]) + " " + words
@@ -194,12 +195,13 @@ def shell_line(command: Command) -> str:
 
 
 def _unheard(_done: int, _total: int) -> None:
-    """Ignore progress."""
+    """Ignore the progress of a transfer."""
 
 
 def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
-    """Write the missing part of a file to ``target``; bytes go to their own positions, so two writers are
-    safe.
+    """Write the missing part of a file to ``target``.
+
+    Bytes are written at their own positions, so two concurrent writers are safe.
     """
     total = os.fstat(reading.fileno()).st_size
     writing, done = _begun(sftp, target, total)
@@ -215,8 +217,11 @@ def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progr
 
 
 def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[paramiko.SFTPFile, int]":
-    """Open a file on the host for the rest of ``total`` bytes, and return its size; a longer file is cut."""
-    with contextlib.suppress(FileNotFoundError):  # all these requests go to the far side
+    """Open a file on the host for writing, and return the file and its size.
+
+    A file of more than ``total`` bytes is emptied.
+    """
+    with contextlib.suppress(FileNotFoundError):  # each of these calls is a request to the host
         if (done := sftp.stat(target).st_size or 0) <= total:
             return sftp.open(target, "r+b"), done
     return sftp.open(target, "wb"), 0
@@ -237,4 +242,4 @@ def _make_folder(sftp: "paramiko.SFTPClient", folder: str, mode: int = 0o777) ->
         try:
             sftp.mkdir(folder, mode)
         except OSError:
-            sftp.stat(folder)  # another process may have created it in the meantime
+            sftp.stat(folder)  # another process may have created it

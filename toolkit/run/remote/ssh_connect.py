@@ -1,7 +1,7 @@
-"""Open an SSH connection through fabric, only to hosts with a known key.
+"""Open an SSH connection with fabric, only to hosts with a known key.
 
-fabric accepts unknown hosts and reads the user's fabric and invoke files by default; hence the strict policy
-and the separate configuration.
+By default, fabric accepts unknown hosts and reads the user's fabric and invoke files. Therefore toolkit sets
+a strict host key policy and a separate configuration.
 """
 
 import contextlib
@@ -17,50 +17,57 @@ from toolkit.run.remote.ssh_destination import ssh_line
 from toolkit.run.remote.ssh_trust import apply_trust, trust_of
 
 _SECONDS = 15
-"""Seconds for a TCP connection, and for the key exchange after it."""
+"""The time limit of a TCP connection, and of the key exchange after it, in seconds."""
 _AUTH_SECONDS = 30
-"""Seconds for the answer to each key that is offered."""
+"""The number of seconds in which the host must answer each offered key."""
 _CHANNEL_SECONDS = 90
-"""Seconds until the host opens a channel."""
+"""The number of seconds in which the host must open a channel."""
 _KEEPALIVE_SECONDS = 30
-"""Routers drop an idle connection while a job waits in the queue."""
+"""Seconds between two keepalive messages; without them, routers drop an idle connection."""
 
 _SILENT_SECONDS = 90
-"""Seconds that sent data may stay without an answer; a keepalive is sent before."""
+"""The number of seconds after which unacknowledged data ends the connection.
+
+This is longer than the keepalive interval.
+"""
 
 _KEY_OF_ANOTHER_KIND = "key, expected"
-"""paramiko reads a key file as every kind of key, and reports the last failure, not the refusal."""
+"""A part of paramiko's message for a refused key.
+
+paramiko tries to read a key file as every kind of key, and reports the last failure instead of the refusal.
+"""
 
 _ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
-"""How Python begins a system error; paramiko puts it directly after its own words."""
+"""The beginning of Python's system errors, which paramiko appends to its own words without a space."""
 
 _CUT_OFF = "transport shut down or saw EOF"
-"""paramiko also calls this a failure to authenticate."""
+"""A part of paramiko's message for a lost connection, which paramiko reports as a failed authentication."""
 
 _CHECK = "check that this command works: "
 
 _NO_SESSION = "No existing session"
-"""paramiko's message if the key exchange did not finish in time."""
+"""paramiko's message if the key exchange exceeds its time limit."""
 
 
-def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric ships no types; stays in toolkit.run
+def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has no types; the value stays in toolkit.run
     """Return an open ``fabric.Connection``; ``config`` replaces the user's ~/.ssh/config, as ``ssh -F``.
 
     Raises:
-        BadInput: if the destination or the configuration cannot be parsed.
-        Lost: if the host is unreachable at the moment.
+        BadInput: if the destination or the configuration is invalid.
+        Lost: if the host is unreachable.
         Missing: if the host is unknown, or refuses the login.
     """
     import fabric
     import paramiko
     from fabric.config import Config
 
-    class PrivateConfig(Config):  # type: ignore[misc]  # fabric ships no types
-        """Reads none of the user's fabric and invoke files, which would change toolkit's commands."""
+    class PrivateConfig(Config):  # type: ignore[misc] # fabric has no types
+        """A configuration without the user's fabric and invoke files, which would change toolkit's commands.
+        """
 
         prefix = "toolkit-internal"
 
-    # paramiko logs what it also raises, and Python prints messages without a handler.
+    # paramiko logs errors that it also raises, and Python prints messages of a logger without a handler.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if config is not None and not config.is_file():
         raise BadInput(f"{config}: {no_file(config)}")
@@ -70,7 +77,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
     except (OSError, ValueError, paramiko.SSHException) as error:
         raise BadInput(f"{config or '~/.ssh/config'}: {host}: {why(error)}") from error
     line = ssh_line(host, config, command=("true",))
-    # Opened one after the other, so that a refusal names the right host.
+    # The gateways are opened in order, so that an error names the right host.
     for hop in reversed(_hops(connection)):
         _check_port(hop, host, config)
         _prepare(hop)
@@ -82,8 +89,8 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
 
 
 def why(error: Exception) -> str:
-    """Return the message of an error without its Python class; for several addresses the message of each."""
-    tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError: address → its error
+    """Return the message of an error without its Python class; for several addresses, all their messages."""
+    tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(one) for one in tried.values()))
     said = _ERRNO.sub(lambda found: f"{found[1]}: " if found[1] else "", str(error)).strip()
@@ -91,10 +98,10 @@ def why(error: Exception) -> str:
 
 
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
-    """Make the kernel close a connection whose other end is silent: a laptop slept, a cable was pulled.
+    """Make the kernel close a connection whose other end is silent, for example after a laptop slept.
 
-    Otherwise the connection would stay open for a quarter of an hour. Connections through a gateway end with
-    the gateway's connection.
+    Otherwise the connection would stay open for a quarter of an hour. Connections through a gateway end
+    together with the gateway's connection.
     """
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         with contextlib.suppress(OSError):
@@ -102,9 +109,9 @@ def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
 
 
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
-    """Return the connection and the gateways that it goes through, the nearest last."""
+    """Return the connection and its gateways; the nearest gateway is last."""
     hops = []
-    while connection is not None and not isinstance(connection, str):  # a text is a ProxyCommand
+    while connection is not None and not isinstance(connection, str):  # a string is a ProxyCommand
         hops.append(connection)
         connection = connection.gateway
     return hops
@@ -116,14 +123,14 @@ def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN4
 
 
 def _prepare(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Limit the time of each step, and the keys that are offered."""
+    """Set the time limit of each step, and limit the offered keys."""
     more: dict[str, Any] = {
         "banner_timeout": _SECONDS,
         "auth_timeout": _AUTH_SECONDS,
         "channel_timeout": _CHANNEL_SECONDS,
     }
     if hop.ssh_config.get("identitiesonly", "no").lower() == "yes":
-        # Servers close a connection after a few unknown keys, and an agent may hold many.
+        # Servers close a connection after a few unknown keys, and an agent may have many keys.
         more |= {"allow_agent": False, "look_for_keys": False}
     hop.connect_kwargs = {**dict(hop.connect_kwargs), **more}
 
@@ -151,7 +158,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
 
 
 def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Open a connection; after a failure, close it, because its thread would keep listening."""
+    """Open a connection; after a failure, close it, because its thread would continue to listen."""
     try:
         hop.open()
     except BaseException:

@@ -1,6 +1,6 @@
-"""Run one command on an SSH channel: its input, its two outputs, its exit.
+"""Run one command on an SSH channel: send its input, and receive its output and exit status.
 
-fabric's own loop costs 11 ms for each character of input, and 35 s for 20 MB of output.
+fabric's own loop takes 11 ms for each character of input, and 35 s for 20 MB of output.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _BY_SIGNAL = 255
 
 
 class _OutputStream:
-    """The data of one stream, passed on line by line as it comes."""
+    """The received bytes of one stream; complete lines are passed on immediately."""
 
     def __init__(self, on_line: OnLine) -> None:
         self.all = bytearray()
@@ -36,9 +36,9 @@ class _OutputStream:
 
 
 def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> Completed:
-    """Run ``command``, started on ``channel``, until it exits; stop the far process on an early exit.
+    """Serve a command that runs on ``channel`` until it exits; after an error, stop the remote process.
 
-    Alternating input and output, because a program that writes while it reads would otherwise cause a
+    The function alternates between input and output; otherwise a program that does both would cause a
     deadlock.
 
     Raises:
@@ -67,11 +67,11 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
 
 
 def _status(channel: "paramiko.Channel") -> int:
-    """Return the exit status; 255, as ssh has it, for a program that a signal killed."""
+    """Return the exit status; like ssh, 255 for a program that a signal killed."""
     status: int = channel.recv_exit_status()
     if status != -1:
         return status
-    # A channel may be closed a moment before the connection's end is known.
+    # A channel may be closed a moment before paramiko notices the end of the connection.
     deadline = time.monotonic() + _GONE_SECONDS
     while channel.transport is not None and channel.transport.is_active() and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -81,12 +81,15 @@ def _status(channel: "paramiko.Channel") -> int:
 
 
 def _has_ended(channel: "paramiko.Channel") -> bool:
-    # The status may come before the last output, so both must be checked, the status first.
+    # The exit status may arrive before the last output, so both are checked, the status first.
     return channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()
 
 
 def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
-    """Send what the far side accepts now; a program that does not read its input may still exit."""
+    """Send the bytes that the host accepts now, and return their number.
+
+    A program that does not read its input may still exit.
+    """
     if not rest or not channel.send_ready():
         return 0
     try:
@@ -110,7 +113,10 @@ def _receive(channel: "paramiko.Channel", out: _OutputStream, err: _OutputStream
 
 
 def _end(channel: "paramiko.Channel") -> None:
-    """Ask the far process to stop; sshd leaves it running if only the channel is closed."""
+    """Send SIGTERM to the remote process.
+
+    Without the signal, sshd leaves the process running after the channel closes.
+    """
     import paramiko
 
     request = paramiko.Message()
@@ -119,5 +125,5 @@ def _end(channel: "paramiko.Channel") -> None:
     request.add_string("signal")  # RFC 4254, section 6.9; OpenSSH supports it since 7.9
     request.add_boolean(False)
     request.add_string("TERM")
-    with contextlib.suppress(Exception):  # the connection itself may have ended
-        channel.transport._send_user_message(request)  # noqa: SLF001 - paramiko has no public way to send it
+    with contextlib.suppress(Exception):  # the connection may have ended
+        channel.transport._send_user_message(request)  # noqa: SLF001 - paramiko has no public method for it

@@ -1,4 +1,4 @@
-"""Check that a file is an ssh configuration; paramiko accepts any text, and binary data too."""
+"""Check that a file is an SSH configuration; paramiko accepts any text, and even binary data."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from toolkit.near import suggest_near
 
 _LARGEST = 1 << 20
 _LINE = re.compile(r'\s*(?P<keyword>[^\s="#]+)(?:\s*=\s*|\s+)(?P<value>\S.*)')
-"""ssh_config(5): a keyword, then blanks or one ``=`` with blanks around it, then the arguments."""
+"""A pattern for a line in ssh_config(5): a keyword, white space or one ``=``, then the arguments."""
 _IGNORE = "ignoreunknown"
 
 _MANUAL = """
@@ -35,7 +35,7 @@ updatehostkeys user userknownhostsfile verifyhostkeydns versionaddendum visualho
 xauthlocation
 """
 KEYWORDS = frozenset(_MANUAL.split())
-"""Keywords of ssh_config(5), up to OpenSSH 10."""
+"""The keywords of ssh_config(5), up to OpenSSH 10."""
 
 _OLD = """
 afstokenpassing challengeresponseauthentication cipher compressionlevel dsaauthentication fallbacktorsh
@@ -46,20 +46,20 @@ rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartc
 tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
 """
 _ACCEPTED = frozenset(_OLD.split())
-"""Old names and vendors' names that OpenSSH, or one with the GSSAPI patch, reads (openssh:readconf.c)."""
+"""Old keywords and vendors' keywords that OpenSSH reads, partly with the GSSAPI patch (openssh:readconf.c).
+"""
 
 
 def check_ssh_config(path: Path) -> None:
     """Check that each line of a file is a comment or a keyword of ssh_config(5) with a value.
 
     Raises:
-        BadInput: with file and line, if the file is not text, is too long, or contains an invalid line. Also
-        if the
-            name of the file is not UTF-8.
+        BadInput: with file and line, if the file is not text, is too long, or contains an invalid line;
+            also if the name of the file is not UTF-8.
     """
     try:
         str(path).encode()
-    except UnicodeEncodeError as error:  # a job's record stores the name
+    except UnicodeEncodeError as error:  # a job's record contains the name
         raise BadInput(f"--ssh-config {path}: the name is not UTF-8", fix="rename the file") from error
     content = read_given(path, most=_LARGEST, label="--ssh-config")
     ignored: list[str] = []

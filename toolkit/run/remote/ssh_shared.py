@@ -1,7 +1,7 @@
-"""Use an OpenSSH connection that the user opened and shares: ControlMaster.
+"""Use an OpenSSH connection that the user opened and shares (ControlMaster).
 
-If a centre requires a second factor, only ssh itself can ask for it, and once a day must be enough. This
-module never opens a connection.
+If a centre requires a second factor, only ssh itself can ask for it, and users want to enter it only once a
+day. This module never opens a connection.
 """
 
 import os
@@ -20,17 +20,17 @@ from toolkit.run.remote.ssh_destination import ssh_line, ssh_words
 _CHECK_SECONDS = 10.0
 _FILE_SECONDS = 600.0
 _CHUNK = 8 << 20
-"""Bytes of a file that are sent at once; a broken connection loses at most this many."""
+"""The bytes of a file that are sent at once; a broken connection loses at most this many."""
 
 _OF_SSH = 255
-"""ssh's exit status if ssh itself failed, not the command."""
+"""The exit status of ssh if ssh itself failed, not the command."""
 
 _READ = (
     '[ -e "$1" ] || exit 0; [ "$3" ] || exec tail -c +"$(($2 + 1))" "$1"; '
     'exec dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none'
 )
 _LENGTH = 'if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi'
-# A broken connection looks like a normal end of input, hence the count.
+# After a broken connection, cat sees a normal end of input, so the script compares the size.
 _WRITE = (
     'folder=$(dirname "$1"); { [ -d "$folder" ] || mkdir -p $5 "$folder"; } && cat > "$2" '
     '&& [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && mv -f "$2" "$1" || { rm -f "$2"; exit 1; }'
@@ -40,10 +40,10 @@ _APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc stat
 
 
 def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None":
-    """Return a runner over the connection that ssh shares; ``None`` without such a connection.
+    """Return a runner over the connection that ssh shares, or ``None`` without such a connection.
 
     Raises:
-        BadInput: if ``host`` is not a destination.
+        BadInput: if ``host`` is not an SSH destination.
     """
     words = ssh_words(host, config)
     here = LocalRunner()
@@ -57,20 +57,20 @@ def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None
 
 
 class SharedRunner:
-    """Commands and files on ``host`` over the connection behind the socket ``control``."""
+    """Runs commands and copies files on ``host`` over the shared connection with the socket ``control``."""
 
     def __init__(self, host: str, config: Path | None, control: str) -> None:
         self.place = host
         self._here = LocalRunner()
-        # If the shared connection is gone, ssh would open a new one. A proxy that exits at once prevents
-        # this.
+        # If the shared connection no longer exists, ssh would open a new connection. A proxy command that
+        # exits at once prevents it.
         options = ("-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes")
         self._ssh, *self._rest = ssh_words(host, config)
         self._options = options
         self._login = ssh_line(host, config)
 
     def is_open(self) -> bool:
-        """Return whether ssh reports the connection as open."""
+        """Return whether ssh reports that the connection is open."""
         words = (self._ssh, *self._options, "-O", "check", *self._rest)
         return self._here.run(Command(words, timeout=_CHECK_SECONDS)).ok
 
@@ -114,7 +114,7 @@ class SharedRunner:
         return int(self._sh(_LENGTH, target, doing=f"cannot read {target}").text)
 
     def close(self) -> None:
-        """Leave the connection open, because it is the user's."""
+        """Leave the connection open, because it belongs to the user."""
 
     def _sh(self, script: str, *words: str, doing: str, stdin: bytes | None = None) -> Completed:
         done = self.run(Command(("sh", "-c", script, "sh", *words), stdin=stdin, timeout=_FILE_SECONDS))
@@ -139,6 +139,7 @@ class SharedRunner:
 
 
 def _control_path(settings: str) -> str:
-    """Return the socket from ``ssh -G``; empty if connections are not shared."""
+    """Return the path of the control socket in the output of ``ssh -G``; empty if connections are not shared.
+    """
     found = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
     return found[0] if found and found[0] != "none" else ""

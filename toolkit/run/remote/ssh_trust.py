@@ -1,6 +1,7 @@
-"""Decide whether the key of an SSH host is trusted, and give advice if it is not.
+"""Check whether the key of an SSH host is trusted, and explain what to do if it is not.
 
-paramiko's own reader knows no patterns, no markers and only one key of a kind, so toolkit parses the files.
+paramiko's own reader supports neither patterns nor markers, and only one key of each kind. Therefore toolkit
+parses the known_hosts files itself.
 """
 
 import shlex
@@ -25,14 +26,15 @@ from toolkit.run.remote.ssh_destination import ssh_line
 
 _USER_FILES = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _SYSTEM_FILES = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
-"""The defaults of ssh_config(5)."""
+"""The default files in ssh_config(5)."""
 _HOST_KEY_FILE = "/etc/ssh/ssh_host_{}_key.pub"
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The known keys of one host; ``place`` names it in messages, ``add`` is the command that adds its
-    key.
+    """The known keys of one host.
+
+    ``place`` is the host's name in messages. ``add`` is the command that adds the host's key.
     """
 
     place: str
@@ -42,17 +44,17 @@ class Trust:
     add: str
 
     def check(self, key: HostKey) -> None:
-        """Accept a known key.
+        """Accept a known key, and refuse any other key.
 
         Raises:
-            Missing: for every other key, with its fingerprint and advice.
+            Missing: if the key is not known, with its fingerprint and advice.
         """
         found = judge(self.entries, self.names, key)
         if found.verdict != "known":
             raise self._refusal(key, found)
 
     def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
-        """Return host key algorithms; algorithms with known keys come first."""
+        """Return the host key algorithms, sorted so that algorithms with known keys come first."""
         kinds = kinds_of(self.entries, self.names)
         return sorted(algorithms, key=lambda one: ("ssh-rsa" if one.startswith("rsa-") else one) not in kinds)
 
@@ -100,8 +102,8 @@ class Trust:
         return f"ssh-keygen -f {file} -R {shlex.quote(name)}"
 
 
-def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric ships no types
-    """Return the known keys of a connection's host; ``host`` is the destination, empty for a gateway."""
+def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric has no types
+    """Return the known keys of a connection's host; ``host`` is the destination, or empty for a gateway."""
     exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
     system = _files(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_FILES), exists)
@@ -121,10 +123,10 @@ def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401
 
 
 def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 - see trust_of
-    """Make a connection check the key of its host by ``trust`` before it authenticates."""
+    """Make a connection check its host key with ``trust`` before it authenticates."""
 
-    class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko ships no types
-        """Checks every key, because the client itself gets no known hosts."""
+    class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc] # paramiko has no types
+        """Checks every key, because paramiko's client gets no known hosts."""
 
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:  # noqa: ANN401, ARG002
             trust.check(HostKey(key.get_name(), key.asbytes()))
@@ -144,7 +146,7 @@ def _files(setting: str, exists: Callable[[str], bool]) -> list[Path]:
 
 
 def _add_line(hop: Any, host: str, config: Path | None) -> str:  # noqa: ANN401 - see trust_of
-    """Return the command by which ssh shows the fingerprint, asks, and adds the key."""
+    """Return the ssh command that shows the key's fingerprint, asks the user, and adds the key."""
     strict = hop.ssh_config.get("stricthostkeychecking", "ask").lower()
     options = [] if strict == "ask" else ["-o", "StrictHostKeyChecking=ask"]
     if not host:

@@ -1,7 +1,7 @@
 """Send HTTP requests with limits on time and bytes, and with checked redirects.
 
-``requests`` alone reads a body of any size into memory, even a redirect's, and does not limit an answer as a
-whole.
+``requests`` alone reads a body of any size into memory, even the body of a redirect, and has no limit for a
+whole response.
 """
 
 import contextlib
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
-"""Bytes of an unread body that are read so that the connection can be used again."""
+"""The largest unread body, in bytes, that is read to the end so that the connection can be used again."""
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""Content codings and their ``wbits`` for zlib; requests only ask for ``identity``."""
+"""Content codings with zlib's ``wbits``; some servers use them although toolkit asks only for ``identity``.
+"""
 
 Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
-"""Adds authentication to a request."""
+"""A function that adds authentication to a request."""
 
 
 class Response:
-    """The answer to a request; its body is only read on demand."""
+    """The response to a request; toolkit reads the body only on demand."""
 
     def __init__(self, answer: "requests.Response", meter: Meter) -> None:
         self._answer, self._meter = answer, meter
@@ -49,7 +50,7 @@ class Response:
             self._answer.close()
 
     def read(self, most: int) -> bytes:
-        """Return the first ``most`` bytes of the body, unpacked if it is compressed.
+        """Return the first ``most`` bytes of the body, decompressed if necessary.
 
         Raises:
             RequestException: if the connection is interrupted, a limit is exceeded, or the coding is unknown.
@@ -68,7 +69,7 @@ class Response:
             raise requests.exceptions.ContentDecodingError(error) from error
 
     def chunks(self, step: int, limits: Limits) -> Iterator[bytes]:
-        """Return the body while it arrives, in pieces of ``step`` bytes.
+        """Yield the body while it arrives, in chunks of at most ``step`` bytes.
 
         Raises:
             RequestException: if the connection is interrupted, or a limit is exceeded.
@@ -78,7 +79,7 @@ class Response:
             yield chunk
 
     def close(self) -> None:
-        """Finish the answer; a short body is read completely, so that the connection can be used again."""
+        """Finish the response; a short body is read to the end, so that the connection can be used again."""
         import requests
 
         left = self._answer.raw.length_remaining
@@ -99,7 +100,7 @@ class Response:
 
 
 class Client:
-    """Requests under the TLS settings of ``context``; connections are used again."""
+    """Sends requests with the TLS settings of ``context``, and uses connections again."""
 
     def __init__(self, context: "ssl.SSLContext") -> None:
         self._meter = Meter()
@@ -122,12 +123,12 @@ class Client:
         params: Any = None,  # noqa: ANN401 - a mapping, whose values may be lists
         data: Any = None,  # noqa: ANN401 - bytes, a form, or a file with ``seek``
     ) -> Response:
-        """Return the answer to a request; ``limits`` apply to the answer and its redirects together.
+        """Return the response to a request; ``limits`` apply to the response and its redirects together.
 
         ``proof`` returns the authentication for an address.
 
         Raises:
-            BadRedirect: if a redirect is not followed.
+            BadRedirect: if toolkit refuses a redirect.
             RequestException: if the server does not answer.
         """
         way = Redirects(url)
@@ -155,7 +156,7 @@ class Client:
 
 
 def prove_nothing(_url: str) -> Proof:
-    """Return no authentication, and keep requests from reading a password in ~/.netrc."""
+    """Return no authentication; without this function, requests would use a password in ~/.netrc."""
     return lambda request: request
 
 
@@ -163,9 +164,9 @@ def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
     import requests
 
     class BoundedSession(requests.Session):
-        """Follows no redirect, because requests would read the whole body of the answer."""
+        """A session that follows no redirect, because requests would read the whole body of the response."""
 
-        def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - requests' signature
+        def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - the signature in requests
             return None
 
     made = BoundedSession()
@@ -182,7 +183,8 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
     classes = _pool_classes(meter)
 
     class Adapter(HTTPAdapter):
-        """Uses toolkit's settings of TLS (requests alone ignores SSL_CERT_FILE), and metered sockets."""
+        """An adapter with toolkit's TLS settings and metered sockets; requests alone ignores SSL_CERT_FILE.
+        """
 
         def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
             super().init_poolmanager(*args, ssl_context=context, **options)
@@ -210,7 +212,7 @@ def _pool_classes(meter: Meter) -> dict[str, Any]:
 
         def connect(self) -> None:
             super().connect()
-            # TLS within TLS, through a proxy, has its socket one level below.
+            # For TLS within TLS through a proxy, the socket is one level below.
             outer = getattr(self.sock, "socket", self.sock)
             if isinstance(outer, MeteredTls):
                 outer.meter = meter

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     import requests
 
 _STALLED = 10.0
-"""Seconds without a connection or a byte after which a server counts as unreachable."""
+"""The number of seconds without a connection or a byte after which a server is unreachable."""
 _STEP = 1 << 16
-"""Bytes at a time; an interruption loses the last step."""
+"""The number of bytes of one read; an interruption loses at most the last read."""
 
 _LATER = frozenset({408, 425, 429})
-"""Statuses of a server that asks for a later retry (RFC 6585, section 4)."""
+"""HTTP statuses with which a server asks for a later retry (RFC 6585, section 4)."""
 _FOR_GOOD = frozenset(range(400, 500)) - _LATER
-"""Statuses that a retry does not change (RFC 9110, section 15.5)."""
+"""HTTP statuses that a retry does not change (RFC 9110, section 15.5)."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-"""The most seconds between two tries."""
+"""The largest number of seconds between two tries."""
 
 
 class Refused(Missing):
-    """The server's answer is final: no such file.
+    """The server's final answer that the file is not available.
 
-    ``status`` is the status of the answer.
+    ``status`` is the HTTP status of the response.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -47,7 +47,7 @@ class Refused(Missing):
 
 
 class Busy(Missing):
-    """The server asks for a later retry; ``retry_after`` is its time for that, or empty."""
+    """The server asks for a later retry; ``retry_after`` is its ``Retry-After`` header, or empty."""
 
     def __init__(self, message: str, retry_after: str) -> None:
         super().__init__(message)
@@ -55,13 +55,13 @@ class Busy(Missing):
 
 
 class Slow(Missing):
-    """The server sends too little for too long; another source may be faster."""
+    """The server sends too few bytes for too long; another source may be faster."""
 
 
 class Body:
-    """The body of an answer as a readable file. Reading raises :class:`Missing` if the server stops sending.
+    """A file object for the body of a response; a read raises :class:`Missing` if the server stops sending.
 
-    ``start`` is the first byte of the answer: the requested byte, or 0 from a server that only sends whole
+    ``start`` is the offset of the first byte: the requested offset, or 0 from a server that sends only whole
     files.
     """
 
@@ -71,7 +71,7 @@ class Body:
         self._chunks = response.chunks(_STEP, limits)
 
     def read(self, size: int = -1) -> bytes:  # noqa: ARG002 - the signature of a file
-        """Return some bytes, none at the end."""
+        """Return some bytes, or empty bytes at the end."""
         import requests
 
         try:
@@ -83,7 +83,7 @@ class Body:
 
 
 class FileBody:
-    """A file of this machine instead of a server's answer, from the byte ``start`` on."""
+    """A local file with the interface of :class:`Body`, from the byte ``start`` on."""
 
     def __init__(self, path: Path, start: int) -> None:
         self.start = start
@@ -91,7 +91,7 @@ class FileBody:
         self._file.seek(start)
 
     def read(self, size: int = -1) -> bytes:
-        """Return some bytes, none at the end."""
+        """Return some bytes, or empty bytes at the end."""
         return self._file.read(size)
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class FileBody:
 
 @contextlib.contextmanager
 def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
-    """Open a ``file:`` address, which pip's configuration may name, as :func:`open_address` opens others.
+    """Open a ``file:`` address as :func:`open_address` does; pip's configuration may contain such an address.
 
     Raises:
         Missing: if the file cannot be read.
@@ -122,13 +122,13 @@ def open_address(
 ) -> Iterator[Body]:
     """Open an http or https address for reading; ``seconds`` limits the whole transfer.
 
-    ``start`` skips that many bytes. A user and password in the address are only sent to its server, not to
-    any redirect.
+    ``start`` skips this number of bytes. toolkit sends a user and password in the address only to its server,
+    not to a redirect's target.
 
     Raises:
-        Refused: if the server does not have the file, or redirects to an address that is not followed.
+        Refused: if the server does not have the file, or toolkit refuses a redirect.
         Busy: if the server asks for a later retry.
-        Slow: if the server's answer takes too long.
+        Slow: if the response takes too long.
         Missing: if the server does not exist or does not answer.
     """
     shown = without_login(url)
@@ -146,7 +146,10 @@ def open_address(
 
 
 def pause_before(number: int, retry_after: str = "") -> float:
-    """Return the seconds to wait after failure ``number``: the server's value or doubling, with a limit."""
+    """Return the seconds to wait after failure ``number``.
+
+    The value is the server's ``Retry-After``, or a pause that doubles; both have a limit.
+    """
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:6]), _LONGEST_PAUSE)
     spread: float = random.uniform(0.75, 1.25)  # noqa: S311 - not a secret
@@ -170,7 +173,7 @@ def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
 
 
 def _proof(url: str) -> Callable[[str], Proof]:
-    """Return the authentication of ``url``, only for its server (RFC 7617)."""
+    """Return the authentication in ``url``, only for requests to its server (RFC 7617)."""
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
         return prove_nothing
@@ -197,7 +200,7 @@ def _refusal(shown: str, response: Response) -> Missing:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the innermost error of HTTP libraries."""
+    """Return the message of the innermost error of the HTTP libraries."""
     while cause := error.__cause__ or error.__context__:
         error = cause
     if isinstance(error, TimeoutError):

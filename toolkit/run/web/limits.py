@@ -1,7 +1,7 @@
-"""Limits on one answer of a server, enforced at its socket: seconds of waiting, bytes, and bytes a second.
+"""Limits on one HTTP response, enforced at its socket: waiting time, bytes, and bytes per second.
 
-HTTP libraries limit the time between two bytes only. At the socket, the limits also count headers, chunk
-sizes and trailers, which those libraries read by themselves.
+HTTP libraries limit only the time between two bytes. Limits at the socket also cover headers, chunk sizes and
+trailers, which these libraries read on their own.
 """
 
 import math
@@ -13,29 +13,33 @@ from dataclasses import dataclass
 from typing import Any
 
 CONTROL_SECONDS = 60.0
-"""Seconds for the whole of an answer that is not a file: a manifest, a token, an error, headers."""
+"""The time limit, in seconds, of a response that is not a file: a manifest, a token, an error, headers."""
 CONTROL_BYTES = 16 << 20
-"""Largest answer of a registry: 4 MiB of manifest, and 6.4 MiB of headers, the limit of ``http.client``."""
+"""The largest response of a registry in bytes.
+
+It covers 4 MiB of manifest, and 6.4 MiB of headers, the limit of ``http.client``.
+"""
 SLOWEST = 1024
-"""Bytes a second of a file, below which the transfer is given up."""
+"""The lowest rate of a file transfer in bytes per second; toolkit stops a slower transfer."""
 WINDOW = 60.0
-"""Seconds of waiting over which the rate of a transfer is measured."""
+"""The number of waiting seconds over which toolkit measures the rate of a transfer."""
 
 
 class LimitError(OSError):
-    """A server broke a limit; the text says which."""
+    """A server exceeded a limit; the text names the limit."""
 
 
 class SlowError(LimitError, TimeoutError):
-    """The answer takes too long, or comes too slowly."""
+    """The response takes too long, or its rate is too low."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one answer.
+    """The limits of one response.
 
-    ``seconds`` limits the time spent waiting for bytes, ``silence`` the time between two of them. ``most``
-    is the number of bytes. ``slowest`` is the least rate in bytes a second, measured over :data:`WINDOW`.
+    ``seconds`` limits the total time of waiting for bytes. ``silence`` limits the time between two bytes.
+    ``most`` is the largest number of bytes. ``slowest`` is the lowest rate in bytes per second, measured over
+    :data:`WINDOW`.
     """
 
     seconds: float = CONTROL_SECONDS
@@ -45,16 +49,17 @@ class Limits:
 
 
 def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: float = WINDOW) -> Limits:
-    """Return the limits of a file of ``size`` bytes.
+    """Return the limits for a file of ``size`` bytes.
 
-    A total limit in seconds cannot fit both a small and a large file, so the rate is limited instead. Twice
-    the size leaves room for the framing of small chunks.
+    A total time limit cannot suit both a small and a large file, so the rate is limited instead. Twice the
+    size leaves room for the framing of small chunks.
     """
     return Limits(seconds, silence, 2 * size + CONTROL_BYTES, SLOWEST)
 
 
 class Meter:
-    """Counts what the sockets of one client receive; :meth:`begin` starts the count for an answer."""
+    """Counts the bytes that the sockets of one client receive; :meth:`begin` starts the count for a response.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -67,11 +72,11 @@ class Meter:
         self._window = (0.0, 0.0)
 
     def receive(self, sock: socket.socket, receive: Callable[[], Any]) -> Any:  # noqa: ANN401 - bytes or a count
-        """Call ``receive``, which waits for bytes of ``sock``, within the limits.
+        """Call ``receive``, which waits for bytes on ``sock``, within the limits.
 
         Raises:
-            SlowError: if the time is over, or the rate too low.
-            LimitError: if more bytes come than the limits allow.
+            SlowError: if the time is over, or the rate is too low.
+            LimitError: if the server sends more bytes than the limits allow.
         """
         left = self._limits.seconds - self._waited
         if left <= 0:
@@ -107,7 +112,7 @@ class Meter:
 
 
 class MeteredSocket(socket.socket):
-    """A socket whose bytes a meter counts."""
+    """A socket whose received bytes are counted by a meter."""
 
     meter: Meter | None = None
 
@@ -119,7 +124,7 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """The same over TLS; the handshake has the limit of the connection attempt."""
+    """A TLS socket whose received bytes are counted; the handshake has the connection's time limit."""
 
     meter: Meter | None = None
 
@@ -131,7 +136,7 @@ class MeteredTls(ssl.SSLSocket):
 
 
 def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
-    """Return ``sock`` as a socket that ``meter`` counts; ``sock`` itself is used up."""
+    """Return a metered socket in place of ``sock``, which can no longer be used."""
     timeout = sock.gettimeout()
     made = MeteredSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
     made.settimeout(timeout)
@@ -140,7 +145,7 @@ def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
 
 
 def broken_limit(error: BaseException | None) -> LimitError | None:
-    """Return the limit behind an error of an HTTP library; ``None`` for any other error."""
+    """Return the limit that caused an error of an HTTP library, or ``None``."""
     while error is not None and not isinstance(error, LimitError):
         error = error.__cause__ or error.__context__
     return error

@@ -1,4 +1,4 @@
-"""Follow redirects: never from TLS to plain HTTP, never in a circle, and only a few."""
+"""Follow redirects: never from TLS to plain HTTP, never in a circle, and at most ten."""
 
 import re
 from urllib.parse import urljoin, urlsplit
@@ -6,16 +6,20 @@ from urllib.parse import urljoin, urlsplit
 from toolkit.errors import CheckFailed
 
 MOST_REDIRECTS = 10
-"""Redirects of one request; browsers take 20, and no registry is known to need more than two."""
+"""The largest number of redirects of one request; browsers follow 20, and known registries need at most two.
+"""
 
 _ANY_METHOD = frozenset({307, 308})
 _READING = frozenset({301, 302, 303}) | _ANY_METHOD
-"""Statuses that redirect (RFC 9110, section 15.4). Only 307 and 308 keep a method that changes something."""
+"""HTTP statuses that redirect (RFC 9110, section 15.4).
+
+Only 307 and 308 keep a method other than GET or HEAD.
+"""
 _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 
 
 class BadRedirect(CheckFailed):
-    """A server redirects to an address that is not followed."""
+    """A server redirects to an address that toolkit refuses."""
 
 
 class Redirects:
@@ -25,11 +29,11 @@ class Redirects:
         self._seen = [url]
 
     def target(self, location: str) -> str:
-        """Return the address that ``location`` names, seen from the last address.
+        """Return the absolute address of ``location``, relative to the last address.
 
         Raises:
-            BadRedirect: if it leads from TLS to plain HTTP, in a circle, to no address, or is one redirect
-            too many.
+            BadRedirect: if the address is invalid, leads from TLS to plain HTTP or in a circle, or is one
+                redirect too many.
         """
         here = self._seen[-1]
         try:
@@ -55,12 +59,12 @@ class Redirects:
 
 
 def is_redirect(method: str, status: int, location: str) -> bool:
-    """Return whether an answer to ``method`` is a redirect that can be followed."""
+    """Return whether a response to ``method`` is a redirect that toolkit may follow."""
     return bool(location) and status in (_READING if method in {"GET", "HEAD"} else _ANY_METHOD)
 
 
 def without_login(text: str) -> str:
-    """Return a text in which no address has a user and password, so that it may be shown."""
+    """Return a text without the users and passwords in its addresses, for messages."""
     return _LOGIN.sub("", text)
 
 
