@@ -183,8 +183,8 @@ def _loads_mounted(case: Case) -> bool:
 )
 def bind_library_older(case: Case) -> Hit | None:
     """The image's MPI needs an interface that only a newer libfabric has. The loader finds the host's mounted
-    libfabric before the image's libfabric. The same happens if only a part of the image's MPI is still in
-    use.
+    libfabric before the image's libfabric. The same happens if programs load one of the image's two MPI
+    libraries and one MPI library of the host.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)

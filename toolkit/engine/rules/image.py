@@ -236,7 +236,7 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
 def image_sets_rank(case: Case) -> Hit | None:
     """A variable of the image replaces the host's variable of the same name. An image that was saved inside a
     job may contain the rank and the size of that job. Each new rank then uses the rank and size of the old
-    job. With an old size of one, each rank starts as a world of size 1, and the job exits with status 0.
+    job. If the old job had one rank, each rank starts as a world of size 1, and the job exits with status 0.
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation not in HYDRA:
@@ -257,7 +257,7 @@ def _other_exits(case: Case) -> tuple[Outcome, ...]:
     """Return other possible outcomes of a crash: mpirun may stop ranks that are still writing about their own
     error.
 
-    Measured with several ranks on each of several nodes, in 2 of 14 such launches (tests/matrix/truth: pmix,
+    This happened in 2 of 14 launches with several ranks on each of several nodes (tests/matrix/truth: pmix,
     mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
     """
     asked = case.request

@@ -261,8 +261,8 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
 def shared_memory_apart(case: Case) -> Hit | None:
     """The first rank of a node creates a file in /dev/shm and sends the file's name to the other ranks. With
     --contain, or with 'mount dev = minimal', each container has its own tmpfs at /dev/shm, and the other
-    ranks do not find the file. The outcome depends on the MPI release. Open MPI then uses another way. MPICH
-    and related libraries were not measured.
+    ranks do not find the file. The outcome depends on the MPI release. Open MPI without a shared /dev/shm
+    exchanges messages in another way. MPICH and related libraries were not measured.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, apart = case.image_facts.mpi, own_shared_memory(case)

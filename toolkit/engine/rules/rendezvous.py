@@ -79,8 +79,9 @@ _WORKER = re.compile(r"[\w.\]-]+:\d+")
     programs=WITHOUT_MPI,
 )
 def peers_not_told(case: Case) -> Hit | None:
-    """A launcher sets only the number of ranks. PyTorch also needs MASTER_ADDR, RANK and WORLD_SIZE, which no
-    launcher sets. TensorFlow without TF_CONFIG starts as the only worker. JAX reads Slurm's variables.
+    """A launcher gives each rank its number and the number of ranks, in the launcher's own variables. PyTorch
+    needs MASTER_ADDR, RANK and WORLD_SIZE, which no launcher sets. TensorFlow without TF_CONFIG starts as the
+    only worker. JAX reads Slurm's variables.
     """
     if sets_peers(case) or case.request.has_one_rank:
         return None

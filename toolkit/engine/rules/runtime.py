@@ -51,8 +51,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """The launch line follows the runtime's documentation. toolkit also knows the shared namespaces,
-    variables and folders of ranks only from the documentation.
+    """The launch line follows the runtime's documentation. The namespaces, variables and folders that ranks
+    share are also from the documentation; no launch has confirmed them.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
