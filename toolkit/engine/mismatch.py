@@ -1,4 +1,4 @@
-"""Judge a rank whose MPI cannot use the interface of its launcher; all rules about launchers use this
+"""Predict a rank whose MPI cannot use the interface of its launcher; all rules about launchers use this
 module.
 """
 
@@ -31,8 +31,8 @@ _SECURITY = "PMIX_SECURITY_MODE"
 
 
 def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
-    """Yield the rows for an MPI library that finds the interface ``sees`` and cannot use it; the first row
-    decides.
+    """Yield the rows of ``mpi.toml`` for an MPI that finds the interface ``sees`` and cannot use it; the
+    first row decides.
     """
     for row in knowledge.mpi().mismatch:
         told = row.sees in {"", sees} and row.step in {None, step}
@@ -42,7 +42,7 @@ def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[
 
 
 def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
-    """Judge an MPI that finds no interface of its launcher that it can use.
+    """Return the finding about an MPI that finds no interface of its launcher that it can use.
 
     ``step`` says whether the MPI sees a Slurm step; by default this follows from the launch. ``names`` are
     facts to cite.
@@ -96,7 +96,9 @@ def _munge_named(case: Case) -> bool | None:
 
 
 def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
-    """Judge an MPI whose PMIx client is not compatible with the server, or does not find the server."""
+    """Return the finding about an MPI whose PMIx client does not find the server, or is not compatible with
+    it.
+    """
     if pair.found or next(find_mismatches(mpi, "pmix"), None) is None:
         return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
     said = judge_unanswered(case, mpi, "pmix", *names)

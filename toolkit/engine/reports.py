@@ -55,7 +55,7 @@ def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool)
 
 
 def _of_versions(row: Reported, host: HostFacts, image: ImageFacts) -> Iterator[ConditionState]:
-    """Yield whether each version that a row names is within the row's bounds."""
+    """Yield whether each version is within the bounds of a row of ``reported.toml``."""
     for name, bounds in row.facts.items():
         side, _, dotted = name.partition(".")
         facts = host if side == "host" else image

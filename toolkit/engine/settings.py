@@ -1,4 +1,4 @@
-"""Judge the effect of a variable on the MPI in an image."""
+"""Find the effect of each variable on the MPI in an image."""
 
 import re
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Effect:
 
 
 def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Judge every setting in force. Return the effects, and the unknown facts because of which a setting is
+    """Return the effect of every setting in force, and the unknown facts because of which a setting is
     undecided.
     """
     found = [
@@ -62,8 +62,8 @@ def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
 
 
 def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
-    """Judge a setting in a file of the image. Only a known fault has an effect, because the author of the
-    image chose the setting.
+    """Return the effect of a setting in a file of the image. Only a known fault matters, because the author
+    of the image chose the setting.
     """
     found = attempt(effect, case, name, value, where)
     known = isinstance(found, Effect) and found.fails
@@ -76,7 +76,7 @@ def fails_before_launcher(case: Case) -> bool:
 
 
 def effect(case: Case, name: str, value: str, where: str) -> Effect:
-    """Judge one setting; ``value`` is empty if only its name is known."""
+    """Return the effect of one setting; ``value`` is empty if only its name is known."""
     mpi, ok = case.image_facts.mpi, Effect(name, value, where, "ok")
     if name in {"PYTHONPATH", "PYTHONHOME"}:
         return _python(case, ok)
@@ -115,7 +115,7 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 
 def _python(case: Case, ok: Effect) -> Effect:
-    """Judge PYTHONPATH or PYTHONHOME of the host: modules in mounted folders replace the image's modules."""
+    """Return the effect of PYTHONPATH or PYTHONHOME: modules in mounted folders replace the image's."""
     # The facts of the image already include the modules in these folders.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
@@ -126,7 +126,7 @@ def _python(case: Case, ok: Effect) -> Effect:
 
 
 def _of(name: str, implementation: str) -> bool:
-    """Return whether an MPI implementation may read a variable that no row of the knowledge describes."""
+    """Return whether an MPI implementation may read a variable that ``settings.toml`` does not have."""
     if name.startswith(("OMPI_MCA_", "OPAL_", "PMIX_MCA_", "PRTE_MCA_", "PMIX_PREFIX", "PRTE_PREFIX")):
         return implementation == "openmpi"
     if name.startswith(("MPIR_", "MPICH_", "HYDRA_")):
@@ -137,7 +137,7 @@ def _of(name: str, implementation: str) -> bool:
 
 
 def _ask_for(case: Case, rows: list[Setting]) -> None:
-    """Require the facts that decide which of these rows apply."""
+    """Require the facts that decide which of these rows of ``settings.toml`` apply."""
     mpi = case.image_facts.mpi
     rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
     if any(row.device for row in rows) and mpi and mpi.device is None:
@@ -160,7 +160,7 @@ def _counts(case: Case, row: Setting) -> bool:
 
 
 def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
-    """Return the effect that a row states for the value; ``None`` if the row does not cover the value."""
+    """Return the effect that a row of ``settings.toml`` states for the value; ``None`` if it states none."""
     value, bad = ok.value, _with_reason(ok, row)
     judges: dict[Kind, Callable[[], Effect | None]] = {
         "harmless": lambda: ok,
@@ -189,7 +189,7 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Judge a folder of the host: the image does not have the folder, unless the launch mounts it."""
+    """Return the effect of a folder of the host: the image lacks the folder, unless the launch mounts it."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
@@ -204,7 +204,7 @@ def _is_bound(case: Case, folder: str) -> bool:
 
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Judge the choice of a network module. If MPICH has only one built-in network module, the choice has no
+    """Return the effect of a chosen network module. If MPICH has only one such module, the choice has no
     effect.
     """
     there = netmods(mpi)
@@ -236,7 +236,9 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None:
-    """Judge a value that makes an MPI open a library by its name."""
+    """Return the effect of a value that makes an MPI open a library; ``None`` if the image has the
+    library.
+    """
     named = set(re.split(r"[,:]", ok.value)) & set(row.value)
     there = case.image_facts.libraries
     return bad if named and there is not None and row.library not in there else None
@@ -259,7 +261,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Judge a list of excluded interfaces: the list must also contain the loopback interface."""
+    """Return the effect of a list of excluded interfaces, which must also contain the loopback interface."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -273,7 +275,7 @@ def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
-    """Judge a list of UCX devices, such as ``mlx5_0:1`` or ``eth0``."""
+    """Return the effect of a list of UCX devices, such as ``mlx5_0:1`` or ``eth0``."""
     wanted = {word.strip() for word in ok.value.split(",")}
     if wanted & {*row.value, *(case.host_facts.interfaces or ())}:
         return ok
@@ -310,7 +312,7 @@ def _alone_on_tcp(case: Case, ok: Effect) -> bool:
 
 
 def _judge_component(case: Case, component: Component, ok: Effect, bad: Effect) -> Effect:
-    """Judge whether the host has a fast network that a requested component can use."""
+    """Return the effect of a requested component, which may need a fast network of the host."""
     given = {name: value for name, (value, _) in settings_in_force(case).items()}
     match component.by:
         case "ucx":
@@ -353,8 +355,8 @@ def _is_excused(case: Case, component: Component) -> bool:
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Judge whether the remaining transports reach every rank: the rank itself, ranks of its node, and ranks
-    of other nodes.
+    """Return the effect of the remaining transports, which must reach the rank itself, ranks of its node, and
+    ranks of other nodes.
     """
     if row.framework != "btl":
         return ok

@@ -94,7 +94,7 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return the row of the knowledge for a launcher (usually the host's) and this PMIx client; ``None`` if
+    """Return the row of ``pmix.toml`` for a launcher (usually the host's) and this PMIx client; ``None`` if
     there is no row.
 
     ``unset`` are the variables that the launch removes between launcher and container. With ``None``, return

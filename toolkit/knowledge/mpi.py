@@ -23,7 +23,7 @@ class MpiRow(Row, frozen=True, kw_only=True):
     versions: str = ""
 
     def of(self, mpi: ImageMpi | HostMpi) -> bool:
-        """Return whether this row is about this MPI library."""
+        """Return whether this row of ``mpi.toml`` is about this MPI library."""
         return self.implementation == mpi.implementation and within(mpi.version or "", self.versions)
 
 
@@ -159,7 +159,7 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
     versions: str = ""
 
     def of(self, mpi: ImageMpi | None) -> bool:
-        """Return whether this row is about an MPI library, or about every MPI library."""
+        """Return whether this row of ``mpi.toml`` is about an MPI library, or about every MPI library."""
         if not self.implementation:
             return True
         return (
@@ -309,5 +309,7 @@ def bundled_pmix(open_mpi: str) -> str | None:
 
 
 def counts(wanted: Count, number: int) -> bool:
-    """Return whether a number of nodes or ranks is ``one`` or ``several``, as a row requires."""
+    """Return whether a number of nodes or ranks is ``one`` or ``several``, as a row of ``mpi.toml``
+    requires.
+    """
     return wanted == "any" or (wanted == "one") == (number == 1)

@@ -47,7 +47,8 @@ class Base(Row, frozen=True, kw_only=True):
 
 
 class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The facts that the image inspector would read from an MPI library that was built from a row.
+    """The facts that the image inspector would read from an MPI library that was built from a row of
+    ``stacks.toml``.
 
     ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``). ``launcher`` is the path of its
     mpirun. ``markers``, ``device``, ``own_shm`` and ``plugins`` are as in

@@ -108,7 +108,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     schedulers: tuple[str, ...] | None = None
     """Schedulers other than Slurm whose commands exist: ``pbs``, ``lsf``, ``flux``, ``grid-engine``."""
     pmix: str | None = None
-    """Version of the libpmix that Slurm's plugin loads, or other programs if Slurm has no PMIx plugin."""
+    """Version of the libpmix that Slurm's PMIx plugin loads; without the plugin, that programs load."""
     mpis: tuple[HostMpi, ...] | None = None
     """MPI installations whose launchers are on PATH, in PATH order; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None

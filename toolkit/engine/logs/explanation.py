@@ -153,8 +153,8 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
 
 
 def _class_by_name(signature: str) -> str:
-    """Return the fault class of a signature by the longest matching prefix of its id, if no row of fault
-    lines matches.
+    """Return the fault class of a signature by the longest matching prefix of its id; ``faultlines.toml`` has
+    no row for its line.
     """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
     named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))

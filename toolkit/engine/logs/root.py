@@ -27,7 +27,7 @@ _WINDOW = 200
 """toolkit first searches this number of lines before the launcher stops the ranks."""
 
 _LAST_LINES = 8
-"""If no launcher reports an exit of ranks, words of failure matter only in this number of last lines."""
+"""Without a launcher's report, general words of failure matter only in this number of last lines."""
 
 _SAME_REPORT = 4
 """Errors within this number of lines after a root line belong to the same report."""
@@ -184,7 +184,7 @@ def _introduces(clue: Clue) -> bool:
 
 
 def _of_raised(one: Raised) -> Clue | None:
-    """Return the exception of a traceback as a clue; its fault class follows from its message or its type."""
+    """Return the exception of a traceback as a :class:`Clue`; its class follows from its message or type."""
     row = classify(strip_label(one.exception.text))
     if one.wraps:
         return Clue(one.position, one.exception, row.class_ if row else "python-exception", 3, "consequence")

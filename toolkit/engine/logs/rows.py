@@ -14,7 +14,8 @@ _MANY = 200
 
 
 def classify(text: str) -> FaultLine | None:
-    """Return the row that matches a line; ``None`` if the line is harmless or no row matches.
+    """Return the row of ``faultlines.toml`` that matches a line; ``None`` if the line is harmless or no row
+    matches.
 
     Leading blanks are ignored, because workflow managers indent the output of a program.
     """
@@ -23,13 +24,13 @@ def classify(text: str) -> FaultLine | None:
 
 
 def classify_warning(text: str) -> FaultLine | None:
-    """Return the row that a warning would match if it were an error."""
+    """Return the row of ``faultlines.toml`` that a warning would match if it were an error."""
     found = (part.row_of(text) for part in likely_parts(text) if part.row.role != "harmless")
     return next((row for row in found if row), None)
 
 
 def is_harmless(text: str) -> bool:
-    """Return whether a row of harmless lines matches a line."""
+    """Return whether a harmless row of ``faultlines.toml`` matches a line."""
     row = _row_of(text.lstrip())
     return row is not None and row.role == "harmless"
 
@@ -42,7 +43,7 @@ def _row_of(text: str) -> FaultLine | None:
 
 @dataclass(frozen=True, slots=True)
 class RowPart:
-    """One pattern of a row; or the error codes of a row, if ``pattern`` is empty."""
+    """One pattern of a row of ``faultlines.toml``; or the row's error codes, if ``pattern`` is empty."""
 
     row: FaultLine
     pattern: str = ""

@@ -171,8 +171,8 @@ def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mo
 
 
 def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
-    """Return the row about a UCX that fails between user namespaces, if this MPI uses that UCX on a fast
-    network.
+    """Return the row of ``mpi.toml`` about a UCX that fails between user namespaces, if this MPI uses that
+    UCX on a fast network; otherwise ``None``.
     """
     mpi = image.mpi
     there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)

@@ -238,7 +238,9 @@ def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 
 def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
-    """Judge an image without libibverbs: NCCL needs libibverbs for every network that needs no plugin."""
+    """Return the finding about an image without libibverbs, which NCCL needs for every network that needs no
+    plugin.
+    """
     row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:
         return None

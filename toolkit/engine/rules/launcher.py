@@ -251,8 +251,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
 
 
 def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:
-    """Judge an Open MPI under a launcher of another release in the same image, with the pairs measured on
-    hosts.
+    """Return the finding about an Open MPI under a launcher of another release in the same image; ``None`` if
+    both work together.
     """
     evidence = case.cite("image.mpi", "image.mpirun", "image.pmix")
     if not _is_same_installation(starter.launcher or "", starter):

@@ -32,7 +32,7 @@ _LARGER = (
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
-    """Return whether a row of the knowledge applies to this MPI library; ``None`` if a fact for the decision
+    """Return whether a row of ``mpi.toml`` applies to this MPI library; ``None`` if a fact for the decision
     is unknown.
     """
     if not row.of(mpi):
@@ -136,7 +136,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _still_applies(row: Namespaces, case: Case) -> bool:
-    """Return whether the cause that a row describes exists on this host and in this plan."""
+    """Return whether the cause in a row of ``mpi.toml`` exists on this host and in this plan."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # MPICH detects that the kernel forbids cross-memory attach, and uses another way
     name, _, value = row.lifted_by.partition("=")

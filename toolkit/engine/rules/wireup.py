@@ -200,7 +200,7 @@ def host_launcher_other_family(case: Case) -> Hit | None:
 
 
 def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
-    """Judge an MPI that does not understand the host's launcher.
+    """Return the finding about an MPI that does not understand the host's launcher.
 
     An Open MPI built for PMI uses Slurm's own PMI library, which connects to Hydra before it gives up. If a
     node has several ranks, a rank may keep waiting (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
@@ -213,8 +213,8 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
-    """Judge an incompatible launcher and MPI of one family: an MPICH built only for PMIx, or an Open
-    MPI 1.
+    """Return the finding with another title if launcher and MPI are of one family: an MPICH built only for
+    PMIx, or an Open MPI 1.
     """
     pair = {host.implementation, mpi.implementation}
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
@@ -230,7 +230,8 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 
 
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
-    """Judge an Open MPI 1, which assumes that an ORTE launcher of the same release started it.
+    """Return the finding about an Open MPI 1, which assumes that an ORTE launcher of the same release started
+    it.
 
     Return ``None`` if the launcher has the same release.
     """

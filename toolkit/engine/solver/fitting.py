@@ -12,7 +12,9 @@ _PLURAL = {"goes": "go", "is": "are", "brings": "bring", "needs": "need"}
 
 
 class Fact(NamedTuple):
-    """A statement of one row; ``says`` is the rest of a sentence that begins with component and version."""
+    """A statement of one row of ``stacks.toml``; ``says`` is the rest of a sentence that begins with
+    component and version.
+    """
 
     component: Component
     version: str
@@ -23,7 +25,9 @@ class Fact(NamedTuple):
 
 
 def fits(component: Component, row: Version, wish: str | tuple[str, ...]) -> bool:
-    """Return whether a row matches a version constraint; a base matches by its name or a name pattern."""
+    """Return whether a row of ``stacks.toml`` matches a version constraint; a base matches by its name or a
+    name pattern.
+    """
     wishes = (wish,) if isinstance(wish, str) else wish
     return any(_matches(component, row, one) for one in wishes)
 
@@ -36,7 +40,7 @@ def _matches(component: Component, row: Version, wish: str) -> bool:
 
 
 def objection(component: Component, row: Version, other: Component, taken: Version) -> Fact | None:
-    """Return why two rows are not compatible; ``None`` if they are compatible."""
+    """Return why two rows of ``stacks.toml`` are not compatible; ``None`` if they are compatible."""
     return _refuses(component, row, other, taken) or _refuses(other, taken, component, row)
 
 

@@ -86,12 +86,14 @@ def order_rows(table: Stacks) -> RowOrder:
 
 
 def matches_demand(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Return whether a row satisfies the constraints on its own component."""
+    """Return whether a row of ``stacks.toml`` satisfies the constraints on its own component."""
     return _within(problem, component, row) and not _is_opt_in(problem, component, row)
 
 
 def _is_opt_in(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Return whether a row is opt-in and the recipe does not name its component."""
+    """Return whether a row of ``stacks.toml`` is opt-in (``asked``) and the recipe does not name its
+    component.
+    """
     return row.asked and component not in problem.asked
 
 

@@ -57,7 +57,8 @@ def solve_rows(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> tuple[Solution, ChosenRows] | Conflict:
-    """Return the preferred stack of a recipe and its rows of the table, or the reason why no stack exists.
+    """Return the preferred stack of a recipe and its rows of ``stacks.toml``, or the reason why no stack
+    exists.
 
     ``name`` is the recipe's name. If ``host`` is given, a job of the shape ``request`` must start on this
     host.

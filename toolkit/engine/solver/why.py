@@ -48,7 +48,7 @@ def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode 
 def _kept_out(
     component: Component, problem: SearchProblem, architecture: str, taken: ChosenRows, mode: Mode | None
 ) -> str:
-    """Return why the solver did not choose a more preferred row; empty text if there is none."""
+    """Return why the solver did not choose a more preferred version; empty text if there is none."""
     rows, row = problem.book.rows[component], taken[component]
     before = rows[: rows.index(row)]
     better = [r for r in before if (r.version, r.provider) != (row.version, row.provider)]
@@ -85,7 +85,9 @@ def _reason(
 def _only_the_cluster_forbids(
     component: Component, row: Version, problem: SearchProblem, taken: ChosenRows
 ) -> bool:
-    """Return whether the solver would choose a row, after its earlier decisions, if there were no cluster."""
+    """Return whether the solver would choose a version, after its earlier decisions, if there were no
+    cluster.
+    """
     order = solving_order()
     before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
     tried = _with(component, row, problem, before)
@@ -94,7 +96,7 @@ def _only_the_cluster_forbids(
 
 
 def _with(component: Component, row: Version, problem: SearchProblem, before: ChosenRows) -> SearchProblem:
-    """Return the search problem with the given rows fixed."""
+    """Return the search problem with the versions of some components fixed."""
     given = {**before, component: row}
     bounds = [(c, f"{r.provider} {r.version}") for c, r in given.items() if c != "base"]
     base = (given["base"].version,) if "base" in given else ()
