@@ -1,1 +1,1 @@
-"""Measurements against tools that people would use instead; `make bench-…` runs them."""
+"""Benchmarks that compare toolkit with the tools that users would use instead; `make bench-…` runs them."""

@@ -1,8 +1,8 @@
-"""Tables as Markdown has them."""
+"""Write Markdown tables."""
 
 from collections.abc import Iterable
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Return lines of cells; the second row separates the head from the rest."""
+    """Return a Markdown table with one line per row; the second row must be the separator."""
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

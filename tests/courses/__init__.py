@@ -1,1 +1,1 @@
-"""The lessons of ``docs/courses``, run as a reader runs them."""
+"""Test the lessons of ``docs/courses`` by running their commands as a reader would."""

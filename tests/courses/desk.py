@@ -1,6 +1,4 @@
-"""The environment of a reader: an empty folder, a shell that persists between commands, the cluster's
-name.
-"""
+"""Simulate a reader: an empty folder, a shell that persists between commands, and the name of a cluster."""
 
 import os
 import re
@@ -20,7 +18,7 @@ from typing import Self
 ROOT = Path(__file__).parents[2]
 
 CLASSROOM = "classroom"
-"""The name that pages give the virtual cluster."""
+"""The virtual cluster's name on the pages."""
 
 _NAME = re.compile(rf"(?<![\w/.-]){CLASSROOM}(?![\w/.-])")
 _STOP_SECONDS = 60.0
@@ -28,13 +26,13 @@ _WIDTH = "100"
 
 
 class NoEnd(RuntimeError):
-    """A command that exceeded its time limit, or that ended the shell in which it was typed."""
+    """A command exceeded its time limit, or exited the shell."""
 
 
 class Desk:
-    """A folder with separate settings and job records; the cluster's keys and the images are shared.
+    """A reader's folder with separate settings and job records; the cluster's keys and the images are shared.
 
-    ``cluster`` is the real name of the cluster; it is as long as the name on the pages, so that tables keep
+    ``cluster`` is the real name of the cluster. It is as long as the name on the pages, so that tables keep
     their widths. ``variables`` are further environment variables of the reader.
     """
 
@@ -53,11 +51,11 @@ class Desk:
         self._shared_state, self._variables = shared_state, dict(variables or {})
 
     def typed(self, command: str) -> str:
-        """Return the command line that the test runs for a command of a page."""
+        """Return a page's command with the real name of the cluster."""
         return _NAME.sub(self._cluster, command)
 
     def shown(self, line: str) -> str:
-        """Return a printed line as a reader with a home and a cluster of the usual names sees it."""
+        """Return a printed line with the names of home folder and cluster that a reader would have."""
         places = {
             f"{self.folder}/": "",
             str(self.folder): ".",
@@ -91,7 +89,7 @@ class Desk:
 
 
 class Shell:
-    """A bash that runs one command after the other in a folder; use as a context manager."""
+    """A bash process that runs commands one after the other in a folder; a context manager."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -105,11 +103,11 @@ class Shell:
         )
 
     def run(self, command: str, timeout: float) -> tuple[int, list[str]]:
-        """Return the exit status of a command, and its output on both streams.
+        """Run a command, and return its exit status and the lines of its output on both streams.
 
         Raises:
-            NoEnd: if the command does not end; the error has the output until then, and the shell cannot be
-            used afterwards.
+            NoEnd: if the command exceeds ``timeout`` seconds. The error has the output so far, and the shell
+                is no longer usable.
         """
         assert self._process.stdin
         end = f"end-{uuid.uuid4().hex}"
@@ -139,7 +137,7 @@ class Shell:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Running commands are interrupted first, because they clean up containers and jobs.
+        # Interrupt running commands before killing them, so that they can clean up containers and jobs.
         for sign in (signal.SIGINT, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, sign)
@@ -155,7 +153,7 @@ class Shell:
 
 @contextmanager
 def variables(**values: str) -> Iterator[None]:
-    """Set variables of this process for a while."""
+    """Set environment variables of this process for the ``with`` block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,4 +1,4 @@
-"""The examples of README and of the guides, commands that begin with ``toolkit``, and how each is run."""
+"""Find the examples of README and guides, commands that begin with ``toolkit``, and how to run each."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ _AT_A_PLACE = {"launch", "doctor", "probe", "init", "scale"}
 
 @dataclass(frozen=True)
 class Row:
-    """How to run the examples that begin with these words."""
+    """A row of the table: how to run the examples that begin with these words."""
 
     how: str
     why: str
@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True)
 class PageExample:
-    """A command of a page, without its comment."""
+    """A command on a page, without its comment."""
 
     page: Path
     text: str
@@ -45,7 +45,7 @@ class PageExample:
         return next((row for row in rows() if row.takes(self.page.name, self.words)), Row("run", ""))
 
     def typed(self, cluster: str) -> str:
-        """Return the command line for a desk whose virtual cluster is ``cluster``."""
+        """Return the command line for a reader whose virtual cluster is ``cluster``."""
         head, dashes, rest = self.text.partition(" -- ")
         head = re.sub(r"--host \S+", f"--cluster {cluster}", head)
         verb = self.words.split()[0]
@@ -56,12 +56,12 @@ class PageExample:
 
 
 def rows() -> tuple[Row, ...]:
-    """Return the table; the first row that matches an example counts."""
+    """Return the rows of the table; the first row that matches an example counts."""
     return tuple(Row(**row) for row in tomllib.loads(TABLE.read_text())["example"])
 
 
 def examples(page: Path) -> list[PageExample]:
-    """Return the examples of a page, in its order, without examples that the page shortens."""
+    """Return the examples of a page in order, except examples that the page abbreviates."""
     found = [match["text"].replace("\\\n", " ") for match in _EXAMPLE.finditer(page.read_text())]
     bare = [re.sub(r"\s+# .*$", "", re.sub(r" {2,}", " ", text)) for text in found]
     return [PageExample(page, text.strip()) for text in bare if _SHORTENED not in text]

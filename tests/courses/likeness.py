@@ -1,46 +1,49 @@
-"""Compare a command's output with a page, ignoring what differs from run to run."""
+"""Compare a command's output with a page, and ignore the parts that differ between runs."""
 
 import difflib
 import re
 from collections.abc import Sequence
 
 LEFT_OUT = "..."
-"""A line of a page that stands for any number of omitted lines."""
+"""A line on a page that replaces any number of omitted lines."""
 
 _MASKS = (
-    # Keys of jobs, digests, names made from them.
+    # These patterns match keys of jobs, digests, and names that contain them.
     (re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{6}\b"), "#"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{6,}\b"), "#"),
     (re.compile(r"-?\b\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?"), "#"),
-    # The word before the unit contains no digit, so node12 and x86_64 are left to the next rule.
+    # The previous pattern needs a word boundary; this pattern finds digits inside words such as node12.
     (re.compile(r"\d+"), "#"),
-    # Times and sizes compare equal in any unit.
+    # All units of time become s, and all units of size become equal.
     (re.compile(r"# (?:ns|µs|ms|s|min|h)\b"), "# s"),
     (re.compile(r"# ?[kKMGT]?i?B\b"), "# B"),
-    # Horizontal rules are as wide as their text, and bars are as long as their value, which may be 0.
+    # Ignore the length of horizontal rules, which depends on the text, and of bars, which depends on values.
     (re.compile(r"([-─━=])\1{2,}"), r"\1\1\1"),
     (re.compile(r"[█▉▊▋▌▍▎▏▇▆▅▄▃▂▁░▒▓·]+"), ""),
-    # A number with one more digit moves the text after it.
+    # A number with one more digit moves the text after it, so all blanks are equal.
     (re.compile(r"\s+"), " "),
 )
 _PROGRESS = re.compile(r"^\d\d:\d\d:\d\d \S|^srun: (?:Job \d+ step creation|Step created)")
-"""Lines with the time of day, and lines of srun about a step that starts only after the previous step."""
+"""Pattern of progress lines: lines that begin with the time of day, and lines of srun about a delayed
+step.
+"""
 _OTHER_RANK = re.compile(r"^\[rank (\d+)\] ")
 
 
 def masked(line: str) -> str:
-    """Return a line without what differs from run to run: numbers, times, digests, widths."""
+    """Return a line with marks in place of parts that differ between runs: numbers, times, digests,
+    widths.
+    """
     for pattern, mark in _MASKS:
         line = pattern.sub(mark, line)
     return line.strip()
 
 
 def lasting(lines: Sequence[str]) -> list[str]:
-    """Return the lines that do not report progress, without empty lines at both ends.
+    """Return the lines without progress lines, and without empty lines at the start and the end.
 
-    A progress line starts with the time of day; which of these lines appear depends on speed. The position of
-    lines from ranks other than the first depends on speed too: these lines are moved to the end, rank by
-    rank.
+    Which progress lines appear depends on the machine's speed. The order of lines from different ranks
+    depends on the speed, too, so lines from ranks other than the first are moved to the end, rank by rank.
     """
     kept = [line.rstrip() for line in lines if not _PROGRESS.match(line)]
     kept.sort(key=_rank)
@@ -57,7 +60,7 @@ def _rank(line: str) -> int:
 
 
 def shortened(shown: Sequence[str], printed: Sequence[str]) -> list[str] | None:
-    """Return the printed output without the lines that the page leaves out; ``None`` if the two differ."""
+    """Return the printed output without the lines that the page omits; ``None`` if output and page differ."""
     parts = _parts(shown)
     result: list[str] = []
     at = 0
@@ -73,7 +76,7 @@ def shortened(shown: Sequence[str], printed: Sequence[str]) -> list[str] | None:
 
 
 def difference(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
-    """Return lines that describe how the printed output differs from the shown output; none if they match."""
+    """Return a diff between the shown and the printed output; an empty list if they match."""
     if shortened(shown, printed) is not None:
         return []
     return list(
@@ -101,7 +104,9 @@ def _parts(shown: Sequence[str]) -> list[list[str]]:
 def _find(
     part: Sequence[str], printed: Sequence[str], at: int, *, anywhere: bool, to_end: bool
 ) -> int | None:
-    """Return the position of a part: exactly at ``at``, or later; at the very end if nothing may follow."""
+    """Return the line number where a part of the page is in the output: at ``at``, later, or at the very
+    end.
+    """
     wanted = [masked(line) for line in part]
     end = len(printed) - len(part)
     places = range(at, end + 1) if anywhere else range(at, at + 1)

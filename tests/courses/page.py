@@ -1,4 +1,4 @@
-"""Read a lesson: commands with their shown output, files that the reader makes, files to keep."""
+"""Parse a lesson: commands with their shown output, files that the reader writes, and files to keep."""
 
 import re
 from dataclasses import dataclass, field
@@ -11,15 +11,14 @@ _PROMPT = "$ "
 
 
 class WrongPage(ValueError):
-    """A lesson that cannot be read; the message names file and line."""
+    """The lesson cannot be parsed; the message has the file and the line."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """``text`` is the command as typed; its output is the page's lines from ``first`` up to, but without,
-    ``last``.
+    """A command ``text`` as typed; the page shows its output in the lines ``first`` to ``last`` - 1.
 
-    ``indent`` precedes each line of the block, and is in neither ``text`` nor ``shown``.
+    ``indent`` is the indentation of the block; ``text`` and ``shown`` do not include it.
     """
 
     line: int
@@ -38,7 +37,7 @@ class Command:
 
 @dataclass(frozen=True)
 class File:
-    """A file that the reader makes, before the commands that follow it."""
+    """A file that the reader writes before the next commands."""
 
     line: int
     path: str
@@ -47,7 +46,7 @@ class File:
 
 @dataclass(frozen=True)
 class Keep:
-    """A file that earlier commands made, and its name in the folder of the page."""
+    """A file that earlier commands wrote, and its name in the page's folder."""
 
     line: int
     made: str
@@ -67,11 +66,11 @@ class _Block:
 
 
 def steps(text: str, name: str = "page") -> list[Step]:
-    """Return the steps that a reader of the page takes, in the order of the page. Lines are numbered from 1.
+    """Return the steps of a lesson, in the order of the page; lines are counted from 1.
 
     Raises:
         WrongPage: if a block does not end, output comes before the first command, or a path is outside the
-        folder.
+            folder.
     """
     found: list[Step] = []
     block: _Block | None = None
@@ -115,7 +114,7 @@ def _commands(block: _Block, name: str) -> list[Command]:
         at = first = at + 1
         while at < len(block.lines) and not block.lines[at].startswith(_PROMPT):
             at += 1
-        # The first line of a block is the line after its fence; indexes of lists start at 0.
+        # block.line, the line number of the fence, equals the list index of the line after the fence.
         shown = tuple(block.lines[first:at])
         offset = block.line
         found.append(
@@ -133,7 +132,7 @@ def _inside(path: str, name: str, line: int) -> str:
 
 
 def written(text: str, outputs: list[tuple[Command, list[str]]]) -> str:
-    """Return the page with new output instead of the shown one of these commands."""
+    """Return the page's text with the new output of these commands."""
     lines = text.splitlines()
     for command, output in sorted(outputs, key=lambda pair: pair[0].first, reverse=True):
         lines[command.first : command.last] = [(command.indent + line).rstrip() for line in output]

@@ -1,6 +1,6 @@
 """Run the commands of lessons on a virtual cluster: ``python -m tests.courses.run PAGE... [--write]``.
 
-Without ``--write``, compare the exit status and the output of each command with its page.
+Without ``--write``, the program compares the exit status and the output of each command with the page.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tests.services.registry import Registry
 from toolkit.cluster import virtual
 from toolkit.errors import Missing, ToolkitError
 
-# As long as the name on the pages, so that two checkouts can run their lessons at once.
+# The cluster's name is as long as the name on the pages, and differs between checkouts and workers.
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 CLUSTER = CLASSROOM[:5] + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[: len(CLASSROOM) - 5]
 STATE = ROOT / "build" / "courses" / _WORKER
@@ -33,10 +33,10 @@ IMAGE = ROOT / "build" / "images" / "tf2.15-cpu.sif"
 DATA = ("mnist", "cifar10")
 
 _SECONDS = 400.0
-"""How long one command may take."""
+"""Time limit of one command in seconds."""
 
 _REGISTRY = "$REGISTRY"
-"""How a page calls the address of a registry."""
+"""Name of the variable with a registry's address on the pages."""
 
 
 Tell = Callable[[float, Command], None]
@@ -45,7 +45,8 @@ Tell = Callable[[float, Command], None]
 @dataclass
 class Run:
     """The result of a page: failed commands, commands with different output, their output, and their
-    times."""
+    durations.
+    """
 
     wrong: list[str] = field(default_factory=list)
     unlike: list[str] = field(default_factory=list)
@@ -57,9 +58,9 @@ class Run:
 def run(
     text: str, name: str, desk: Desk, *, timeout: float = _SECONDS, tell: Tell = lambda took, command: None
 ) -> Run:
-    """Execute a page, and compare; stop at the first command with another exit status than the page says.
+    """Run the commands of a page and compare their output; stop at the first unexpected exit status.
 
-    ``tell`` is called with each command that has ended, and the seconds that it took.
+    ``tell`` is called with the seconds and the text of each finished command.
     """
     result = Run()
     with Shell(desk.folder, desk.environment()) as shell:
@@ -103,10 +104,9 @@ def _command(step: Command, name: str, desk: Desk, shell: Shell, timeout: float,
 
 
 def write(page: Path, result: Run) -> None:
-    """Write the new output into the page, and write the files to keep; each file is replaced completely or
-    not at all.
+    """Write the new output into the page, and write the files to keep; each file is replaced as a whole.
 
-    Lines that the page leaves out stay left out if the other lines are unchanged.
+    Lines that the page omits stay omitted if the other lines are unchanged.
     """
     outputs = [(command, shortened(command.shown, printed) or printed) for command, printed in result.outputs]
     for keep, content in result.kept:
@@ -124,12 +124,14 @@ def _replace(target: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def classroom() -> Iterator[str]:
-    """Start the cluster of the lessons and remove it again, unless TOOLKIT_KEEP_CLUSTER is set."""
+    """Start the lessons' cluster, and remove it after the ``with`` block unless TOOLKIT_KEEP_CLUSTER is
+    set.
+    """
     with variables(XDG_STATE_HOME=str(STATE)):
         remove_leftover(CLUSTER)
         try:
             virtual.up(CLUSTER, 2)
-            # The pages show the output of the command for a data set that was fetched before.
+            # The pages show the output for data sets that exist already, so fetch them first.
             for name in DATA:
                 toolkit("data", "get", name)
             yield CLUSTER
@@ -141,7 +143,9 @@ def classroom() -> Iterator[str]:
 
 @contextlib.contextmanager
 def desk(text: str) -> Iterator[Desk]:
-    """Give a new desk for a page, with a registry if the page uses one, and remove everything afterwards."""
+    """Yield a new reader's desk for a page, with a registry if the page needs one; remove everything
+    afterwards.
+    """
     _clear_work()
     folder = Path(tempfile.mkdtemp(prefix="lesson-")).resolve()
     try:
@@ -153,7 +157,7 @@ def desk(text: str) -> Iterator[Desk]:
 
 
 def _clear_work() -> None:
-    """Remove the output of jobs of other pages and of earlier tries, because jobs append to logs."""
+    """Remove job output of other pages and earlier runs, because jobs append to logs."""
     with variables(XDG_STATE_HOME=str(STATE)):
         find = ("find", "/work/ada", "-maxdepth", "1", "-type", "f", "-delete")
         toolkit("cluster", "exec", "--name", CLUSTER, "--", *find)
@@ -170,8 +174,9 @@ def _registry(folder: Path) -> Iterator[str]:
 
 
 def main(words: list[str]) -> int:
-    """Run pages one after the other; return 0 if all output matches, 1 if not, 2 for a file that is not a
-    lesson."""
+    """Run pages one after the other; return 0 if all output matches, 1 if not, 2 if a file is not a
+    lesson.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.courses.run", description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
     parser.add_argument("--write", action="store_true", help="put what was printed into the pages")

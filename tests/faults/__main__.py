@@ -1,9 +1,10 @@
-"""Make programs fail for real, record what they write, and compare ``toolkit explain`` with the truth.
+"""Cause real failures of programs, record their output, and compare ``toolkit explain`` with the known
+causes.
 
 ``make faults`` runs the faults of ``local.toml`` and ``ranks.toml`` on this machine, in containers, and on a
-virtual cluster. ``python -m tests.faults ID...`` runs some of them. ``--record`` keeps what they wrote in
-``local.jsonl`` and ``ranks.jsonl``, which ``tests/unit/engine/logs/test_faults.py`` replays. ``--healthy``
-runs the programs of ``healthy.toml`` instead, which succeed.
+virtual cluster. ``python -m tests.faults ID...`` runs some of the faults. ``--record`` saves the output in
+``local.jsonl`` and ``ranks.jsonl``, which ``tests/unit/engine/logs/test_faults.py`` reads. ``--healthy`` runs
+the programs of ``healthy.toml``, which succeed.
 """
 
 import argparse
@@ -25,15 +26,14 @@ Fault = dict[str, Any]
 
 
 def table(name: str) -> dict[str, list[Fault]]:
-    """Return the faults of ``local.toml`` or ``ranks.toml``, and the places where they happen."""
+    """Return the content of the file ``NAME.toml``: the faults, and the places where they happen."""
     return tomllib.loads((HERE / f"{name}.toml").read_text("utf-8"))
 
 
 def inject(faults: list[Fault], start: Fault) -> Iterator[tuple[Fault, str, int]]:
-    """Make the faults of a place happen; yield each fault with its output on both streams and its exit
-    status.
+    """Run the faults of one place; yield each fault with its output on both streams and its exit status.
 
-    A fault with options has a separate container.
+    A fault with ``options`` runs in its own container.
     """
     joint = [fault for fault in faults if not fault.get("options")]
     if joint:
@@ -52,7 +52,7 @@ def _run(at: Place, fault: Fault, start: Fault) -> tuple[str, int]:
 
 
 def wrong(fault: dict[str, Any], told: OutputExplanation) -> list[str]:
-    """Return which of root line, class, rank and retry differ from the truth."""
+    """Return which parts of an explanation are wrong: ``root``, ``class``, ``rank`` or ``retry``."""
     text = " ".join(told.root.text.split()) if told.root else ""
     bad = [] if any(" ".join(root.split()) in text for root in fault["root"]) else ["root"]
     if told.fault is None or told.fault.id not in fault["class"]:
@@ -65,7 +65,7 @@ def wrong(fault: dict[str, Any], told: OutputExplanation) -> list[str]:
 
 
 def judge(fault: Fault, log: str, status: int) -> tuple[bool, Fault]:
-    """Print toolkit's explanation of a fault; return whether it is right, and the record."""
+    """Print toolkit's explanation of a fault; return whether the explanation is right, and the record."""
     told = explain_output(Output(log))
     differs = wrong(fault, told)
     found = f"{told.fault.id if told.fault else '-'} {told.retry}: {told.root.text if told.root else ''}"
@@ -84,8 +84,9 @@ def judge(fault: Fault, log: str, status: int) -> tuple[bool, Fault]:
 
 
 def judge_healthy(program: Fault, log: str, status: int) -> tuple[bool, Fault]:
-    """Print what toolkit finds in the output of a program that succeeded; return whether it finds nothing,
-    and the record."""
+    """Print what toolkit finds in a successful program's output; return whether it finds nothing, and the
+    record.
+    """
     told = explain_output(Output(log))
     quiet = not told.root and not any(one.severity == "error" for one in told.findings)
     said = f"{told.fault.id}: {told.root.text}" if told.fault and told.root else ""
@@ -99,7 +100,7 @@ def judge_healthy(program: Fault, log: str, status: int) -> tuple[bool, Fault]:
 
 
 def record(name: str, made: dict[str, Fault], order: list[str]) -> None:
-    """Write the records of a table, new ones instead of old ones."""
+    """Write the records of ``NAME.jsonl``; records in ``made`` replace older records of the same faults."""
     file = HERE / f"{name}.jsonl"
     lines = file.read_text("utf-8").splitlines() if file.is_file() else []
     kept = {old["id"]: old for old in map(json.loads, lines)} | made
@@ -107,7 +108,7 @@ def record(name: str, made: dict[str, Fault], order: list[str]) -> None:
 
 
 def main() -> int:
-    """Run the programs, print a line for each, and return 1 if an explanation is wrong."""
+    """Run the programs, print a line for each, and return 1 if an explanation is wrong, else 0."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     options.add_argument("ids", nargs="*", metavar="ID", help="programs, or places such as torch")
     options.add_argument("--record", action="store_true", help="write the files of records")

@@ -1,6 +1,6 @@
-"""Places in which faults are injected: this machine, containers of an image, podman, and a virtual cluster.
+"""Start the places in which faults run: this machine, containers, podman, and a virtual cluster.
 
-A place starts once, and runs the commands of many faults. Each command starts in a new folder that has
+A place starts once, and runs the commands of many faults. Each command runs in a new folder with
 ``train.py``, the program of the fault.
 """
 
@@ -29,7 +29,7 @@ _NESTED = (
     *("--cap-add", "ALL", "--cap-drop", "SYS_RESOURCE", "--device", "/dev/fuse"),
     *("--security-opt", "seccomp=unconfined", "--security-opt", "systempaths=unconfined"),
 )
-"""Docker options that podman in a container needs."""
+"""Docker options for a container in which podman runs."""
 
 _FOLDER = 'mkdir -p "$HOME/project" && cd "$HOME/project" && rm -rf ./* && cat > train.py\n'
 _ASKING_ROOT = """\
@@ -45,7 +45,9 @@ while :; do
   [ -e $0/root-$1 ] && { sh $0/root-$1 > $0/answer-$1 2> /dev/null; rm -f $0/root-$1; }
   sleep 0.1
 done"""
-"""A loop of root that runs what the user of a fault asks for; arguments: shared folder, name of the node."""
+"""A shell loop that runs as root the commands that a fault's user requests; arguments: shared folder, node
+name.
+"""
 
 _PODMAN = """\
 export PODMAN="podman --cgroup-manager=cgroupfs" RUN="run --cgroups=disabled --network none"
@@ -60,13 +62,15 @@ ldd bin/* | grep -o '/[^ ]*' | grep -v : | sort -u | xargs -I F cp --parents F .
 
 
 class Place:
-    """Where commands run; ``words`` start a shell there that reads a program and takes a command."""
+    """A place where commands run; the command line ``words`` starts a shell there."""
 
     def __init__(self, words: Sequence[str], before: str = "", home: str = "/root") -> None:
         self._words, self._before, self._home = words, before, home
 
     def run(self, command: str, program: str) -> tuple[str, int]:
-        """Run a command in a new folder beside a program; return both streams and the exit status."""
+        """Run a command in a new folder with the program ``train.py``; return both streams and the exit
+        status.
+        """
         script = f"{self._before}{_FOLDER}exec < /dev/null\n{command}\n"
         words = [*self._words, "-c", script]
         with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=STDOUT) as running:
@@ -80,14 +84,14 @@ class Place:
 
 @contextmanager
 def here(_image: str) -> Iterator[Place]:
-    """Use a new folder of this machine."""
+    """Yield this machine as a place, with a new folder as home folder."""
     with tempfile.TemporaryDirectory(prefix="fault-") as folder:
         yield Place(["bash"], f"export HOME={folder}\n", folder)
 
 
 @contextmanager
 def started(image: str, options: Sequence[str] = ()) -> Iterator[str]:
-    """Start a container of an image that waits for commands; yield its name."""
+    """Start a container that waits for commands, and yield its name; stop it after the ``with`` block."""
     words = ["docker", "run", "-d", "--rm", *LIMITS, *options, "--entrypoint", "sleep", image, "1800"]
     name = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
     try:
@@ -98,20 +102,20 @@ def started(image: str, options: Sequence[str] = ()) -> Iterator[str]:
 
 @contextmanager
 def container(image: str, options: Sequence[str] = ()) -> Iterator[Place]:
-    """Start a container of an image; commands run in it as root."""
+    """Yield a container of an image as a place, where commands run as root."""
     with started(image, options) as name:
         yield Place(["docker", "exec", "-i", "-e", "HOME=/root", name, "bash"])
 
 
 def _as_root(container: str, shared: str, node: str) -> None:
-    """Start the loop of root in a container."""
+    """Start the root loop ``_ROOT`` in a container."""
     words = ["docker", "exec", "-d", container, "sh", "-c", _ROOT, shared, node]
     subprocess.run(words, check=True)
 
 
 @contextmanager
 def podman(image: str) -> Iterator[Place]:
-    """Start a container in which an ordinary user has podman and a small image."""
+    """Yield a container as a place in which an ordinary user has podman and a small image."""
     with started(image, (*_NESTED, "--tmpfs", "/home/ada:exec,uid=1000,gid=1000")) as name:
         user = ["docker", "exec", "-i", "-u", "ada", "-e", "HOME=/home/ada", "-e", "USER=ada", name, "bash"]
         _as_root(name, "/tmp", "login")
@@ -122,7 +126,7 @@ def podman(image: str) -> Iterator[Place]:
 
 @contextmanager
 def quota(_image: str) -> Iterator[Place]:
-    """Mount a file system with a quota of 1 MB; this needs root, a loop device and btrfs-progs."""
+    """Yield a place whose home folder has a quota of 1 MB; needs root, a loop device and btrfs-progs."""
     with tempfile.TemporaryDirectory() as folder:
         disk, at = Path(folder) / "disk", Path(folder) / "at"
         at.mkdir()
@@ -143,9 +147,9 @@ def quota(_image: str) -> Iterator[Place]:
 
 @contextmanager
 def slurm(_image: str) -> Iterator[Place]:
-    """Use the virtual cluster ``faults``, started by ``toolkit cluster up --name faults``.
+    """Yield the virtual cluster ``faults`` as a place; `toolkit cluster up --name faults` starts the cluster.
 
-    The variable ``TORCH_SIF`` names the SIF file of ``toolkit/torch-cpu``.
+    The environment variable ``TORCH_SIF`` must name the SIF file of ``toolkit/torch-cpu``.
     """
     login, sif = "toolkit-faults-login", os.environ["TORCH_SIF"]
     subprocess.run(["docker", "cp", "-q", sif, f"{login}:/work/torch.sif"], check=True)
@@ -161,5 +165,5 @@ KINDS = {"here": here, "podman": podman, "quota": quota, "slurm": slurm}
 
 
 def place(where: str, image: str) -> AbstractContextManager[Place]:
-    """Return a place by its name; ``KINDS`` has special places, all others are containers of the image."""
+    """Return the place called ``where``: a special place of ``KINDS``, or else a container of the image."""
     return KINDS.get(where, container)(image)

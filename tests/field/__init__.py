@@ -1,1 +1,1 @@
-"""Launches on other people's clusters, from public reports."""
+"""Test the engine with public reports of launches on clusters that the project never used."""

@@ -1,4 +1,4 @@
-"""Print how many of the cases the engine predicts correctly: ``python -m tests.field [ID…]``."""
+"""Print how many reported launches the engine predicts correctly: ``python -m tests.field [ID…]``."""
 
 import sys
 
@@ -6,7 +6,9 @@ from tests.field.cases import calibration, can_be_graded, grade, outcomes_of, pa
 
 
 def main(wanted: list[str]) -> None:
-    """Print the table, and every case with a wrong answer, except cases that are kept aside."""
+    """Print the table of grades and each wrong answer; reports that are kept aside appear only in the
+    table.
+    """
     graded = tuple(map(grade, read()))
     for one in graded:
         case, said = one.case, one.said

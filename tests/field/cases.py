@@ -1,4 +1,4 @@
-"""Read the cases of public reports, and grade the answers of the engine."""
+"""Read the reported launches (cases), and grade the engine's answers about them."""
 
 from pathlib import Path
 from typing import Literal, get_args
@@ -17,8 +17,9 @@ from toolkit.program.choose import modes_of
 FILE = Path(__file__).parent / "doctor.jsonl"
 
 Grade = Literal["right", "undecided", "useless", "safe", "dangerous", "no-words", "not-gradable"]
-"""Grades: ``undecided`` answers name the fact that decides, ``useless`` answers do not. ``safe`` is a wrong
-failure, ``dangerous`` a wrong ``ok``. ``no-words`` says that toolkit cannot express the facts."""
+"""Grades of an answer. ``undecided`` names the deciding fact, and ``useless`` does not. ``safe`` is a wrong
+failure, and ``dangerous`` a wrong ``ok``. ``no-words`` means that toolkit cannot express the facts.
+"""
 
 GRADES: tuple[Grade, ...] = (
     "right",
@@ -35,19 +36,19 @@ _SLOW = ("fabric", "libfabric-lacks-provider", "verbs-driver-missing", "nccl-nee
 
 
 class Words(msgspec.Struct, frozen=True, kw_only=True):
-    """The command that the user typed instead of toolkit's plan."""
+    """The words that the user typed in the launch command, instead of toolkit's plan."""
 
     container: tuple[str, ...] = ()
     launcher: tuple[str, ...] = ()
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One report: ``host`` and ``image`` include usual values for facts that the report omits, ``*_stated``
-    do not.
+    """One report: ``host`` and ``image`` include usual values for omitted facts, and ``*_stated`` only stated
+    facts.
 
-    ``deciding`` are facts, one of which decides; ``beyond`` names what toolkit cannot express. A case that
-    is ``aside`` was not looked at while rules were written. ``first`` is the grade at first sight of a case
-    that came after version 0.3.
+    ``deciding`` lists facts, one of which decides the outcome. ``beyond`` names what toolkit cannot express.
+    Rules were written without reading cases with ``aside``. ``first`` is the grade of the first answer, for
+    cases added after version 0.3.
     """
 
     id: str
@@ -73,7 +74,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def before(self) -> Grade:
-        """The grade of version 0.3, or of the first answer to a newer case."""
+        """The grade of version 0.3, or the grade of the first answer for a newer case."""
         grade = self.grade_03 or self.first
         if grade is None:
             raise ValueError(self.id)
@@ -81,7 +82,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of the engine about a case, as the user launched it, and its grade."""
+    """The engine's answer about a case as the user launched it, and the answer's grade."""
 
     case: Case
     said: Prediction
@@ -90,13 +91,14 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(file: Path = FILE) -> tuple[Case, ...]:
-    """Return the cases in a file, one a line."""
+    """Return the cases in a file that has one case per line."""
     return tuple(_converted(msgspec.json.decode(line, type=Case)) for line in file.read_bytes().splitlines())
 
 
 def _converted(case: Case) -> Case:
-    """Return a case with the current launch modes: frameworks without MPI have their own modes instead of
-    ``srun-none``."""
+    """Return a case with today's launch modes: ``srun-none`` becomes the framework's own mode, if it has
+    one.
+    """
     modes = modes_of(case.image, case.request)
     if case.mode != "srun-none" or case.mode in modes:
         return case
@@ -104,10 +106,9 @@ def _converted(case: Case) -> Case:
 
 
 def typed(case: Case, planned: Plan) -> Plan:
-    """Return the command of the user: toolkit's command for the mode, without its remedies unless the mode
-    mounts an MPI.
+    """Return the user's launch as a plan: toolkit's plan without its remedies, unless the mode mounts an MPI.
 
-    A user of a program without MPI sets the ranks' variables, as toolkit's script does.
+    For programs without MPI, the plan sets the ranks' variables, as the user's script must do, too.
     """
     launcher = case.words.launcher or planned.launcher
     if case.mode == "bind":
@@ -126,7 +127,7 @@ def typed(case: Case, planned: Plan) -> Plan:
 
 
 def grade(case: Case) -> Graded:
-    """Ask the engine about a case and grade its answer."""
+    """Let the engine predict a case, and return its answer with the grade."""
     planned = plan(case.host, case.image, case.request, case.mode)
     said = predict_plan(case.host, case.image, case.request, typed(case, planned))
     findings = predict(case.host, case.image, case.request).findings
@@ -167,14 +168,14 @@ def _of_works(case: Case, said: Prediction, proposed: Prediction, findings: tupl
 
 
 def _names(case: Case, said: Prediction) -> bool:
-    """Return whether an undecided answer names a fact that decides."""
+    """Return whether an undecided answer names one of the deciding facts."""
     return any(name.startswith(fact) for fact in case.deciding for name in said.missing) or any(
         fact in said.because for fact in case.deciding
     )
 
 
 def partly(case: Case) -> tuple[TicketAnswer, bool]:
-    """Answer a case from its stated facts alone; return the answer, and whether it is right."""
+    """Return the engine's answer from the stated facts alone, and whether the answer is right."""
     found = answer_ticket(
         case.host_stated,
         case.image_stated,
@@ -196,7 +197,9 @@ def can_be_graded(case: Case) -> bool:
 
 
 def table(graded: tuple[Graded, ...]) -> str:
-    """Count the cases of each grade, before and now, separately for cases kept aside."""
+    """Return a table with the number of cases of each grade, before and now, separately for cases kept
+    aside.
+    """
     lines = [f"{'':14}{'before':>8}{'now':>6}{'aside before':>14}{'aside now':>12}"]
     for name in GRADES:
         counts = [
@@ -209,7 +212,7 @@ def table(graded: tuple[Graded, ...]) -> str:
 
 
 def calibration(graded: tuple[Graded, ...]) -> str:
-    """Return how many answers with each basis are right, wrong and safe, and dangerous."""
+    """Return a table with the number of answers of each grade, by the basis of the answer."""
     lines = [f"{'':14}" + "".join(f"{name:>12}" for name in GRADES[:5])]
     for rests in get_args(Basis):
         some = [g for g in graded if g.said.basis == rests]
@@ -219,6 +222,6 @@ def calibration(graded: tuple[Graded, ...]) -> str:
 
 
 def outcomes_of(case: Case) -> dict[Mode, Outcome]:
-    """Return the predicted outcome of toolkit's own plan for each mode."""
+    """Return the predicted outcome of toolkit's own plan for each launch mode."""
     verdict = predict(case.host, case.image, case.request)
     return {one.mode: one.outcome for one in verdict.predictions}

@@ -1,1 +1,1 @@
-"""Compare the releases in recipes/knowledge with the releases in the package index."""
+"""Compare the releases in recipes/knowledge with the newest releases in the package index."""

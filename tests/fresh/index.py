@@ -1,4 +1,4 @@
-"""Ask the package index of this machine's pip which files a project has (PEP 503)."""
+"""Read the list of a project's files from the package index that pip is configured for (PEP 503)."""
 
 import re
 from html import unescape
@@ -15,12 +15,12 @@ _MOST = 64 << 20
 
 
 def index() -> str:
-    """Return the address of the index that pip of this user asks."""
+    """Return the address of the package index that the user's pip is configured for."""
     return (pip_places().index or _PYPI).rstrip("/")
 
 
 def files(project: str) -> tuple[str, ...]:
-    """Return the names of the files of a project; none if the index does not have it.
+    """Return the names of a project's files; an empty tuple if the index does not have the project.
 
     Raises:
         Missing: if the index does not answer.

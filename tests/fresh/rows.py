@@ -1,4 +1,4 @@
-"""Read ``looked.toml``, and compare a row with the releases in the index; pure."""
+"""Read ``looked.toml``, and compare its rows with the releases in the package index."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -19,11 +19,11 @@ from toolkit.versions import parse
 
 LOOKED = Path(__file__).parent / "looked.toml"
 State = Literal["current", "newer", "old"]
-"""``newer``: the index has a newer release, within the limit or on purpose. ``old`` fails."""
+"""``newer``: the index has a newer release, within the limit or ignored on purpose. ``old`` is a failure."""
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A project of the package index, and its rows."""
+    """A project of the package index, and the knowledge rows about it."""
 
     project: str
     looked: dt.date
@@ -33,13 +33,13 @@ class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     why: str = ""
 
     def known(self) -> str:
-        """Return the newest release of PyPI among the rows, or the release in the entry."""
+        """Return the newest release from PyPI in the knowledge rows, or the release in this entry."""
         versions = [row.version for row in stacks().rows(self.component) if row.provider == "pypi"]
         return max(versions, key=_number) if versions else self.newest
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of recipes/knowledge that is compared with pages and release notes."""
+    """A file of recipes/knowledge whose rows must be compared with web pages and release notes by hand."""
 
     file: str
     looked: dt.date
@@ -48,14 +48,16 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The content of ``looked.toml``."""
 
     package: tuple[Package, ...]
     table: tuple[Table, ...]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the output: ``newest`` is what the index has, ``age`` the days since the look."""
+    """One line of the output: ``newest`` is the index's release, ``age`` the days since the last
+    comparison.
+    """
 
     name: str
     known: str
@@ -67,18 +69,20 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def looked() -> Looked:
-    """Return the dates of the last comparisons."""
+    """Return the content of ``looked.toml``, with the dates of the last comparisons."""
     return msgspec.toml.decode(LOOKED.read_bytes(), type=Looked)
 
 
 def released(files: Iterable[str]) -> str:
-    """Return the newest release among the file names of an index, without pre-releases; else empty text."""
+    """Return the newest release among file names of an index, without pre-releases; empty if there is
+    none.
+    """
     found = {number for number in map(_release, files) if number and not number.is_prerelease}
     return str(max(found)) if found else ""
 
 
 def of_package(package: Package, newest: str, today: dt.date) -> Row:
-    """Compare a package with the newest release of the index; empty text if the index does not have it."""
+    """Return the output line for a package; ``newest`` is empty if the index does not have the package."""
     known, age = package.known(), (today - package.looked).days
     behind = bool(newest) and _number(newest).release > _series(_number(known), newest)
     late = behind and age > package.days and not package.why
@@ -94,14 +98,14 @@ def of_package(package: Package, newest: str, today: dt.date) -> Row:
 
 
 def of_table(table: Table, today: dt.date) -> Row:
-    """Compare the age of a table with its limit."""
+    """Return the output line for a table, from the days since its last comparison."""
     age = (today - table.looked).days
     state: State = "old" if age > table.days else "current"
     return Row(name=table.file, known="", newest="", age=age, days=table.days, state=state)
 
 
 def _series(known: Number, newest: str) -> tuple[int, ...]:
-    """Return a release with as many parts as the rows have: CUDA 13.2 covers 13.2.86."""
+    """Return a known release, extended by the missing parts of ``newest``: CUDA 13.2 covers 13.2.86."""
     return (*known.release, *_number(newest).release[len(known.release) :])
 
 

@@ -1,5 +1,4 @@
-"""Print the newest releases in the index beside the releases in the rows; exit with status 1 if a row is
-older than its limit.
+"""Print the newest releases in the index beside the known releases; exit with status 1 if a row is too old.
 
 python -m tests.fresh.run
 """
@@ -17,7 +16,7 @@ _STATES = {"current": "current", "newer": "newer release", "old": "OLD"}
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as text in columns."""
+    """Return the rows as a text table."""
     cells = [_HEAD, *map(_cells, rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEAD))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
@@ -30,7 +29,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def main() -> int:
-    """Ask the index, and print the table."""
+    """Query the index for all packages, and print the table; return the exit status."""
     today, entries = dt.datetime.now(dt.UTC).date(), looked()
     sys.stderr.write(f"Asking {index()} for {len(entries.package)} projects\n")
     with ThreadPoolExecutor(8) as pool:

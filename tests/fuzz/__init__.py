@@ -1,1 +1,1 @@
-"""Damaged and hostile images and facts files by the thousand; ``make fuzz``."""
+"""Test thousands of damaged and hostile images and facts files; ``make fuzz`` runs the tests."""

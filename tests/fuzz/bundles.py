@@ -1,5 +1,4 @@
-"""Damaged and hostile bundles: toolkit refuses each in one line and installs nothing, or installs only inside
-its folders."""
+"""Test damaged and hostile bundles: toolkit refuses them with one line, or writes only inside its folders."""
 
 import os
 import random
@@ -30,16 +29,17 @@ from toolkit.image.transfer.unbundle import unbundle
 from toolkit.model.progress import Silent
 
 _OUTSIDE = "home/written"
-"""A file that no bundle may write, below the folder of all cases."""
+"""A path outside toolkit's folders, which no bundle may write."""
 _FORMS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 _TYPES = b"0123456789gxLKSVZ"
 
 
 def read(path: Path, number: int) -> str:
-    """Unbundle into a separate home folder.
+    """Run unbundle in a temporary home folder, and return the result in one word.
 
     Raises:
-        AssertionError: if an error has another exit code than 2, or toolkit installed files in spite of it.
+        AssertionError: if an error has an exit code other than 2, or toolkit installed files despite an
+        error.
     """
     with _home() as home:
         try:
@@ -96,7 +96,7 @@ def _values(chance: random.Random, _: Path) -> bytes:
 
 
 def _members(chance: random.Random, _: Path) -> bytes:
-    """Return a bundle with members that it should not have, without some, or in another order."""
+    """Return a bundle with extra members, missing members, or members in another order."""
     files = dict(_sound())
     if chance.random() < 0.3:
         files[_name(chance)] = b"x"

@@ -1,4 +1,4 @@
-"""One damaged image or facts file: its number decides its content; the case judges the result."""
+"""Make and run one case: a damaged image or facts file whose content follows from the case's number."""
 
 import random
 import resource
@@ -24,18 +24,18 @@ from toolkit.model.prediction import Request
 from toolkit.probe.probe import load
 
 SECONDS = 20
-"""The most seconds of CPU time for a case; toolkit gives up a decompression bomb after a few."""
+"""Limit of CPU seconds for a case; toolkit refuses a decompression bomb after a few seconds."""
 MEMORY = 300 << 20
-"""Bytes by which the peak of a case may exceed the process's earlier peak."""
+"""Bytes by which a case may exceed the process's earlier peak memory."""
 
 
 class Late(BaseException):
-    """A case took too long."""
+    """A case exceeded its time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a case; ``fault`` says what is wrong with it, and is empty if nothing is."""
+    """The result of a case; ``fault`` describes a fault of toolkit, and is empty for a good result."""
 
     number: int
     kind: str
@@ -58,7 +58,7 @@ def make(number: int, seed: int, folder: Path) -> tuple[Kind, Path]:
 
 
 def run(number: int, seed: int, folder: Path) -> Outcome:
-    """Make a case and read it within limits of time and memory; check that no other file changed."""
+    """Make a case and run it within limits of time and memory; check that no other file changed."""
     kind, path = make(number, seed, folder)
     before, begun, rss = _listing(folder), time.process_time(), _peak(reset=True)
     try:
@@ -98,7 +98,7 @@ def _facts_file(path: Path, number: int) -> str:
 
 
 def _unfit(error: ToolkitError) -> str:
-    """Return what is wrong with a message to the user."""
+    """Return the fault of an error message, such as several lines; empty for a good message."""
     if "\n" in error.message or "\n" in error.fix:
         return f"its message has several lines: {error.message!r}"
     if len(error.message) > 1000 or not error.message.isprintable():
@@ -120,7 +120,9 @@ def _within(seconds: int) -> Iterator[None]:
 
 
 def _peak(*, reset: bool = False) -> int:
-    """Return the peak memory of the process; with ``reset``, start a new peak from the current memory."""
+    """Return the peak memory of the process in bytes; with ``reset``, the peak starts again from current
+    memory.
+    """
     if reset:
         try:
             Path("/proc/self/clear_refs").write_text("5")
@@ -131,7 +133,7 @@ def _peak(*, reset: bool = False) -> int:
 
 
 def _listing(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return all files around the input, without the cache."""
+    """Return size and time of all files around the input, except the cache."""
     around = folder.parent
     found = {}
     for path in around.rglob("*"):
@@ -146,7 +148,7 @@ def _damaged(chance: random.Random, _: Path) -> bytes:
 
 
 def _layers(chance: random.Random, _: Path) -> bytes:
-    """An archive with correct digests and damaged layers."""
+    """Return an archive with correct digests and damaged layers."""
     made = [damage.tar_headers(layer, chance) for layer in seeds.layers()]
     if chance.random() < 0.5:
         made[0] = damage.bytewise(made[0], chance, made[1])
@@ -154,7 +156,7 @@ def _layers(chance: random.Random, _: Path) -> bytes:
 
 
 def _about(chance: random.Random, _: Path) -> bytes:
-    """An archive with a damaged configuration or list of layers."""
+    """Return an archive with a damaged configuration or a damaged list of layers."""
     about = seeds.configuration()
     if chance.random() < 0.5:
         return seeds.archive_with(damage.jsonwise(about, chance))
@@ -208,4 +210,4 @@ KINDS: tuple[Kind, ...] = (
     *locks.KINDS,
     *terminal.KINDS,
 )
-"""The kinds of cases. A module with more kinds has a tuple ``KINDS``, which is added here."""
+"""All kinds of cases; a module with further kinds defines a tuple ``KINDS``, which is added here."""

@@ -1,4 +1,4 @@
-"""Damage bytes, texts and JSON at random; the same seed does the same damage."""
+"""Damage bytes, texts and JSON at random; the same seed causes the same damage."""
 
 import json
 import random
@@ -51,7 +51,7 @@ _VALUES: tuple[object, ...] = (
 
 
 def bytewise(data: bytes, chance: random.Random, other: bytes = b"") -> bytes:
-    """Return ``data`` after one to four kinds of damage; ``other`` is what may be spliced in."""
+    """Return ``data`` after one to four changes; ``other`` has bytes that a change may copy into ``data``."""
     out = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
         chance.choice(_WAYS)(out, chance, other)
@@ -69,7 +69,7 @@ def _flip(out: bytearray, chance: random.Random, other: bytes) -> None:
 
 
 def _number(out: bytearray, chance: random.Random, other: bytes) -> None:
-    """Insert a number at a limit of its type, at a place where a number may be."""
+    """Write the smallest or largest number of a type at a position where a number may be."""
     width = chance.choice((2, 4, 8))
     at = _place(out, chance) & ~(width - 1)
     value = chance.choice(_NUMBERS) & ((1 << 8 * width) - 1)
@@ -104,7 +104,7 @@ def _insert(out: bytearray, chance: random.Random, other: bytes) -> None:
 
 
 def _place(out: bytearray, chance: random.Random) -> int:
-    """Return a random position; positions near the start, where the tables are, are more likely."""
+    """Return a random position; positions near the start, where the tables are, are more probable."""
     last = max(len(out) - 1, 0)
     return min(
         chance.choice((chance.randint(0, 100), chance.randint(0, 1000), chance.randint(0, last))), last
@@ -115,7 +115,7 @@ _WAYS = (_cut, _flip, _flip, _number, _number, _fill, _move, _repeat, _splice, _
 
 
 def tar_headers(data: bytes, chance: random.Random) -> bytes:
-    """Damage some headers of a tar, and make their checksums right again."""
+    """Return a tar with damaged fields in some headers, and with correct checksums."""
     out = bytearray(data)
     for at in range(0, len(out) - 511, 512):
         if out[at + 257 : at + 262] != b"ustar" or chance.random() > 0.3:
@@ -152,7 +152,7 @@ def tar_headers(data: bytes, chance: random.Random) -> bytes:
 
 
 def jsonwise(data: bytes, chance: random.Random) -> bytes:
-    """Return JSON in which some values are of another kind, missing, doubled, or nested without end."""
+    """Return JSON with some values replaced by other types, removed, doubled, or nested very deeply."""
     value = json.loads(data)
     for _ in range(chance.choice((1, 2, 5))):
         value = _changed(value, chance, 0)

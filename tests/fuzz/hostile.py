@@ -17,7 +17,7 @@ from tests.unit.image.archives import tar
 from tests.unit.image.sifs import elf, sif, squashfs
 
 SECRET = "TOP-SECRET-OF-THE-HOST"  # noqa: S105 - a mark to look for
-"""The content of a file outside the image, to which paths and links of the image try to lead."""
+"""Content of a file outside the image; hostile paths and links of the image point to this file."""
 _NAMES = (
     *(
         "etc/os-release",
@@ -86,7 +86,7 @@ _TEXTS = (
 
 
 def files(chance: random.Random) -> dict[str, bytes | str]:
-    """Return a file tree with some hostile files, under names as in a layer."""
+    """Return a file tree with some hostile files, by their paths in a layer."""
     found = seeds.below(seeds.FILES) if chance.random() < 0.6 else {"usr/bin/env": elf()}
     for _ in range(chance.randint(1, 8)):
         name = chance.choice((*_NAMES, *found))
@@ -104,7 +104,7 @@ def _content(chance: random.Random) -> bytes | str:
 
 
 def library(chance: random.Random) -> bytes:
-    """Return an ELF file with damaged or apparently endless tables."""
+    """Return an ELF library with damaged tables or tables that seem endless."""
     names = (
         "libmpi.so.40",
         "libpmix.so.2",
@@ -145,7 +145,7 @@ def library(chance: random.Random) -> bytes:
 
 
 def packed_files(chance: random.Random) -> bytes:
-    """Return an archive, a squashfs or a SIF of hostile files."""
+    """Return an archive, a squashfs or a SIF that contains hostile files."""
     found = files(chance)
     if chance.random() < 0.3:
         plain = {n: c.encode("utf-8", "replace") if isinstance(c, str) else c for n, c in found.items()}
@@ -168,7 +168,7 @@ def _tar(found: dict[str, bytes | str]) -> bytes:
 
 
 def lying_block(chance: random.Random) -> bytes:
-    """Return a squashfs, or a SIF with one, that has a block whose stated size differs from its real size."""
+    """Return a squashfs, or a SIF with a squashfs, in which the stated size of a block is wrong."""
     codec, place = chance.choice(sorted(bombs.FRAMES)), chance.choice(("data", "metadata"))
     frames = dict(bombs.FRAMES)
     if codec == "zstd" and chance.random() < 0.5:
@@ -177,7 +177,7 @@ def lying_block(chance: random.Random) -> bytes:
     if codec == "zstd" and frame[4] == 0b11000000:
         named = chance.choice((0, 1, 8192, 8193, 1 << 17, 1 << 32, 1 << 39, (1 << 64) - 1))
         frame[6:14] = named.to_bytes(8, "little")
-        if chance.random() < 0.3:  # one segment, whose window is as large as its stated size
+        if chance.random() < 0.3:  # a zstd frame of one segment, whose window is as large as its stated size
             frame[4:6] = bytes([0b11100000])
     made = bytes(frame) if chance.random() < 0.7 else bytewise(bytes(frame), chance)
     files = {"usr/bin/env": elf(), "usr/lib/libmpi.so.40": library(chance)}
@@ -186,12 +186,12 @@ def lying_block(chance: random.Random) -> bytes:
 
 
 def bomb(chance: random.Random) -> bytes:
-    """Return an image that is far larger than it looks."""
+    """Return a decompression bomb: a small image that unpacks to much more data."""
     return chance.choice(_BOMBS)(chance)
 
 
 def _zeros(chance: random.Random) -> bytes:
-    """A file of zeros that unpacks to gigabytes, in a layer or around the whole archive."""
+    """Return an image in which a layer or the whole archive unpacks to gigabytes of zeros."""
     size = chance.choice((64, 256)) << 20
     layer = tar({"a": b""})[:512]
     head = bytearray(layer)
@@ -216,7 +216,7 @@ def _zeros(chance: random.Random) -> bytes:
 
 
 def _members(chance: random.Random) -> bytes:
-    """The largest number of members that a small file can list."""
+    """Return an archive with as many members as a small file can list."""
     names = [f"{n % 977}/{n}" for n in range(chance.choice((2000, 20_000)))]
     head = b"".join(_header(name) for name in names)
     return gzip.compress(head * chance.choice((1, 20)), 1, mtime=0)
@@ -240,14 +240,14 @@ def _loops(chance: random.Random) -> bytes:
 
 
 def _hidden(chance: random.Random) -> bytes:
-    """Layers that delete all files again and again."""
+    """Return an image with many layers that add and delete the same files."""
     many = tar({f"d/{n}": "" for n in range(1500)})
     hide = tar({"d/.wh..wh..opq": "", "d/x": ""})
     return seeds.archive_of([many, hide] * 20, chance)
 
 
 def _squash(chance: random.Random) -> bytes:
-    """A squashfs with files of arbitrary size and a folder that contains itself."""
+    """Return a squashfs with files of arbitrary size, and with a folder that contains itself."""
     made = bytearray(squashfs({"usr/lib/libmpi.so.40": elf(), "etc/os-release": b"ID=x\n", "opt/a": b""}))
     inodes = struct.unpack_from("<Q", made, 64)[0] + 2
     for _ in range(chance.randint(1, 6)):

@@ -1,4 +1,4 @@
-"""A kind of case: how its input is made, and how it is read."""
+"""Define a kind of case: how to make its input, and how to read it."""
 
 import random
 from collections.abc import Callable
@@ -8,10 +8,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``make`` writes an input below a folder and returns its path, or returns the bytes of a file ``file``.
+    """One kind of case. ``make`` writes an input and returns its path, or returns the bytes of a file called
+    ``file``.
 
-    ``read`` gets the path and the number of the case, and returns the result in one word. Every exception is
-    a fault, except errors of toolkit. ``weight`` is how often the kind is made.
+    ``read`` gets the path and the number of the case, and returns the result in one word. An exception is a
+    fault, except toolkit's own errors. ``weight`` is the relative frequency of the kind.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Locks from elsewhere: a shipped lock with hostile values in its fields, read and rendered."""
+"""Test hostile locks: a shipped lock with hostile values in its fields, which toolkit reads and renders."""
 
 import json
 import random
@@ -17,7 +17,7 @@ from toolkit.image.locks.origins import require_accepted
 
 
 def made(kind: str, chance: random.Random) -> bytes:
-    """Return the bytes of a lock with some damage."""
+    """Return the bytes of a damaged lock."""
     if kind == "lock, bytes":
         return damage.bytewise(plain(), chance)
     if kind == "lock, values":
@@ -32,8 +32,8 @@ def read(content: bytes) -> str:
     """Read a lock and render every file from it; return the result in one word.
 
     Raises:
-        ToolkitError: if the lock is refused.
-        AssertionError: if something hostile got through.
+        ToolkitError: if toolkit refuses the lock.
+        AssertionError: if a rendered file contains a hostile value.
     """
     lock = decode_lock(content, "x.lock.json")
     require_accepted(files_of(lock), "x.lock.json", ())
@@ -47,7 +47,7 @@ def read(content: bytes) -> str:
         *base,
         *(str(path_of(file)) for file in files_of(lock)),
     ]
-    # The title is free text: it is in a comment and in a label, to the end of the line.
+    # The title may contain anything, because it is only in a comment and in a label.
     found = [text for text in texts if MARK in text.replace(lock.title, "")]
     if found:
         raise AssertionError(f"a hostile value is in {found[0][:200]!r}")
@@ -58,7 +58,7 @@ def read(content: bytes) -> str:
 
 
 def refused(content: bytes) -> str:
-    """Return the message that refuses a lock; empty text if nothing does."""
+    """Return the error message for a lock that toolkit refuses; empty if toolkit accepts the lock."""
     try:
         read(content)
     except ToolkitError as error:

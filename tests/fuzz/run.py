@@ -1,8 +1,8 @@
-"""Run many cases in a few processes, keep what fails, and print the results.
+"""Run many cases in a few processes, save the failing inputs, and print the results.
 
     python -m tests.fuzz.run --count 10000 --seed 1 --keep build/fuzz
 
-The same seed makes the same cases. A process that dies takes one case with it, which is a fault.
+The same seed makes the same cases. If a case kills its process, this is a fault of the case.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from pathlib import Path
 from tests.fuzz import case, hostile
 
 _ADDRESSES = 4 << 30
-"""The limit on address space in bytes, far above normal use."""
+"""Limit of a process's address space in bytes, far above normal use."""
 _SILENT = 10 * case.SECONDS
-"""Seconds without a report after which a process is killed, because it hangs."""
+"""Seconds without a report after which a process counts as hung and is killed."""
 
 
 def worker(numbers: list[int], seed: int, root: Path, pipe: Connection) -> None:
-    """Run cases one after the other; report when each begins and when it is done."""
+    """Run cases one after the other in this process; report the begin and the result of each."""
     _settle(root)
     for number in numbers:
         folder = root / "case"
@@ -39,7 +39,7 @@ def worker(numbers: list[int], seed: int, root: Path, pipe: Connection) -> None:
 
 
 def _settle(root: Path) -> None:
-    """Keep all files of a process below ``root``, and limit its memory."""
+    """Make this process write all files below ``root``, and limit its memory."""
     for name in ("home", "cache", "tmp"):
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / "secret").write_text(f"ID={hostile.SECRET}\nVERSION_ID=1\nOpen MPI v{hostile.SECRET}\n")
@@ -72,7 +72,7 @@ class Hand:
         self.now, self.heard, self.ended = -1, time.monotonic(), False
 
     def listen(self) -> None:
-        """Read the reports of the process; if a case killed it, continue with the next case."""
+        """Read the process's reports; if a case killed the process, start a new process at the next case."""
         try:
             while self.pipe.poll(0.05):
                 self._take(self.pipe.recv())
@@ -97,7 +97,7 @@ class Hand:
 
 
 def fuzz(count: int, seed: int, keep: Path, hands: int = 2, *, first: int = 0) -> list[case.Outcome]:
-    """Run ``count`` cases; write the inputs of those with a fault into ``keep``."""
+    """Run ``count`` cases and return their results; save the inputs of cases with a fault in ``keep``."""
     case.seeds.flat(), case.seeds.bundles(), case.seeds.host(), case.seeds.image()
     with tempfile.TemporaryDirectory(prefix="toolkit-fuzz.") as work:
         numbers = range(first, first + count)
@@ -122,7 +122,7 @@ def fuzz(count: int, seed: int, keep: Path, hands: int = 2, *, first: int = 0) -
 
 
 def summary(outcomes: list[case.Outcome], seed: int, seconds: float) -> str:
-    """Print the results: counts, the slowest cases, and the cases with a fault."""
+    """Return the text of the results: counts, the slowest cases, and the cases with a fault."""
     faults = [o for o in outcomes if o.fault]
     lines = [f"{len(outcomes)} cases of seed {seed} in {seconds:.0f} s: {len(faults)} faults"]
     kinds = Counter((o.kind, o.came) for o in outcomes)
@@ -138,7 +138,7 @@ def summary(outcomes: list[case.Outcome], seed: int, seconds: float) -> str:
 
 
 def main() -> int:
-    """Run as the command line asks; 1 where a case has a fault."""
+    """Run the cases that the command line selects; return 1 if a case has a fault, else 0."""
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     asked.add_argument("--count", type=int, default=10_000)
     asked.add_argument("--first", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Valid images of every format and valid facts files, as small as possible, for damage."""
+"""Make valid images of every format and valid facts files, as small as possible, to be damaged."""
 
 import json
 import random
@@ -33,7 +33,7 @@ PROCESS = {"Entrypoint": ["/usr/bin/env"], "Cmd": ["python3"]}
 
 
 def below(files: dict[str, bytes | str]) -> dict[str, bytes | str]:
-    """Return files under names as in a layer."""
+    """Return the files by their paths in a layer, without the leading slash."""
     return {name.lstrip("/"): content for name, content in files.items()}
 
 
@@ -47,7 +47,7 @@ def layers() -> tuple[bytes, ...]:
 
 @cache
 def flat() -> tuple[bytes, ...]:
-    """Valid images in a single file."""
+    """Return valid images that consist of a single file."""
     plain = squashfs({n: c.encode() if isinstance(c, str) else c for n, c in FILES.items() if c[:2] != "->"})
     tiny = [(DATA / f"tiny.{kind}").read_bytes() for kind in ("gzip", "xz", "lz4", "zstd")]
     found = [plain, sif(plain), *tiny, sif(tiny[0]), sif(tiny[3])]
@@ -58,7 +58,7 @@ def flat() -> tuple[bytes, ...]:
 
 
 def archive_of(layers: list[bytes], chance: random.Random) -> bytes:
-    """Return an archive of layers that may be damaged, its digests as they should be."""
+    """Return an archive of layers, which may be damaged, with correct digests."""
     pack = chance.choice(list(PACK))
     if chance.random() < 0.5:
         files = docker_archive(layers, **PROCESS)
@@ -67,7 +67,7 @@ def archive_of(layers: list[bytes], chance: random.Random) -> bytes:
 
 
 def archive_with(about: bytes, manifest: bytes | None = None) -> bytes:
-    """Return a docker-archive with another configuration, and with another manifest if one is given."""
+    """Return a docker-archive with the configuration ``about`` and, if given, another manifest."""
     files = {f"{named(layer)}/layer.tar": layer for layer in layers()}
     listed = [{"Config": f"{named(about)}.json", "RepoTags": ["a:1"], "Layers": list(files)}]
     return tar(
@@ -86,7 +86,7 @@ def host() -> HostFacts:
 
 @cache
 def bundles() -> tuple[bytes, ...]:
-    """Valid facts files: answers of the probe, and their facts as JSON."""
+    """Return valid facts files: recorded answers of the probe, and their facts as JSON."""
     answers = [file.read_bytes() for file in sorted(EVIDENCE.glob("*.txt"))]
     facts = msgspec.json.encode(host())
     raw = json.dumps({"schema": "toolkit.facts/1", "host": json.loads(facts), "raw": answers[0].decode()})

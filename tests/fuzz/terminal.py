@@ -1,4 +1,4 @@
-"""Check what commands print about a hostile image: no control character of the image may appear."""
+"""Test that commands print no control character of a hostile image to a terminal."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from tests.fuzz.kind import Kind
 from tests.unit.image.sifs import elf, sandbox
 
 WEIGHT = 2.0
-"""How often the kind is made; a case takes longer than others, because it runs commands."""
+"""Relative frequency of the kind, which is low because its cases run commands and take longer."""
 
 _OWN = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m")
-"""Colours of toolkit's own (toolkit/cli/frame/styles.py); no text below has them."""
+"""Pattern of toolkit's own colour codes (toolkit/cli/frame/styles.py); the texts below contain none."""
 _FORMAT = frozenset(("Cc", "Cf", "Zl", "Zp"))
-"""Categories of Unicode that show nothing and change how other text is shown."""
+"""Unicode categories of characters that are invisible and change how other text is displayed."""
 _HARMLESS = frozenset("\n\t\r")
-"""A terminal writes a line end as ``\\r\\n``."""
+"""Control characters that are allowed; a terminal writes the end of a line as ``\\r\\n``."""
 TEXTS = (
     "\x1b]0;OWNED\x07",
     "\x1b[2J\x1b[1;1H",
@@ -40,8 +40,9 @@ COMMANDS = (("image", "inspect"), ("doctor",), ("image", "verify"))
 
 
 def controls(shown: bytes) -> list[str]:
-    """Return the control characters in terminal output, each once, in ASCII; toolkit's own colours do not
-    count."""
+    """Return the control characters in terminal output, each once, as ASCII text, except toolkit's own
+    colours.
+    """
     text = _OWN.sub("", shown.decode("utf-8", "surrogateescape"))
     return [
         ascii(c) for c in dict.fromkeys(text) if c not in _HARMLESS and unicodedata.category(c) in _FORMAT
@@ -49,7 +50,7 @@ def controls(shown: bytes) -> list[str]:
 
 
 def shown(words: tuple[str, ...]) -> bytes:
-    """Return what a command writes where standard output is a terminal."""
+    """Return the output of a command that runs on a terminal."""
     terminal, other = pty.openpty()
     child = forked.start(words, (other, other, other), env={**os.environ, "TERM": "xterm"})
     os.close(other)
@@ -57,7 +58,7 @@ def shown(words: tuple[str, ...]) -> bytes:
     try:
         while piece := os.read(terminal, 1 << 16):
             said += piece
-    except OSError:  # how Linux says that the other side is closed (pty(7))
+    except OSError:  # Linux reports the closed other side as an error (pty(7))
         pass
     os.close(terminal)
     child.wait()
@@ -65,7 +66,7 @@ def shown(words: tuple[str, ...]) -> bytes:
 
 
 def make(chance: random.Random, folder: Path) -> Path:
-    """Write a sandbox that contains control characters in every text that a command may show."""
+    """Write a sandbox image with control characters in every text that a command may print."""
 
     def text() -> str:
         return f"x{chance.choice(TEXTS)}y"
@@ -84,7 +85,7 @@ def make(chance: random.Random, folder: Path) -> Path:
 
 
 def read(path: Path, number: int) -> str:
-    """Run a command on a terminal, and check that no control character of the image is printed."""
+    """Run a command on a terminal; raise ``AssertionError`` if it prints a control character of the image."""
     words = (*COMMANDS[number % len(COMMANDS)], str(path))
     if found := controls(shown(words)):
         raise AssertionError(f"{' '.join(words[:-1])} writes to a terminal: {' '.join(found)}")

@@ -1,1 +1,1 @@
-"""Pairs of Horovod and a framework: each is built, and two ranks must learn what one process learns."""
+"""Build Horovod with each framework, and check that two ranks get the same weights as one process."""

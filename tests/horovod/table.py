@@ -1,4 +1,4 @@
-"""``docs/horovod.md``: the pairs of Horovod and a framework, and what happened to each; pure but for writing.
+"""Write ``docs/horovod.md``, the results of all pairs of Horovod and a framework.
 
 python -m tests.horovod.table
 """
@@ -28,7 +28,7 @@ _ROWS = (
 
 
 def page(wanted: Sequence[Pair], record: Mapping[str, Tried]) -> str:
-    """Return the whole page."""
+    """Return the text of the whole page."""
     rows = [_row(pair, record.get(pair.name)) for pair in wanted]
     failures = [_failure(record[pair.name]) for pair in wanted if pair.name in record]
     return _HEAD + "\n".join((*_ROWS, *rows)) + "\n" + "".join(filter(None, failures))
@@ -70,12 +70,12 @@ def _failure(tried: Tried) -> str:
 
 
 def write() -> None:
-    """Write the page."""
+    """Write the page ``docs/horovod.md`` from the record."""
     PAGE.write_text(page(pairs(), load()), "utf-8")
 
 
 def main() -> int:
-    """Write the page."""
+    """Write the page, and return the exit status 0."""
     write()
     return 0
 

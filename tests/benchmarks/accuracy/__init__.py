@@ -1,1 +1,1 @@
-"""The accuracy of trainings on whole data sets, launched as users launch them."""
+"""Measure the accuracy of trainings on whole data sets, with the commands of users."""

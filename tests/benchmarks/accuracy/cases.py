@@ -1,4 +1,4 @@
-"""The launched trainings, and the accuracy that each group has to reach."""
+"""List the trainings to launch, and the accuracy that each group of trainings must reach."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,16 @@ STRATEGIES = {
     "hybrid": (2, 1),
     "ps": (2, 2),
 }
-"""Nodes, and ranks on each. Parameter servers need a coordinator and a server beside the workers."""
+"""Number of nodes, and of ranks per node; parameter servers need a coordinator and a server beside the
+workers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One training; ``words`` are for the trainer, ``wanted`` for the median of its group."""
+    """One training; ``words`` are the trainer's options, ``wanted`` is the required median accuracy of its
+    group.
+    """
 
     group: str
     trainer: str
@@ -29,14 +33,16 @@ class Case:
 
     @property
     def launch(self) -> tuple[str, ...]:
-        """The words after ``toolkit launch``, without the options for the cluster."""
+        """The arguments of ``toolkit launch``, without the options for the cluster."""
         shape = ("--nodes", str(self.nodes), "--ranks-per-node", str(self.ranks))
         return (self.trainer, *shape, *self.options, "--", *self.words)
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The result of a case in an image, by its digest; ``images`` counts all ranks and epochs."""
+    """The result of a training; ``image`` is the image's digest, and ``images`` counts all ranks and
+    epochs.
+    """
 
     case: Case
     accuracy: float
@@ -50,7 +56,7 @@ class Reached:
 
 
 def cases() -> list[Case]:
-    """Return all trainings, the quick trainings first."""
+    """Return all trainings, the shortest first."""
     found = []
     for seed in SEEDS:
         words = ("--epochs", "4", "--seed", str(seed))

@@ -1,4 +1,4 @@
-"""The page on accuracy: the results, put into page.md, which holds the fixed text."""
+"""Write the page on accuracy, from the results and the template page.md."""
 
 import statistics
 from pathlib import Path
@@ -13,7 +13,7 @@ _TEMPLATE = Path(__file__).with_name("page.md")
 
 
 class Found(msgspec.Struct, kw_only=True):
-    """The completed trainings, in any order."""
+    """The results of all finished trainings, in any order."""
 
     schema: str = "toolkit.bench.accuracy/1"
     started: str
@@ -25,7 +25,7 @@ class Found(msgspec.Struct, kw_only=True):
 
 
 def page(found: Found) -> str:
-    """Return the page as Markdown, without trainings that did not run yet."""
+    """Return the page as Markdown; trainings without a result are left out."""
     template = Template(_TEMPLATE.read_text("utf-8"))
     return template.substitute(
         started=found.started[:10],

@@ -1,8 +1,8 @@
 """Train on whole data sets through ``toolkit launch``: python -m tests.benchmarks.accuracy.run [--page FILE].
 
-It needs a separate virtual cluster, a SIF file, MNIST and CIFAR-10, and about half an hour on two cores. Each
-finished training is saved in build/bench/accuracy.json; a training that is saved for the same image is not
-repeated.
+The benchmark needs its own virtual cluster, a SIF file, MNIST and CIFAR-10, and about half an hour on two
+cores. It saves each finished training in build/bench/accuracy.json, and skips trainings that are saved for
+the same image.
 """
 
 import argparse
@@ -27,7 +27,9 @@ _SECONDS = 7200
 
 @contextmanager
 def cluster(name: str, *, stays: bool) -> Iterator[None]:
-    """Start a virtual cluster, unless it runs already."""
+    """Start a virtual cluster, unless it runs already; remove it after the ``with`` block unless it
+    ``stays``.
+    """
     toolkit("cluster", "up", "--name", name, timeout=1200)
     try:
         yield
@@ -37,7 +39,7 @@ def cluster(name: str, *, stays: bool) -> Iterator[None]:
 
 
 def train(case: Case, where: tuple[str, ...]) -> Reached:
-    """Launch a case, wait for its end, and read the output of ``toolkit report``."""
+    """Launch a training, wait until it finishes, and return the result from ``toolkit report``."""
     options, _, words = " ".join(case.launch).partition(" -- ")
     said = toolkit(
         "launch", *where, *options.split(), "--time", _HOURS, "--json", "--", *words.split(), timeout=_SECONDS
@@ -60,14 +62,14 @@ def train(case: Case, where: tuple[str, ...]) -> Reached:
 
 
 def kept(path: Path) -> Found:
-    """Return the results of an earlier run; empty without such a run."""
+    """Return the results of earlier runs; no results if the file does not exist."""
     if path.exists():
         return msgspec.json.decode(path.read_bytes(), type=Found)
     return Found(started=datetime.now(UTC).isoformat(timespec="seconds"), processors=os.cpu_count() or 1)
 
 
 def main() -> int:
-    """Train what has not been trained with this image, and write the page."""
+    """Run the trainings that have no result for this image, and write the page."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sif", type=Path, default=ROOT / "build" / "images" / "tf2.15-cpu.sif")
     options.add_argument("--cluster", default="accuracy", help="name of the virtual cluster")

@@ -1,1 +1,1 @@
-"""Speed and memory of `toolkit explain` on long job output."""
+"""Measure speed and memory of `toolkit explain` on long job output."""

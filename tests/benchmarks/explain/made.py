@@ -1,11 +1,13 @@
-"""Job output of a given size that ends in a failure: steps of a training, and lines with words of failure."""
+"""Generate job output of a given size that ends in a failure: training steps, and lines with words of
+failure.
+"""
 
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 ROOT = "ValueError: shard 7 has no index"
-"""The root line of every output."""
+"""The line with the root cause, in every generated output."""
 
 _END = f"""\
 3: Traceback (most recent call last):
@@ -43,7 +45,7 @@ KINDS = {"steps": _steps, "words": _words, "failures": _failures}
 
 
 def make(file: Path, kind: str, size: int) -> None:
-    """Write an output of ``size`` bytes."""
+    """Write an output of the given kind with ``size`` bytes to a file."""
     lines, written = KINDS[kind](), 0
     with file.open("w", encoding="ascii") as out:
         while written < size - len(_END):

@@ -10,13 +10,13 @@ from tests.measured import measured
 
 _SECONDS = {12: 1.0}
 _MOST = 10.0
-"""Seconds of processor time that toolkit promises: for 12 MB, and for any output."""
+"""Largest CPU time in seconds that toolkit promises, for 12 MB and for any larger output."""
 
 _MEMORY = 300e6
-"""Bytes of memory that toolkit promises, for each size."""
+"""Largest memory in bytes that toolkit promises, for any size of output."""
 
 _READER = "import sys; print(sum('error' in line.lower() for line in open(sys.argv[1])))"
-"""A loop over lines, to compare machines: its time is measured beside each output."""
+"""A Python loop over the output's lines, whose time allows a comparison between machines."""
 
 
 def main():
@@ -28,7 +28,9 @@ def main():
 
 
 def measure(kind, size):
-    """Print the time for one output beside a loop over its lines; return whether the promise is kept."""
+    """Print the times of toolkit and of the simple loop for one output; return whether toolkit keeps the
+    promise.
+    """
     toolkit = str(Path(sys.executable).with_name("toolkit"))
     with tempfile.TemporaryDirectory() as folder:
         log, answer = Path(folder) / "job.out", Path(folder) / "answer"

@@ -1,1 +1,1 @@
-"""Conversion, size and start of a SIF, compared with plain ``apptainer build`` of the same image."""
+"""Measure conversion, size and start of a SIF, compared with plain ``apptainer build`` of the same image."""

@@ -1,4 +1,6 @@
-"""Build the image of a recipe from nothing, after a change in a trainer, and without any change."""
+"""Time three builds of a recipe's image: from nothing, after a change in a trainer, and without any
+change.
+"""
 
 import os
 import shutil
@@ -18,10 +20,10 @@ _TRAINER = "toolkit/trainers/mnist.py"
 
 
 class Builds(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds by the clock of ``toolkit image build``.
+    """Wall-clock seconds of ``toolkit image build``.
 
-    ``cold`` fetches, compiles and builds all from an empty cache, ``None`` if it was not requested;
-    ``edited`` follows a change in one trainer up to the new SIF; ``warm`` finds nothing to do.
+    ``cold`` downloads, compiles and builds everything with an empty cache; ``None`` if not measured.
+    ``edited`` is the time from a change in one trainer to the new SIF. ``warm`` is a build without changes.
     """
 
     cold: float | None
@@ -30,9 +32,9 @@ class Builds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def builds(root: Path, recipe: str, folder: Path, *, cold: bool) -> Builds:
-    """Time the builds of a checkout, with copies in ``folder``.
+    """Time the builds of the checkout ``root``; ``folder`` is for changed copies of the checkout.
 
-    At the end, the recipe's tag in the engine is the image of this checkout.
+    After the builds, the recipe's tag in the Docker engine is the image of this checkout.
 
     Raises:
         CheckFailed: if a build fails.
@@ -58,7 +60,7 @@ def _edited(root: Path, copy: Path) -> Path:
 
 
 def _toolkit(root: Path, *words: str, env: Mapping[str, str] | None = None) -> float:
-    """Run ``toolkit image`` of a checkout, and return its seconds."""
+    """Run ``toolkit image`` in a checkout, and return its wall-clock seconds."""
     command = [sys.executable, "-m", "toolkit", "--quiet", "image", *words]
     began = time.monotonic()
     done = subprocess.run(

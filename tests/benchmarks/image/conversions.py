@@ -1,4 +1,4 @@
-"""Convert one image by each packing and by plain ``apptainer build``, in turns."""
+"""Convert one image to a SIF with each packing of toolkit and with plain ``apptainer build``, in turns."""
 
 import os
 import time
@@ -21,7 +21,9 @@ _SECONDS = 3600.0
 
 
 def plain(client: DockerClient, image: str, folder: Path) -> Taken:
-    """Build ``plain.sif`` as users with both programs would: ``apptainer build`` from the engine."""
+    """Build ``plain.sif`` as users with Docker and Apptainer would: ``apptainer build`` from the Docker
+    engine.
+    """
     where = os.environ.get("DOCKER_HOST", f"unix://{_SOCKET}").removeprefix("unix://")
     if not Path(where).is_socket():
         raise Missing(f"{where} is no socket", fix="run this on the machine of the Docker engine")
@@ -32,9 +34,10 @@ def plain(client: DockerClient, image: str, folder: Path) -> Taken:
 
 
 def ours(client: DockerClient, image: str, folder: Path, packing: Packing) -> tuple[Taken, str]:
-    """Convert as ``toolkit image sif`` does, all checks included; return the SIF's digest too.
+    """Convert the image as ``toolkit image sif`` does, with all checks; return the times and the SIF's
+    digest.
 
-    The CPU time is unknown, because the Docker engine does the work.
+    The CPU time is 0 because it is unknown: the Docker engine does the work.
     """
     busy, began = load(), time.monotonic()
     made = convert(client, image, folder / f"{packing.name}.sif", Silent(), packing=packing, fresh=True)
@@ -44,13 +47,14 @@ def ours(client: DockerClient, image: str, folder: Path, packing: Packing) -> tu
 def all_of_them(
     client: DockerClient, image: str, folder: Path, rounds: int
 ) -> tuple[dict[str, list[Taken]], dict[str, bool]]:
-    """Convert in turns; return the times, and for each packing whether all its files were the same."""
+    """Run all conversions in turns; return their times, and for each packing whether all its files were
+    equal.
+    """
     times: dict[str, list[Taken]] = {name: [] for name in (PLAIN, *(p.name for p in PACKINGS))}
     digests: dict[str, set[str]] = {p.name: set() for p in PACKINGS}
     for number in range(rounds + 1):
         for packing in PACKINGS:
-            # Convert once before the plain conversions and once after each of them, each time into a new
-            # folder.
+            # Each round converts into a new folder.
             place = folder / f"round {number}"
             place.mkdir(exist_ok=True)
             taken, digest = ours(client, image, place, packing)

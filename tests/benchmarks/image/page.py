@@ -1,4 +1,4 @@
-"""The comparison page: the results of one run, put into page.md, which holds the fixed text."""
+"""Write the comparison page, from the results of one run and the template page.md."""
 
 from pathlib import Path
 from string import Template

@@ -1,4 +1,4 @@
-"""The figures of a run, and the ratios that decide whether it passes."""
+"""The measurements of a run, and the ratios that decide whether the run passes."""
 
 from typing import Any
 
@@ -12,9 +12,10 @@ from toolkit.image.sifs.packing import DEFAULT
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. Sizes are in bytes; ``conversions`` and ``starts`` hold every single time.
+    """Results of one run. Sizes are in bytes; ``conversions`` and ``starts`` have every single time.
 
-    ``program`` is what Python does at a start; ``starts`` is by name of the SIF, then ``cold`` or ``warm``.
+    ``program`` is the Python statement that runs at a start. ``starts`` has the times by the name of the SIF,
+    and then by ``cold`` or ``warm``.
     """
 
     schema: str = "toolkit.bench.image/1"
@@ -30,8 +31,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     builds: Builds
 
     def ratios(self, name: str) -> dict[str, float]:
-        """Compare one packing with plain ``apptainer build``, and its warm start with a start without a
-        SIF."""
+        """Return the ratios of one packing to plain ``apptainer build``, and of its warm start to a start
+        without SIF.
+        """
         warm = median(self.starts[name]["warm"])
         bare, plain = median(self.starts[BARE]["warm"]), median(self.starts[PLAIN]["warm"])
         took = median(self.conversions[name]).wall
@@ -44,7 +46,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def encoded(self) -> bytes:
-        """Return the JSON of the result file: the figures of the default packing first, then everything."""
+        """Return the JSON text of the result file: first the ratios of the default packing, then all
+        measurements.
+        """
         names = [name for name in self.sizes if name != PLAIN]
         head: dict[str, Any] = {
             "schema": self.schema,

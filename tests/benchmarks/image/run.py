@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def measure(recipe: str, program: str, rounds: int, start_rounds: int, *, cold: bool) -> Result:
-    """Run all measurements; they write into a folder under ``build`` that is removed afterwards."""
+    """Run all measurements in a temporary folder below ``build``, and return the results."""
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     source = find_image(client, image)
     if source is None:
@@ -63,7 +63,7 @@ def _say(text: str) -> None:
 
 
 def main() -> int:
-    """Measure, write build/bench/image.json and the page."""
+    """Measure, and write build/bench/image.json and the page."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--recipe", default="tf2.15-cpu")
     options.add_argument("--program", default="import tensorflow", help="what Python does at a start")

@@ -1,5 +1,6 @@
-"""Start a program in turns in each SIF and without a SIF: first cold (the SIF is not in memory), then
-warm."""
+"""Time the start of a program in each SIF and without a SIF, in turns: first cold, when the SIF is not in
+memory, then warm.
+"""
 
 import os
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ _EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
 def starts(
     client: DockerClient, image: str, sifs: Sequence[Path], words: Sequence[str], rounds: int
 ) -> dict[str, dict[str, list[Taken]]]:
-    """Return times by name of the file (or ``bare``: a container of the image itself), cold and warm.
+    """Return the times by SIF name, cold and warm; ``bare`` is a container of the image itself.
 
-    "Cold" means that the SIF is not in the page cache; other files stay in memory.
+    "cold" means that the SIF is not in the page cache; other files stay in memory.
     """
     found: dict[str, dict[str, list[Taken]]] = {s.stem: {"cold": [], "warm": []} for s in sifs}
     found[BARE] = {"warm": []}

@@ -1,4 +1,4 @@
-"""Run a command in a container, and say how long it took by the clock and by the processors."""
+"""Run a command in a container, and measure its wall-clock and CPU time."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ exit $status
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """Seconds by the clock, and of all processors together; the load of the machine when it began."""
+    """Wall-clock seconds, CPU seconds of all cores together, and the machine's load at the start."""
 
     wall: float
     cpu: float
@@ -33,7 +33,8 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 def timed(client: DockerClient, box: Box, words: Sequence[str]) -> Taken:
-    """Run ``words`` in a container that has a shell; starting the container itself is not counted.
+    """Run the command ``words`` in a container that has a shell; the time excludes the start of the
+    container.
 
     Raises:
         CheckFailed: if the command fails.
@@ -48,11 +49,13 @@ def timed(client: DockerClient, box: Box, words: Sequence[str]) -> Taken:
 
 
 def median(taken: Iterable[Taken]) -> Taken:
-    """Return the middle of each figure."""
+    """Return the medians of wall-clock time, CPU time and load."""
     rows = list(taken)
     return Taken(*(statistics.median(getattr(t, name) for t in rows) for name in ("wall", "cpu", "load")))
 
 
 def load() -> float:
-    """Return how many processes wanted a processor during the last minute."""
+    """Return the load average of the last minute: the mean number of processes that run or wait for a
+    core.
+    """
     return float(Path("/proc/loadavg").read_text("ascii").split()[0])

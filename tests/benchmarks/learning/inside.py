@@ -1,8 +1,8 @@
-"""Inside the training image: train MNIST with several recipes, and print the curves of each as a line of
-JSON.
+"""Train MNIST with several sets of options, and print the curves of each as a JSON line; runs in the training
+image.
 
-Usage: inside.py DATA RECIPES, where RECIPES are JSON objects, a line each, with the fields of Learning, and
-with batch, epochs, seeds and name.
+Usage: inside.py DATA RECIPES. RECIPES are JSON objects, one per line, with the fields of Learning, and with
+batch, epochs, seeds and name.
 """
 
 import json
@@ -21,7 +21,7 @@ from toolkit.trainers.training.loop import Loop
 from toolkit.trainers.training.trial import Alone
 
 POINTS = 20
-"""The number of points of the curve in an epoch."""
+"""Number of points of the loss curve per epoch."""
 
 
 def main() -> None:
@@ -33,7 +33,9 @@ def main() -> None:
 
 
 def trained(recipe, data, test, seed):
-    """Return the curve of a training, (epochs done, loss since the last point), and the tests' scores."""
+    """Train once; return the loss curve as pairs of epochs done and loss since the last point, and the test
+    scores.
+    """
     batch, epochs = recipe.pop("batch"), recipe.pop("epochs")
     recipe.pop("name")
     tf.keras.utils.set_random_seed(seed)

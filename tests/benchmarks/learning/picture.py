@@ -1,18 +1,20 @@
-"""The curves as a picture: the loss of the first epochs, and the accuracy after each."""
+"""Draw the loss of the first epochs, and the test accuracy after each epoch."""
 
 from pathlib import Path
 from typing import Any
 
 _GREY = "#444444"
 _COLOURS = ("#222222", "#0072b2", "#d55e00", "#009e73", "#cc79a7")
-"""The colours of Okabe and Ito, which colour-blind people can distinguish."""
+"""Colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
 _DASHES = ("-", "--", ":", "-", "-.")
 _TOP = 12.0
 
 
 def draw(curves: list[dict[str, Any]], path: Path) -> None:
-    """Write a picture with the median of all seeds as a line, and all of them as a band."""
+    """Write a picture to ``path``: for each recipe the median of all seeds as a line, and all seeds as a
+    band.
+    """
     import matplotlib as mpl
 
     mpl.use("agg")

@@ -1,7 +1,9 @@
-"""Measure large batches, and alternating steps: ``python -m tests.benchmarks.learning.run [--only PART]``.
+"""Measure large batches, and steps with and without features: ``python -m tests.benchmarks.learning.run
+[--only PART]``.
 
-It trains MNIST's dense network by the recipes below in the training image, some minutes in all, writes
-build/bench/learning.json and docs/images/learning.svg, and prints the tables of docs/learning-benchmarks.md.
+The benchmark trains MNIST's dense network with the sets of options below in the training image, which takes
+some minutes. It writes build/bench/learning.json and docs/images/learning.svg, and prints the tables of
+docs/learning-benchmarks.md.
 """
 
 import argparse
@@ -36,11 +38,11 @@ TURNS = {
     "pooling": ("pooled after ReLU", "pooled first"),
     "biases": ("all gradients", "none of such biases"),
 }
-"""Two sides that are timed in turns, and their names."""
+"""Features to compare, each with the names of the two sides that are timed in turns."""
 
 
 def inside(recipe: str, program: str, *words: str) -> list[dict[str, Any]]:
-    """Run a program of this folder in the image; return the objects that it printed.
+    """Run a program of this folder in the training image; return the JSON objects that it printed.
 
     Raises:
         CheckFailed: if the run failed.
@@ -62,7 +64,7 @@ def inside(recipe: str, program: str, *words: str) -> list[dict[str, Any]]:
 
 
 def accuracies(curves: list[dict[str, Any]]) -> list[str]:
-    """Return a table of the tests' accuracies after the last epoch."""
+    """Return the lines of a table with the test accuracies after the last epoch."""
     rows = ["| recipe | test accuracy after 8 epochs | largest loss on the way |", "|---|---|---|"]
     for recipe in RECIPES:
         ours = [one for one in curves if one["name"] == recipe["name"]]
@@ -73,7 +75,7 @@ def accuracies(curves: list[dict[str, Any]]) -> list[str]:
 
 
 def speeds(found: list[dict[str, Any]], without: str, with_it: str) -> list[str]:
-    """Return a table of speeds with and without a feature."""
+    """Return the lines of a table with the speeds with and without a feature."""
     rows = [
         f"| model | batch | images/s, {without} | {with_it} | ratio (least to most) |",
         "|---|---|---|---|---|",

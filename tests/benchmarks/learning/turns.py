@@ -1,8 +1,9 @@
-"""Inside the training image: time steps with and without a feature in turns; print a line of JSON for each
-case.
+"""Time steps with and without a feature in turns, and print a JSON line for each case; runs in the training
+image.
 
-XLA is timed on one core by the process's own CPU time, which other processes of the machine disturb least.
-Dropout, pooling and biases are timed by the clock and on all cores, because other threads wait for them.
+For XLA, the program measures the CPU time of this process on one core, which other processes disturb
+least. For dropout, pooling and biases, the program measures wall-clock time on all cores, because threads
+wait for each other.
 
 Usage: turns.py DATA xla|dropout|pooling|biases ROUNDS
 """
@@ -33,7 +34,7 @@ CASES = {
     "biases": (("ResNet50", imagenet_synthetic, 8, 1),),
 }
 LEFT_OUT = {"dropout": "draw_bits", "pooling": "pool_first", "biases": "spare_biases"}
-"""Changes that the model of the other side does not get."""
+"""Functions that change the model, by feature; the side ``without`` skips the function."""
 
 
 def loops(what, module, data, batch):

@@ -1,4 +1,4 @@
-"""Measurements without a cluster: lists of nodes, answers of a thousand nodes, scripts, followed jobs."""
+"""Measure what needs no cluster: node lists, answers of a thousand nodes, scripts, and followed jobs."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ _QUEUE, _LINES = 10_000, 100_000
 
 
 def measured(nodes: int) -> list[Taken]:
-    """Measure with ``nodes`` nodes; node lists are measured with twice as many nodes."""
+    """Return the times for ``nodes`` nodes; node lists have twice as many nodes."""
     listed, ranks = texts.host_list(2 * nodes), 4 * nodes
     names = expand(listed)
     said = texts.answers(nodes)

@@ -1,6 +1,7 @@
-"""Measure what a thousand nodes cost: ``python -m tests.benchmarks.scale.run [--nodes N] [--image SIF]``.
+"""Measure toolkit's times for a thousand nodes: ``python -m tests.benchmarks.scale.run [--nodes N] [--image
+SIF]``.
 
-Without ``--image``, measure what needs no cluster; with it, add that many nodes to a virtual cluster.
+Without ``--image``, measure what needs no cluster. With ``--image``, add the nodes to a virtual cluster.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Make the answers of a cluster of a thousand nodes from the answers of two nodes; pure."""
+"""Make texts as a cluster with a thousand nodes prints them, from recorded answers of two nodes."""
 
 import re
 from pathlib import Path
@@ -7,13 +7,14 @@ _EVIDENCE = Path(__file__).parents[2] / "evidence" / "virtual-cluster-nodes.txt"
 
 
 def host_list(nodes: int) -> str:
-    """Return a list of nodes as Slurm writes one after some of them were drained."""
+    """Return a node list with gaps in Slurm's notation, as if some nodes were drained."""
     gaps = (f"{10 * n + 1:04}-{10 * n + min(9, nodes - 9 * n):04}" for n in range(-(-nodes // 9)))
     return f"n[{','.join(gaps)}]"
 
 
 def answers(nodes: int) -> str:
-    """Return what ``toolkit probe --nodes all`` gets back: a real node's answer under each number.
+    """Return the output for ``toolkit probe --nodes all``: one real node's answer under the name of each
+    node.
 
     Every hundredth node has less shared memory than the others.
     """
@@ -47,7 +48,7 @@ def queue(jobs: int) -> str:
 
 
 def output(ranks: int, lines: int) -> str:
-    """Return the output of N ranks under ``srun --label``; the last rank fails."""
+    """Return ``lines`` lines of output of ``ranks`` ranks under ``srun --label``; the last rank fails."""
     width = len(str(ranks - 1))
     said = [f"{n % ranks:{width}}: step {n // ranks} loss 0.1234" for n in range(lines)]
     said.append(f"srun: error: n0001: task {ranks - 1}: Exited with exit code 7")

@@ -1,7 +1,7 @@
-"""Measurements with a Slurm of a thousand nodes: a virtual cluster with one real node and the rest added.
+"""Measure with a Slurm that has a thousand nodes: a virtual cluster with one real node, and added nodes.
 
-The added nodes are cloud nodes that are switched off (slurm.conf(5), State=CLOUD): Slurm schedules them, and
-would start them for a job, but they do not exist. Queries and submissions work, but no job runs.
+The added nodes are cloud nodes in power-saving state (slurm.conf(5), State=CLOUD). Slurm schedules jobs on
+them, but the nodes do not exist. Queries and submissions therefore work, but no job runs.
 """
 
 import json
@@ -34,7 +34,7 @@ PartitionName=sim Nodes=sim[0001-{nodes:04}] MaxTime=1-00:00:00 State=UP
 
 
 class Program:
-    """The program as users call it, with separate settings and records."""
+    """Runs ``toolkit`` as users do, with separate settings and job records."""
 
     def __init__(self, folder: str, cluster: Cluster) -> None:
         self.folder, self.cluster = folder, cluster
@@ -47,7 +47,7 @@ class Program:
         return out
 
     def started(self, *words: str) -> "subprocess.Popen[str]":
-        """Start the program, with its output and its progress lines in two pipes."""
+        """Start the program with pipes for standard output and standard error."""
         program = str(Path(sys.executable).with_name("toolkit"))
         env = {**os.environ, "XDG_CONFIG_HOME": self.folder}
         where = ("--cluster", self.cluster.name)
@@ -58,7 +58,7 @@ class Program:
 
 @contextmanager
 def cluster(nodes: int) -> Iterator[Cluster]:
-    """Start a cluster whose Slurm has ``nodes`` more nodes; remove it afterwards."""
+    """Start a cluster with ``nodes`` added nodes in Slurm; remove the cluster after the ``with`` block."""
     made = virtual.up(NAME, 1, Progress(verbose=False, quiet=False))
     try:
         settings = SETTINGS.format(nodes=nodes).encode()
@@ -78,7 +78,7 @@ def cluster(nodes: int) -> Iterator[Cluster]:
 
 
 def on_login(made: Cluster, line: str, stdin: str = "", user: str = "ada") -> str:
-    """Return the output of a shell line on the login node."""
+    """Run a shell command on the login node; return standard output and standard error."""
     said = bytearray()
     use.execute(
         made, "login", user, ("bash", "-c", line), lambda out, err: said.extend(out + err), stdin.encode()
@@ -87,7 +87,7 @@ def on_login(made: Cluster, line: str, stdin: str = "", user: str = "ada") -> st
 
 
 def measured(nodes: int, image: Path) -> list[Taken]:
-    """Measure on a cluster of N nodes; ``image`` is a SIF that launches there."""
+    """Return the times on a cluster with ``nodes`` added nodes; ``image`` is a SIF to launch."""
     taken: list[Taken] = []
     with cluster(nodes) as made, tempfile.TemporaryDirectory() as folder:
         toolkit = Program(folder, made)
@@ -113,7 +113,7 @@ def measured(nodes: int, image: Path) -> list[Taken]:
         )
         job = ("launch", "mnist", "--site", "here", "--partition", "sim", "--image", str(image))
         job = (*job, "--nodes", str(nodes), "--ranks-per-node", "4")
-        toolkit(*job, "--dry-run")  # this call reads the image and caches its facts
+        toolkit(*job, "--dry-run")  # reads the image and caches its facts for later calls
         taken.append(
             timed(
                 "`toolkit launch --dry-run`, Slurm asked",
@@ -159,7 +159,7 @@ def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
 
 
 def _on_the_login_node(made: Cluster, image: str) -> Taken:
-    """Measure as a user on the login node, where ``image`` is the path of the image."""
+    """Return the time of a launch on the login node, where ``image`` is the path of the image."""
     program = (Path(__file__).parent / "inside" / "submit.py").read_text()
     said = on_login(made, f"python3 - {shlex.quote(image)}", program).strip().splitlines()
     try:
@@ -170,7 +170,7 @@ def _on_the_login_node(made: Cluster, image: str) -> Taken:
 
 
 def _until_shown(toolkit: Program, job: tuple[str, ...]) -> float:
-    """Return the seconds from the step in which a job is submitted until a second command has shown it."""
+    """Return the seconds from the submission of a job until a second command has shown the job."""
     with toolkit.started(*job, "--no-follow") as process:
         assert process.stderr
         while "Submitting to Slurm" not in process.stderr.readline():

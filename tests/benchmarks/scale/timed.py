@@ -1,4 +1,4 @@
-"""Measure how long a call takes, and print the figures."""
+"""Time function calls, and print the times as a table."""
 
 import statistics
 import time
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """The seconds of each round, and a note about the last result."""
+    """The seconds of each call, and a note about the last result."""
 
     what: str
     seconds: tuple[float, ...]
@@ -20,7 +20,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(self.seconds)
 
     def row(self) -> str:
-        """Return the line of a table of Markdown."""
+        """Return the row of a Markdown table."""
         return f"| {self.what} | {shown(self.median)} | {self.note} |"
 
 
@@ -30,7 +30,7 @@ HEAD = ("| what | median | |", "|---|---|---|")
 
 
 def timed(what: str, call: Callable[[], T], note: Callable[[T], str], rounds: int = 5) -> Taken:
-    """Call a function several times; ``note`` describes the last result."""
+    """Call a function ``rounds`` times, and return the times; ``note`` describes the last result."""
     seconds: list[float] = []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -40,5 +40,5 @@ def timed(what: str, call: Callable[[], T], note: Callable[[T], str], rounds: in
 
 
 def shown(seconds: float) -> str:
-    """Return a time with a number of digits that fits its size."""
+    """Return a time as text, in s or ms with suitable digits."""
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"

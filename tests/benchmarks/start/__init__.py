@@ -1,1 +1,1 @@
-"""Starts of a Python program from a slow shared file system."""
+"""Measure the start of a Python program from a slow shared file system."""

@@ -1,4 +1,6 @@
-"""Start the program from one place on one or several nodes at once, each a mount of the slow file system."""
+"""Start a program from one place on several simulated nodes at once; each node mounts the slow file
+system.
+"""
 
 import json
 import os
@@ -54,13 +56,15 @@ _SCRIPTS = {
     ),
 }
 WALK = "walk"
-"""A program that looks up all files of the virtual environment, and computes almost nothing."""
+"""Name of a program that looks up all files of the virtual environment, and computes almost nothing."""
 _LIMIT = 400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Seconds to the first step of each node, and the operations of the first node."""
+    """Result of a start: the seconds to the first step on each node, and the file operations of the first
+    node.
+    """
 
     seconds: tuple[float, ...]
     begun: float
@@ -68,7 +72,7 @@ class Run:
 
 
 def run(place: str, work: Path, nodes: int, server: Server = SERVER) -> Run:
-    """Start the program on ``nodes`` nodes at once, with empty caches."""
+    """Start the program on ``nodes`` nodes at once with empty caches, and return the times."""
     with (
         tempfile.TemporaryDirectory(dir=work, prefix="nodes.") as name,
         _mounted(work, Path(name), nodes, server) as mounts,

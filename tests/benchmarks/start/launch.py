@@ -1,7 +1,7 @@
 """Compare a launch with srun by hand: python -m tests.benchmarks.start.launch CLUSTER IMAGE.sif [--rounds N].
 
-``CLUSTER`` is a virtual cluster of two nodes. Each round runs every case once, one after the other: from this
-machine over SSH, and on the login node. The first job copies the image and is not counted.
+``CLUSTER`` is a virtual cluster with two nodes. Each round runs every case once: from this machine over SSH,
+and on the login node. The first job copies the image, and its time is not used.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from toolkit.launch.tracking import records
 
 MARK = "first-step"
 COMMAND = ("date", f"+{MARK}")
-"""What a rank runs: it prints the mark, as date prints any text that is not a pattern."""
+"""The command of each rank; date prints the mark, because it prints any text that is not a format."""
 
 _WATCH = f"""
 import json, subprocess, sys, time
@@ -30,14 +30,18 @@ process.stdout.read()
 status = process.wait()
 print(json.dumps([first, time.monotonic() - began, status]))
 """
-"""A program that runs a command, and prints its seconds to its first output and end, and its status."""
+"""A Python program that runs a command; it prints the exit status, and the seconds to first output and
+exit.
+"""
 
 Times = tuple[float, float]
-"""Seconds to the first output of a rank, and to the prompt."""
+"""Seconds to the first output of a rank, and to the return of the shell prompt."""
 
 
 def watched(words: Sequence[str], host: Sequence[str] = (), **env: str) -> Times:
-    """Run a command here, or by the words of ``host`` on a login node, and return its times there."""
+    """Run a command on this machine, or with the prefix ``host`` on a login node, and return its times
+    there.
+    """
     if host:
         sets = shlex.join(f"{name}={value}" for name, value in env.items())
         words = [*host, f"env {sets} python3 -c {shlex.quote(_WATCH)} {shlex.join(words)}"]
@@ -53,7 +57,7 @@ def watched(words: Sequence[str], host: Sequence[str] = (), **env: str) -> Times
 
 
 def table(times: Mapping[str, Sequence[Times]]) -> str:
-    """Return the medians of each case, and what it adds to the case ``by hand`` of its place."""
+    """Return a Markdown table with the medians of each case, and their difference to the case ``by hand``."""
     lines = [
         "| case | first output | after by hand | ratio | prompt | after by hand |",
         "|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""The limits of a shared file server, which its real clients and the replay of many clients obey alike."""
+"""Model of a shared file server, which both the real simulated clients and the replayed clients use."""
 
 import heapq
 from collections.abc import Sequence
@@ -10,16 +10,18 @@ READ = "r"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A file server: ``threads`` answer operations on names, and all clients share ``bandwidth``."""
+    """A file server: ``threads`` threads answer metadata operations, and all clients share ``bandwidth``."""
 
     metadata_seconds: float = 0.001
     threads: int = 16
     bandwidth: float = 1e9
-    """Bytes a second."""
+    """Bandwidth in bytes per second."""
 
 
 class Queue:
-    """When the server finishes an operation; operations come in the order of their times."""
+    """Computes when the server finishes each operation; operations must be added in the order of their
+    times.
+    """
 
     def __init__(self, server: Server, state: Sequence[float] = ()) -> None:
         self._server = server
@@ -27,12 +29,13 @@ class Queue:
 
     @property
     def state(self) -> list[float]:
-        """The times at which each thread and the network become free; a copy of the queue can resume from
-        here."""
+        """The times at which each thread and the network become free; a new queue can start from this
+        state.
+        """
         return [*self._threads, self._wire]
 
     def finish(self, kind: str, size: int, now: float) -> float:
-        """Return when an operation that comes ``now`` is done."""
+        """Return the time at which the server finishes an operation that arrives at the time ``now``."""
         if kind == METADATA:
             end = max(now, self._threads[0]) + self._server.metadata_seconds
             heapq.heapreplace(self._threads, end)

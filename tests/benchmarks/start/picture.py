@@ -1,4 +1,4 @@
-"""The time to the first step by the number of nodes, as a picture."""
+"""Draw the time to the first step over the number of nodes."""
 
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ _LINES = {
     "sif-copy": ("SIF, copy on each node", "#222222", "--", "sent"),
     "env-copy": ("environment file, copy on each node", "#0072b2", "-", "sent"),
 }
-"""The colours of Okabe and Ito, which colour-blind people can distinguish."""
+"""Colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
-    """Write a picture with a panel for each server, and a line for each place."""
+    """Write a picture to ``path``, with a panel for each server and a line for each place."""
     import matplotlib as mpl
 
     mpl.use("agg")

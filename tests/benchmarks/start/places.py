@@ -1,8 +1,8 @@
-"""Make the places from which the program starts: python -m tests.benchmarks.start.places SIF WORK.
+"""Prepare the places from which the program starts: python -m tests.benchmarks.start.places SIF WORK.
 
-SIF is an image that has PyTorch. ``WORK/root`` is the operating system of the image without packages, on
-the disk of a node. ``WORK/shared`` is on the shared file system: ``venv``, ``conda`` (with interpreter and
-standard library), ``env.sqsh`` and ``image.sif``.
+SIF is an image with PyTorch. ``WORK/root`` is the image's operating system without Python packages, on the
+local disk of a node. ``WORK/shared`` is on the shared file system, and has ``venv``, ``conda`` (with
+interpreter and standard library), ``env.sqsh`` and ``image.sif``.
 """
 
 import re
@@ -23,13 +23,13 @@ _PACKED = ("toolkit_modules*", "__toolkit_modules.pth", "toolkit.pth", "__pycach
 
 
 def offset_of(sif: Path) -> int:
-    """Return where the squashfs of a SIF begins."""
+    """Return the byte offset of the squashfs file system in a SIF."""
     with sif.open("rb") as file:
         return file.read(1 << 20).index(MAGIC)
 
 
 def make(sif: Path, work: Path) -> None:
-    """Make all places; takes some minutes."""
+    """Prepare all places in ``work``, which takes some minutes."""
     root, shared = work / "root", work / "shared"
     if root.exists():
         shutil.rmtree(root)
@@ -49,7 +49,7 @@ def make(sif: Path, work: Path) -> None:
     shutil.rmtree(packed, ignore_errors=True)
     shutil.copytree(venv, packed, symlinks=True)
     _compile(root, venv / SITE, "timestamp")
-    # Compiled in the way of toolkit's environments: Python then does not look for source files.
+    # Compile like toolkit's environments; Python then does not look up source files.
     _compile(root, packed / SITE, "unchecked-hash")
     _pack(packed, shared / "env.sqsh")
     _pack(packed, shared / "sorted.sqsh", _opened(root, packed))
@@ -63,7 +63,7 @@ def make(sif: Path, work: Path) -> None:
 
 
 def _pack(folder: Path, target: Path, first: Sequence[str] = ()) -> None:
-    """Write an environment file as toolkit does; the files ``first`` come before the others."""
+    """Write an environment file as toolkit does, but with the files ``first`` before all others."""
     usual = squashwrite._order
     places = {str(folder / name): place for place, name in enumerate(first)}
 
@@ -75,7 +75,7 @@ def _pack(folder: Path, target: Path, first: Sequence[str] = ()) -> None:
 
 
 def _opened(root: Path, packed: Path) -> list[str]:
-    """Return the files of packages that ``import torch`` opens, in their order."""
+    """Return the files of packages that ``import torch`` opens, in the order in which it opens them."""
     trace = packed.parent / "opened"
     python = f"/usr/bin/env PYTHONPATH=/venv/{SITE} /usr/bin/python3.11 -c 'import torch'"
     traced = f"strace -f -qq -e trace=openat -o {trace} chroot {root} {python}"
@@ -86,14 +86,14 @@ def _opened(root: Path, packed: Path) -> list[str]:
 
 
 def _compile(root: Path, folder: Path, mode: str) -> None:
-    """Compile all modules of a folder by the Python of ``root``."""
+    """Compile all modules in a folder with the Python of ``root``; ``mode`` is the invalidation mode."""
     script = (
         f"mount --bind {folder} {root}/mnt && chroot {root} /usr/bin/python3.11 -m compileall -q -f {{}} /mnt"
     )
     options = (
         f"-j 1 --invalidation-mode {mode} -d {'/conda/lib/python3.11' if 'conda' in str(folder) else '/venv'}"
     )
-    # Some tests of packages have syntax errors on purpose.
+    # compileall fails for some packages, whose tests have syntax errors on purpose.
     subprocess.run(
         ["unshare", "-m", "sh", "-c", script.format(options)], check=False, stdout=subprocess.DEVNULL
     )

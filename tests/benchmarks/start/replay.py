@@ -1,4 +1,4 @@
-"""Replay the operations of one real client for many clients at one server."""
+"""Replay the file operations of one real client for many simulated clients of one server."""
 
 import heapq
 from collections.abc import Sequence
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from tests.benchmarks.start.limits import Queue, Server
 
 Operation = tuple[float, float, str, int]
-"""An operation: start and end in seconds, kind, and bytes."""
+"""A file operation: start and end in seconds, kind, and size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The client computes for ``pause`` seconds, then asks the server, and adds its own ``cost``."""
+    """One step of a client: compute for ``pause`` seconds, wait for the server, and then wait ``cost``
+    seconds.
+    """
 
     pause: float
     kind: str
@@ -21,7 +23,7 @@ class Step:
 
 
 def steps(trace: Sequence[Operation], server: Server, begun: float) -> list[Step]:
-    """Return the steps of a client that was alone at the server; ``begun`` is when the program started."""
+    """Return the steps of a client from the trace of a run with only one client, which began at ``begun``."""
     queue, last, found = Queue(server), begun, []
     for begin, end, kind, size in sorted(trace):
         served = queue.finish(kind, size, begin)
@@ -32,14 +34,14 @@ def steps(trace: Sequence[Operation], server: Server, begun: float) -> list[Step
 
 
 def replay(client: Sequence[Step], rest: float, clients: int, server: Server, cores: float = 0) -> float:
-    """Return when the last of ``clients`` has ended.
+    """Return the seconds after which the last of ``clients`` clients finishes.
 
     Args:
         client: the steps of each client.
         rest: seconds that a client computes after its last step.
-        clients: how many start at once.
+        clients: the number of clients, which start at once.
         server: the file server.
-        cores: cores that all clients share; 0 if each has its own.
+        cores: the number of cores that all clients share; 0 if each client has its own core.
     """
     queue = Queue(server)
     slow = max(1.0, clients / cores) if cores else 1.0

@@ -1,7 +1,7 @@
 """Compare places to start Python from: python -m tests.benchmarks.start.run WORK [--picture FILE].
 
-``WORK`` is what ``tests.benchmarks.start.places`` made. Needs root, ``/dev/fuse``, squashfuse and libfuse 3.
-Results are written to ``WORK/start.json``.
+``WORK`` is the folder that ``tests.benchmarks.start.places`` prepared. The benchmark needs root,
+``/dev/fuse``, squashfuse and libfuse 3. It writes the results to ``WORK/start.json``.
 """
 
 import argparse
@@ -17,23 +17,25 @@ from tests.benchmarks.start.limits import METADATA, Server
 from tests.benchmarks.start.replay import replay, steps
 
 SERVERS = (1, 4, 16)
-"""Threads of servers: 1,000, 4,000 and 16,000 operations on names a second."""
+"""Numbers of server threads: 1,000, 4,000 and 16,000 metadata operations per second."""
 NODES = (1, 2, 4, 8, 16, 32, 64)
 REAL = (1, 2, 4)
 LINK = 2.5e9
-"""Bytes a second that one node sends to others: TCP on 25 Gbit/s."""
+"""Bytes per second that one node sends to other nodes: TCP on 25 Gbit/s."""
 FANOUT = 16
-"""Slurm's TreeWidth: sbcast sends a block to so many nodes, and each of them sends it to some of the rest."""
+"""Slurm's TreeWidth: sbcast sends a block to this many nodes, and each of them sends it to further nodes."""
 
 
 def sent(size: int, nodes: int, server: Server) -> float:
-    """Return the seconds in which a file is read once, and sent to the nodes in blocks, as sbcast does."""
+    """Return the seconds that sbcast needs to read a file once and to send it to all nodes in blocks."""
     first = min(nodes, FANOUT)
     return size / server.bandwidth + (first + math.ceil((nodes - first) / first)) * size / LINK
 
 
 def measure(work: Path, place: str, rounds: int, real: Sequence[int]) -> dict[str, Any]:
-    """Run one place for real on a few nodes, and replay the fastest single run for many."""
+    """Start from one place on a few simulated nodes, and replay the fastest run of one node for many
+    nodes.
+    """
     server = Server()
     singles = [run(place, work, 1) for _ in range(rounds)]
     best = min(singles, key=lambda one: one.seconds)
@@ -61,7 +63,9 @@ def _real(place: str, work: Path, nodes: int, single: Run) -> Run:
 
 
 def verify(work: Path) -> dict[str, dict[int, float]]:
-    """Return the seconds of a walk at a server with one thread: real, and by replay of one client."""
+    """Return the seconds of the program ``walk`` with one server thread: measured, and replayed from one
+    client.
+    """
     server = Server(threads=1)
     single = run(WALK, work, 1, server)
     client = steps(single.trace, server, single.begun)
@@ -71,7 +75,7 @@ def verify(work: Path) -> dict[str, dict[int, float]]:
 
 
 def main() -> None:
-    """Measure all places in one run."""
+    """Measure all places, and write the results."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("work", type=Path)
     options.add_argument("--rounds", type=int, default=3, help="single runs; the fastest counts")
@@ -79,7 +83,7 @@ def main() -> None:
     options.add_argument("--real", nargs="*", default=PLACES, help="places to start on several nodes at once")
     options.add_argument("--picture", type=Path)
     asked = options.parse_args()
-    run("env", asked.work, 1)  # load the node's operating system into its page cache
+    run("env", asked.work, 1)  # warm-up: loads the node's operating system into the page cache
     found: dict[str, Any] = {WALK: verify(asked.work)}
     print(WALK, json.dumps(found[WALK]), flush=True)
     for place in asked.places:

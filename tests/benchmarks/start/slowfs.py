@@ -1,7 +1,7 @@
-"""A slow shared file system: python -m tests.benchmarks.start.slowfs THREADS SOURCE TRACES MOUNT...
+"""Mount a slow shared file system: python -m tests.benchmarks.start.slowfs THREADS SOURCE TRACES MOUNT...
 
-Each MOUNT is a node with its own caches; all of them share one server.
-When a node is unmounted, it writes the operations that reached the server to ``TRACES/N.json``.
+Each MOUNT acts as a node with its own caches, and all mounts share one server. When a mount is unmounted, the
+program writes the operations that reached the server to ``TRACES/N.json``.
 """
 
 import errno
@@ -18,18 +18,18 @@ import mfusepy
 from tests.benchmarks.start.limits import METADATA, READ, Queue, Server
 
 CACHED_SECONDS = 600
-"""For the whole start, a node caches which names exist and which names are absent."""
+"""Seconds for which a node caches which names exist and which do not: longer than any start."""
 
 
 class SharedQueue:
-    """The queue of all nodes, in memory that their processes share."""
+    """The server's queue for all nodes, in memory that the nodes' processes share."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._state = multiprocessing.Array("d", Queue(self._server).state)
 
     def finish(self, kind: str, size: int) -> float:
-        """Return when the operation is done, by the monotonic clock of this machine."""
+        """Return the time at which the server finishes an operation, by this machine's monotonic clock."""
         with self._state.get_lock():
             queue = Queue(self._server, self._state[:])
             end = queue.finish(kind, size, time.monotonic())
@@ -38,7 +38,7 @@ class SharedQueue:
 
 
 class Node(mfusepy.Operations):  # type: ignore[misc]  # mfusepy has no complete types
-    """The source folder as one node sees it, read-only."""
+    """A read-only file system with the source folder, as one node sees it."""
 
     use_ns = True
 
@@ -47,7 +47,9 @@ class Node(mfusepy.Operations):  # type: ignore[misc]  # mfusepy has no complete
         self._done: list[tuple[float, float, str, int]] = []
 
     def _served(self, kind: str, size: int, begun: float) -> None:
-        """Wait until the server has done an operation that began at ``begun``."""
+        """Wait until the server has finished an operation that began at ``begun``, and record the
+        operation.
+        """
         end = self._line.finish(kind, size)
         while (left := end - time.monotonic()) > 0:
             time.sleep(left)
@@ -117,7 +119,7 @@ def _mount(source: Path, mount: Path, line: SharedQueue, trace: Path) -> None:
 
 
 def main() -> None:
-    """Mount the file systems, and return when all are unmounted."""
+    """Mount the file systems, and return after all of them are unmounted."""
     threads, (source, traces, *mounts) = int(sys.argv[1]), map(Path, sys.argv[2:])
     line = SharedQueue(Server(threads=threads))
     nodes = [

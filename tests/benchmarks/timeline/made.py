@@ -1,14 +1,16 @@
-"""Make a timeline as Horovod writes one, of any size: steps of many gradients, fused, on several ranks."""
+"""Generate a timeline of any size, as Horovod writes it: steps with many fused gradients, on several
+ranks.
+"""
 
 import random
 from pathlib import Path
 
-_TENSORS = 160  # the number of gradients of ResNet50
+_TENSORS = 160  # ResNet50 has this many gradients
 _RANKS = 4
 
 
 def make(file: Path, size: int, *, seed: int = 1) -> None:
-    """Write steps until the file has ``size`` bytes; its JSON array stays open, as after a stopped job."""
+    """Write steps until the file has ``size`` bytes; the JSON array is not closed, as after a stopped job."""
     chance = random.Random(seed)
     now = 1000
     with file.open("w") as out:

@@ -1,4 +1,6 @@
-"""Measure the reading of a large timeline: python -m tests.benchmarks.timeline.run [--megabytes 200]."""
+"""Measure how fast toolkit reads a large timeline: python -m tests.benchmarks.timeline.run [--megabytes
+200].
+"""
 
 import argparse
 import sys
@@ -10,7 +12,7 @@ from tests.benchmarks.timeline.made import make
 from tests.measured import measured
 
 _SECONDS, _MEMORY = 30.0, 500e6
-"""The limits that the documentation promises for 200 MB."""
+"""Limits in seconds and bytes that the documentation promises for a timeline of 200 MB."""
 
 
 def main():

@@ -1,4 +1,4 @@
-"""The timed programs, and the pairs that are compared."""
+"""List the programs to time, and the pairs of programs to compare."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,30 +9,32 @@ DATA, FEW = "/data", "/few"
 BATON = "/baton"
 _TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
-"""Factor for the number of epochs on few images: single turns differ by ten percent, but differences of one
-percent matter.
+"""Factor for the number of epochs on few images: many epochs are needed, because single turns differ by ten
+percent, and differences of one percent matter.
 """
 _ENDLESS = 1_000_000
 TURNS, TURN = 12, 12.0
-"""For two programs that compute in turns: the number of turns of each, and their seconds; a step takes two or
-three seconds."""
+"""Number of turns of each of two programs, and the seconds of a turn; a step takes two or three seconds."""
 _SHORT_STEPS, _SHORT_ITERATIONS = 2, 36
-"""Turns of a few seconds, because the load of the machine changes within five seconds."""
+"""Steps and number of short turns; turns last a few seconds, because the machine's load changes within five
+seconds.
+"""
 _CNN = 3
-"""The factor for the number of epochs: the other network needs half as many."""
+"""Factor for the number of epochs of the convolutional network, on few images, in the comparison by turns."""
 _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 _TURNS = 3
-"""How often a round repeats a race of whole programs: for a minute, a machine may slow down by more than the
-measured difference."""
+"""Number of repetitions of a comparison of whole programs in a round: for a minute, a machine may slow down
+by more than the measured difference.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One timed program: ``copies`` at once, each on ``cores`` cores; in the SIF, or in a container.
+    """One program to time: ``copies`` run at once, each on ``cores`` cores, in the SIF or in a container.
 
-    Cases of one ``race`` take turns. By default a turn is a whole program. The two cases with ``epochs`` run
-    at once: each trains an epoch, then waits while the other trains one. The two cases that are ``held`` run
-    at once: each computes for some seconds, then is stopped.
+    Cases with the same ``race`` take turns. By default, a turn is a whole program. Two cases with ``epochs``
+    run at the same time: each trains one epoch, and then waits while the other trains one epoch. Two cases
+    that are ``held`` also run at the same time: each computes for some seconds, and is then stopped.
     """
 
     name: str
@@ -52,7 +54,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``ours`` should reach ``wanted`` times the speed of ``theirs``; ``None`` sets no target."""
+    """Two cases to compare: ``ours`` should reach ``wanted`` times the speed of ``theirs``; ``None``: no
+    target.
+    """
 
     title: str
     ours: str
@@ -65,7 +69,7 @@ def trainer(name: str, module: str, *options: str, race: str = "", epochs: bool 
 
 
 def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
-    """Return the programs of a round: single cases, or pairs of cases that take turns while they run."""
+    """Yield the programs of a round: single cases, or pairs of cases that take turns while both run."""
     for race, found in groupby(every, key=lambda case: case.race):
         together = tuple(found)
         if race and together[0].together:
@@ -75,7 +79,7 @@ def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
 
 
 def cases(epochs: int) -> list[Case]:
-    """Return all cases; small networks train this number of epochs."""
+    """Return all cases; small networks train for ``epochs`` epochs."""
     sizes = ("--epochs", str(epochs))
     dense = trainer("dense", "mnist", "--data", DATA, *sizes)
     long = trainer(
@@ -130,8 +134,9 @@ COMPARISONS = (
     Comparison("Convolutional network with XLA, against none", "cnn, XLA", "cnn"),
 )
 ALLREDUCE = ("allreduce", "allreduce, Horovod's default")
-"""The figures of these cases are milliseconds of an allreduce of 4 KB; the first case should take at most
-half a millisecond."""
+"""Names of the allreduce cases, measured in milliseconds for 4 KB; the first case should take at most 0.5
+ms.
+"""
 
 
 def _script(name: str, *words: str | int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The performance page: the results of one run, put into page.md, which holds the fixed text."""
+"""Write the performance page, from the results of one run and the template page.md."""
 
 import statistics
 from pathlib import Path
@@ -46,5 +46,5 @@ def _figures(found: Result) -> str:
 
 
 def _shown(rates: list[float]) -> list[float]:
-    """Return all figures, or only the smallest and the largest if there are many."""
+    """Return all speeds, or only the smallest and the largest if there are many."""
     return rates if len(rates) <= _FEW else [min(rates), max(rates)]

@@ -1,4 +1,4 @@
-"""The figures of a run, and the ratios that decide whether it passes."""
+"""The measurements of a run, and the ratios that decide whether the run passes."""
 
 import statistics
 
@@ -8,7 +8,9 @@ from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, Comparison
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """Images a second (or milliseconds) of a case, of one run or one turn, and its final accuracy."""
+    """One measurement of a case in one run or turn: images per second (or milliseconds), and the final
+    accuracy.
+    """
 
     rate: float
     load: float
@@ -16,7 +18,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; ``figures`` contains every figure by the name of its case, in the order of the rounds."""
+    """Results of one run; ``figures`` has all measurements by case name, in the order of the rounds."""
 
     schema: str = "toolkit.bench.train/1"
     image: str
@@ -25,13 +27,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, list[Figure]]
 
     def rate(self, name: str) -> float:
-        """Return the median of a case."""
+        """Return the median rate of a case."""
         return statistics.median(one.rate for one in self.figures[name])
 
     def ratio(self, one: Comparison) -> float:
-        """Return how many times as fast ``ours`` is: the median over the turns in which both ran.
+        """Return how many times as fast ``ours`` is: the median of the ratios over the turns of both cases.
 
-        If one case ran more often than the other, the median of each of its rounds is used.
+        If one case ran more often than the other, the ratio uses the medians of its rounds.
         """
         ours, theirs = self.figures[one.ours], self.figures[one.theirs]
         turns = min(len(ours), len(theirs))
@@ -39,7 +41,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(mine / other for mine, other in pairs)
 
     def encoded(self) -> bytes:
-        """Return the JSON of the result file: the ratios first, then everything."""
+        """Return the JSON text of the result file: first the ratios, then all measurements."""
         head = {
             "schema": self.schema,
             "ratios": {one.title: round(self.ratio(one), 3) for one in COMPARISONS},
@@ -50,7 +52,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _medians(figures: list[Figure], parts: int) -> list[float]:
-    """Return the median rate of each of N equal parts, in order."""
+    """Return the median rate of each of ``parts`` equal parts, in order."""
     size = len(figures) // parts
     return [
         statistics.median(one.rate for one in figures[part * size : (part + 1) * size])

@@ -1,4 +1,6 @@
-"""Time the trainers beside others: python -m tests.benchmarks.train.run [--rounds N] [--page FILE]."""
+"""Compare the speed of trainers and other programs: python -m tests.benchmarks.train.run [--rounds N] [--page
+FILE].
+"""
 
 import argparse
 import contextlib
@@ -34,14 +36,14 @@ _FEW = 12_000
 _MPIRUN = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    # Without this setting, each large message tries a call that containers may not use, and prints a warning.
+    # Without this setting, Open MPI tries a system call that containers may not use, and prints a warning.
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }
 _EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
 
 
 def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Result:
-    """Run all cases in turns, for a number of rounds."""
+    """Run all cases in turns for ``rounds`` rounds, and return the results."""
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     digits = cache_dir() / "data" / "mnist"
     if not digits.is_dir():
@@ -72,11 +74,10 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Resu
 def timed(
     client: DockerClient, image: str, sif: Path, binds: dict[str, str], started: tuple[Case, ...]
 ) -> dict[str, list[Figure]]:
-    """Run a case with all its copies at once, and return its figures; for two programs that take turns, the
-    figures of each turn.
+    """Run one case with all its copies at once, or two cases that take turns; return their measurements.
 
     Raises:
-        CheckFailed: if one of the programs fails.
+        CheckFailed: if a program fails.
     """
     busy = load()
     with tempfile.TemporaryDirectory() as baton, ThreadPoolExecutor(4) as pool:
@@ -97,7 +98,9 @@ def timed(
 def deal_turns(
     baton: Path, programs: int, runs: Sequence["Future[object]"], turns: int = TURNS, seconds: float = TURN
 ) -> None:
-    """Let the two sides take turns when all programs are ready; return if one program ends."""
+    """Write whose turn it is into the folder ``baton``, after all programs are ready; stop if a program
+    exits.
+    """
     while len(list(baton.glob("ready-*"))) < programs and not any(run.done() for run in runs):
         time.sleep(0.1)
     beside = baton / "turn.new"
@@ -119,8 +122,7 @@ def _figures(case: Case, told: list[dict[str, Any]], busy: float) -> list[Figure
 def _boxed(
     image: str, sif: Path, taken: tuple[list[tuple[str, str]], str], case: Case, me: int
 ) -> tuple[Box, tuple[str, ...]]:
-    """Return the container of a case, with the folder ``baton`` if it is given, and the command that runs in
-    it."""
+    """Return the container of a case, with the folder ``baton`` if the case takes turns, and its command."""
     given, baton = taken
     env = {**_MPIRUN, **({"SLURM_CPUS_PER_TASK": str(case.cores)} if case.cores else {})}
     binds = {host: f"{inside}:ro" for host, inside in given}
@@ -138,13 +140,15 @@ def _boxed(
 
 
 def _same_place(mount: str) -> str:
-    """Return the bind that makes a folder of the container visible at the same path inside the SIF."""
+    """Return the Apptainer bind that mounts a container's folder at the same path in the SIF."""
     inside, *rights = mount.split(":")
     return ":".join((inside, inside, *rights))
 
 
 def shortened(digits: Path, folder: Path, count: int) -> Path:
-    """Write the first N training images of a data set, and all its test images."""
+    """Write the first ``count`` training images and all test images of a data set to ``folder``; return the
+    folder.
+    """
     for path in digits.iterdir():
         content = path.read_bytes()
         if path.name.startswith("train"):
@@ -170,7 +174,7 @@ def _say(text: str) -> None:
 
 
 def main() -> int:
-    """Measure, write build/bench/train.json and the page."""
+    """Measure, and write build/bench/train.json and the page."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--recipe", default="tf2.15-cpu")
     options.add_argument("--sif", type=Path, help="its SIF  [default: build/images/RECIPE.sif]")

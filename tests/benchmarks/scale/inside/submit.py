@@ -1,6 +1,8 @@
-"""On a login node: seconds from the call of sbatch until ``toolkit jobs show`` has printed the job, as JSON.
+"""Print the seconds from the call of sbatch until ``toolkit jobs show`` has printed the job; runs on a login
+node.
 
-python3 submit.py IMAGE: needs only Python and toolkit on the node, and no file of this repository.
+Usage: python3 submit.py IMAGE. It needs only Python and toolkit on the node, and no other file of this
+repository.
 """
 
 import json
@@ -14,7 +16,7 @@ COMMAND = ("--", "hostname")
 
 
 def seconds() -> float:
-    """Launch once, as users do, and query the outcome once."""
+    """Launch one job as users do, show it once, and return the seconds."""
     with subprocess.Popen(
         (*LAUNCH, *COMMAND), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as job:

@@ -1,4 +1,4 @@
-"""Time allreduces of 4 KB one after another, inside the image, on all ranks. Rank 0 prints the median in ms.
+"""Time allreduces of 4 KB, one after another, on all ranks in the image; rank 0 prints the median in ms.
 
 Usage: allreduce.py ours|default
 """

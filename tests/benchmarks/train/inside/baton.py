@@ -1,7 +1,7 @@
-"""Take turns with another program, an epoch each: load of the machine then affects both alike.
+"""Let two programs train one epoch each in turns, so that the machine's load affects both alike.
 
-BENCH_BATON is a folder that both programs see, BENCH_ME is 0 or 1; without these variables no program waits.
-A first epoch, which compiles, is not timed and does not wait.
+BENCH_BATON is a folder that both programs see, and BENCH_ME is 0 or 1. Without these variables, no program
+waits. The first epoch, which compiles, is not timed and does not wait.
 """
 
 import atexit
@@ -25,8 +25,9 @@ class Baton:
             atexit.register(self._say, f"over-{self.me}")
 
     def hand_on(self):
-        """Let the other program train its epoch, and return when the epoch is done or the program has
-        ended."""
+        """Let the other program train its epoch; return when the epoch is done, or the other program has
+        exited.
+        """
         if not self.folder:
             return
         if self.begun:

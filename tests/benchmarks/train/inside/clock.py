@@ -1,4 +1,4 @@
-"""The seconds of each epoch, for the programs beside this one; they take turns if there are two."""
+"""Time each epoch of a Keras training; two programs take turns, one epoch each."""
 
 import time
 

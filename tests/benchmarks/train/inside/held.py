@@ -1,12 +1,13 @@
-"""Let a program compute in turns of some seconds, and print its images a second in each of them.
+"""Run a program in turns of some seconds, and print its images per second in each turn.
 
-Load of the machine then affects all programs that take turns. Between the turns of a program, every process
-of its container is stopped, also processes of a launcher, so that ranks stop together.
+The machine's load then affects all programs that take turns alike. Between the turns of a program, every
+process of its container is stopped, including a launcher's processes, so that all ranks stop together.
 
-Usage: held.py WORDS…   (of a trainer that says after each step how long it took)
+Usage: held.py WORDS…   (of a trainer that prints the duration of each step)
 
-BENCH_BATON is a folder that all programs see. Its file ``turn`` contains the number of the program whose turn
-it is (here BENCH_ME), or ``over``. This program creates a file ``ready-…`` when the first step is done.
+BENCH_BATON is a folder that all programs see. Its file ``turn`` has the number of the program whose turn it
+is (BENCH_ME is this program's number), or ``over``. This program creates a file ``ready-…`` after its first
+step.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ _STEP = re.compile(r"\d+/\d+  ([\d.]+) s  ([\d.,]+) images/s")
 
 
 class Held:
-    """A program, its steps, and its turns; times are from the monotonic clock."""
+    """A running program, its steps, and its turns; times are from the monotonic clock."""
 
     def __init__(self, words):
         self.program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -42,7 +43,7 @@ class Held:
                 self.steps.append((now - seconds, now, seconds * rate))
 
     def wait(self, until):
-        """Wait until a condition is true; fail with the program's output if the program ends first."""
+        """Wait until ``until()`` is true; exit with the program's output if the program exits first."""
         while not until():
             if self.program.poll() is not None:
                 self.reader.join(5)
@@ -50,7 +51,7 @@ class Held:
             time.sleep(_PAUSE)
 
     def take_turns(self, folder, me):
-        """Compute during this program's turns, until all turns are over."""
+        """Let the program run during its turns and stop it between them, until all turns are over."""
         self.wait(lambda: self.steps)
         send(signal.SIGSTOP)
         (folder / f"ready-{uuid.uuid4().hex}").touch()
@@ -65,7 +66,7 @@ class Held:
             send(signal.SIGSTOP)
 
     def rates(self):
-        """Return the images a second of the steps within each turn."""
+        """Return the images per second of the steps within each turn."""
         found = []
         for begun, ended in self.turns:
             whole = [(b - a, images) for a, b, images in self.steps if begun <= a and b <= ended]
@@ -76,7 +77,7 @@ class Held:
 
 
 def whose(folder):
-    """Return whose turn it is; empty before the first turn."""
+    """Return the number of the program whose turn it is; empty before the first turn."""
     turn = folder / "turn"
     return turn.read_text() if turn.exists() else ""
 

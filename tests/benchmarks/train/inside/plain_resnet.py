@@ -1,4 +1,5 @@
-"""A plain Keras ResNet50 on random images, inside the image. Prints the images a second of each round.
+"""Train Keras's ResNet50 on random images with model.fit, in the image; print the images per second of each
+round.
 
 Usage: plain_resnet.py BATCH STEPS ROUNDS
 """
@@ -25,7 +26,8 @@ model.compile(tf.keras.optimizers.legacy.Adam(0.01), loss)
 data = tf.data.Dataset.from_tensors((images, classes)).repeat()
 
 
-# One call of fit for all rounds, the first as warm-up: some restarted calls paused for two seconds.
+# Call fit once for all rounds, with the first round as warm-up, because some later calls paused for two
+# seconds.
 clock = Clock()
 model.fit(data, steps_per_epoch=steps, epochs=rounds + 1, verbose=0, callbacks=[clock])
 print("bench:", json.dumps({"rates": [batch * steps / seconds for seconds in clock.seconds[1:]]}))

@@ -1,4 +1,4 @@
-"""Run a trainer that takes turns with another program, an epoch each.
+"""Run a trainer that takes turns with another program, one epoch each.
 
 Usage: taking_turns.py MODULE OPTION…
 """
@@ -15,7 +15,7 @@ baton, written = Baton(), Metrics.epoch
 
 
 def epoch(self, **values):
-    """Write the measured times; let the other program continue before the next epoch's clock starts."""
+    """Write the epoch's line, and let the other program run before the clock of the next epoch starts."""
     written(self, **values)
     baton.hand_on()
 

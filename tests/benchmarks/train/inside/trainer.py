@@ -1,7 +1,6 @@
-"""Run a trainer inside the image, and print its images per second for each epoch but the first, or for each
-round.
+"""Run a trainer in the image; print the images per second of each epoch but the first, or of each round.
 
-Usage: trainer.py MODULE OPTION…   (of the trainer; its output goes to a folder that is removed)
+Usage: trainer.py MODULE OPTION…   (options of the trainer; its output goes to a temporary folder)
 """
 
 import json
@@ -13,7 +12,7 @@ from pathlib import Path
 module, *options = sys.argv[1:]
 turns = Path(__file__).with_name("taking_turns.py")
 with tempfile.TemporaryDirectory() as folder:
-    # The trainer runs in a separate process, because ranks exit at once when all have trained.
+    # Run the trainer in a separate process, because ranks call os._exit when all have finished.
     subprocess.run([sys.executable, turns, module, "--output", folder, *options], check=True)
     if (Path(folder) / "metrics.jsonl").exists():
         records = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]

@@ -1,5 +1,5 @@
-"""The tutorials' own way, inside the image: model.fit on NumPy arrays. Prints the images a
-second of each epoch but the first.
+"""Train as the tutorials do, with model.fit on NumPy arrays, in the image; print images per second of each
+epoch but the first.
 
 Usage: tutorial.py dense|cnn FOLDER EPOCHS BATCH
 """
