@@ -1,1 +1,1 @@
-"""The command line: a module for each command; only this package exits."""
+"""The command line: one module for each command; only this package exits the process."""

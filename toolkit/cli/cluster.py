@@ -1,4 +1,4 @@
-"""``toolkit cluster``: run a virtual Slurm cluster in Docker, to learn and to test."""
+"""``toolkit cluster``: run a virtual Slurm cluster in Docker, for learning and tests."""
 
 import os
 import shlex
@@ -17,7 +17,7 @@ from toolkit.report.progress import Progress
 
 _name = click.option("--name", metavar="NAME", help=f"Name of the cluster  [default: {DEFAULT_NAME}]")
 _FORMER_NAME = "virtual"
-"""The default name up to release 0.3."""
+"""The default name of a cluster up to release 0.3."""
 _user = click.option(
     "--user", metavar="USER", default=USER, show_default=True, help="User: your own name, root, or user01 …"
 )
@@ -67,7 +67,7 @@ def up(
     from toolkit.cluster.flavour import checked_flavour
 
     if flavour is not None:
-        checked_flavour(flavour)  # fails before toolkit uses the engine
+        checked_flavour(flavour)  # checked before toolkit connects to the Docker engine
     if listen and plan.is_reachable(plan.checked_listen(listen)):
         say(
             f"warning: other machines can reach {listen}. Root on a node of the cluster is root on this "
@@ -200,10 +200,10 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _resolve_name(given: str | None) -> str:
-    """Return the given name, else the default; a cluster with the former default name also counts.
+    """Return the given name, or the default name; an existing cluster may have the former default name.
 
     Raises:
-        BadInput: if both default names are in use.
+        BadInput: if clusters with both default names exist.
     """
     if given:
         return given

@@ -1,4 +1,4 @@
-"""``toolkit completion``."""
+"""``toolkit completion``: print a shell completion script."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -17,6 +17,6 @@ def command(shell: str) -> None:
       toolkit completion bash > ~/.local/share/bash-completion/completions/toolkit
     """
     kind = get_completion_class(shell)
-    if kind is None:  # click registers all three choices
+    if kind is None:  # click supports all three choices
         raise click.UsageError(f"no completion for {shell}")
     say_text(kind(cli, {}, "toolkit", "_TOOLKIT_COMPLETE").source())

@@ -1,19 +1,19 @@
-"""Separate the command of a rank, after ``--``, from the options of toolkit."""
+"""Separate the words after ``--``, such as the command of a rank, from toolkit's options."""
 
 import click
 
 REST = "toolkit.rest"
-"""The key of the words after ``--`` in the context."""
+"""The key in click's context under which the words after ``--`` are stored."""
 
 FIX = "toolkit.fix"
-"""The key of the hint in the context: how to correct an option of the program before ``--``."""
+"""The key in click's context of the fix for an error: how to pass an option to the user's program."""
 
 _RUN_COMMANDS = {"launch", "scale", "start"}
-"""Commands that accept a bare command after ``--``."""
+"""Commands that accept the command of a rank after ``--``."""
 
 
 class SplitAtDashes(click.Command):
-    """A command that keeps the words after ``--`` separate and unchanged."""
+    """A click command that stores the words after ``--`` unchanged, without parsing them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)

@@ -1,4 +1,4 @@
-"""``toolkit init``: probe a cluster, ask the user for the rest, and write its site profile."""
+"""``toolkit init``: probe a cluster, ask the user for missing values, and write the site profile."""
 
 import shlex
 import sys
@@ -92,7 +92,7 @@ def command(
 
 
 def _probe_cluster(runner: "Runner", partition: str, wait: int) -> "Bundle":
-    """Return the facts of a cluster. If Slurm has no default partition, a node of the first one is probed."""
+    """Return the facts of a cluster; without a default partition, probe a node of the first partition."""
     from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather
 
@@ -114,7 +114,10 @@ def _facts_of(profile: Path) -> Path:
 
 
 def _free(profile: Path, force: bool) -> None:
-    """Refuse to replace a profile, or facts beside it, which may come from ``toolkit probe -o``."""
+    """Raise an error if the profile, or the facts file beside it, already exists.
+
+    The facts file may come from ``toolkit probe -o``.
+    """
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:
             raise BadInput(
@@ -123,12 +126,12 @@ def _free(profile: Path, force: bool) -> None:
 
 
 def _is_interactive() -> bool:
-    """Return whether standard input is a terminal, so that toolkit can ask the user."""
+    """Return whether standard input is a terminal, on which toolkit can ask the user."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
-    """Return an answer to every question: from its option, its default or the user."""
+    """Return an answer to every question: from its option, its default, or the user."""
     answers = dict(given)
     for question in found.questions:
         if question.option in answers:

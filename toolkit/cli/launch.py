@@ -1,4 +1,4 @@
-"""``toolkit launch``: ask the engine, render the job script, stage, submit, follow, explain."""
+"""``toolkit launch``: predict, write the job script, copy files, submit, follow, and explain a failure."""
 
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ def command(
         if as_json:
             say_json(record)
         if follow:
-            from toolkit.job.running.follow import conclude  # slow, and only needed now
+            from toolkit.job.running.follow import conclude  # slow import
 
             conclude(record, tell)
             if patterns:

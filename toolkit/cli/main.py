@@ -1,4 +1,4 @@
-"""The ``toolkit`` program: find the command, run it, and turn errors into messages and an exit status."""
+"""The ``toolkit`` program: find the command, run it, and print errors with an exit status."""
 
 import contextlib
 import gc
@@ -18,13 +18,13 @@ from toolkit.cli.frame.streams import prepare, report_write_error
 from toolkit.errors import Interrupted, ToolkitError
 
 _COLLECT_AFTER = 20_000
-"""New objects after which Python looks for cycles; its default is 700."""
+"""The number of new objects after which Python's garbage collector looks for cycles; the default is 700."""
 
 click.Context.formatter_class = WholeWordFormatter  # click has no other setting for all commands
 
 
 class MainGroup(LazyGroup):
-    """The whole program; exits with status 0 if the reader of its output exits, as `head` does."""
+    """The whole program; it exits with status 0 if the reader of its output exits, as `head` does."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
         with report_write_error():
@@ -39,7 +39,8 @@ class MainGroup(LazyGroup):
     cls=MainGroup,
     table=COMMANDS,
     params=flags(),
-    # SafeStream removes colours if the output is not a terminal; click would silently remove other codes too.
+    # SafeStream removes colours if the output is not a terminal; click would silently remove other codes,
+    # too.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(
@@ -58,8 +59,8 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the program and exit with a status of the table in docs/reference/index.md."""
-    # The defaults look for cycles among the objects of imported modules many times, and again at the exit.
+    """Run the program, and exit with a status from the table in docs/reference/index.md."""
+    # By default, Python searches the objects of imported modules for cycles many times, and again at exit.
     gc.set_threshold(_COLLECT_AFTER)
     _handle_signals()
     prepare()
@@ -84,7 +85,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _print_error(error: Exception) -> int:
-    # Imported here, because --help does not need this module.
+    # --help does not need this import.
     from toolkit.cli.frame.faults import as_toolkit_error, print_error
 
     ours = error if isinstance(error, ToolkitError) else as_toolkit_error(error)
@@ -109,6 +110,6 @@ def _handle_signals() -> None:
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - signal's signature
-    # The same clean-up as for Ctrl-C: the finally blocks run.
+    # The clean-up is the same as for Ctrl-C: the finally blocks run.
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -31,7 +31,7 @@ _FIELDS = (
     *("reservation", "nodelist", "exclude", "licenses", "exclusive", "modules", "sbatch"),
     *("env", "env_file", "binds"),
 )
-"""Fields of a job that has one rank and waits for a user."""
+"""Job fields that make sense for a job with one rank and an interactive user."""
 
 
 class _NotebookCommand(RenamedOptions, GroupedHelp):
@@ -107,7 +107,7 @@ def command(
         if dry_run and site and is_far_away(where, asking.job):
             say_exact(unseen_script(asking, site, tell))
             return
-        # A port in use, or an unknown image, is an error before toolkit connects to a host.
+        # A used port or an unknown image is reported before toolkit connects to a host.
         with listen(session) as tunnel:
             where = place_of(where, asking.job)
             image_of(asking.job.job.image or "", site)
@@ -122,7 +122,7 @@ def command(
 def _show(
     record: "JobRecord", place: "NotebookAddress", url: str, *, keep: bool, as_json: bool, tell: Progress
 ) -> None:
-    """Print the URL of an open tunnel."""
+    """Print the URL of the open tunnel."""
     if as_json:
         say_json({"schema": SCHEMA, "url": url, "job": record.id, "key": record.key, "host": place.host})
         return

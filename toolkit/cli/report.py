@@ -1,4 +1,4 @@
-"""``toolkit report``: show the results of a training, a study or a timeline as text, plots and JSON."""
+"""``toolkit report``: show the results of a training, a study or a timeline as text, plots or JSON."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,7 +91,7 @@ def _studies(jobs: tuple[str, ...]) -> bool:
     """Return whether the arguments are studies.
 
     Raises:
-        BadInput: for several jobs, or jobs beside studies.
+        BadInput: if there are several arguments and not all are studies.
     """
     from toolkit.study.folder import is_study
 
@@ -142,14 +142,14 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 
         write_report(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
         if plot:
-            # Plots come last, so that a machine without matplotlib gets everything else first.
+            # Plots come last: a machine without matplotlib gets all other files first.
             from toolkit.report.study.plots import training_png
 
             write_report(output / "training.png", training_png(training, result))
 
 
 def _printed(folder: Path, output: Path | None, *, as_json: bool) -> bool:
-    """Report the figures that a job printed; false if it wrote metrics, or printed no figures."""
+    """Report the figures in a job's output; return False if the job wrote metrics or printed no figures."""
     import msgspec
 
     from toolkit.cli.frame.styles import width_of_terminal

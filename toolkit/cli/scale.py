@@ -1,4 +1,4 @@
-"""``toolkit scale``: run a training at several sizes, and keep the figures as a study."""
+"""``toolkit scale``: run a training at several sizes, and save the figures as a study."""
 
 import shlex
 from pathlib import Path
@@ -22,7 +22,7 @@ _MOST = 10_000_000
 
 
 class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
-    """Numbers separated by commas: ``1,2,4``."""
+    """A click type for numbers separated by commas, such as ``1,2,4``."""
 
     name = "counts"
 
@@ -142,7 +142,7 @@ def command(
 
 
 def _print_runs(where: Path, study: Study) -> None:
-    """Show the runs of a study with their states, without a change."""
+    """Print the runs of a study with their states; the study is not changed."""
     from toolkit.job.study_options import join_studies
     from toolkit.report.table import table
     from toolkit.study import folder, study_points

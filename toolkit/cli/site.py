@@ -1,4 +1,4 @@
-"""``toolkit site``: list and show site profiles, compare a profile with its cluster, share its facts."""
+"""``toolkit site``: list, show and check site profiles, and print a cluster's facts without names."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -184,7 +184,7 @@ def _probe_site(
     facts: Path | None,
     wait: int,
 ) -> "Bundle":
-    """Return the facts of the cluster, from a file or by a probe of the host that the profile names."""
+    """Return the facts of a cluster: from a file, or from a probe of the site's host."""
     from msgspec.structs import replace
 
     from toolkit.launch.sites.sitecheck import words
@@ -193,7 +193,7 @@ def _probe_site(
     if facts is not None:
         if host is not None or cluster is not None:
             raise BadInput("--facts: cannot be combined with --host or --cluster")
-        # The saved probe looked for the modules and commands of another profile.
+        # The saved probe looked for modules and commands of another profile.
         said = load_bundle(facts)
         return replace(
             said, site=replace(said.site, loaded=None, commands=None, there=None, there_nodes=None)
@@ -206,7 +206,11 @@ def _probe_site(
 
 
 def _only() -> str:
-    """Return the name of the user's only own profile."""
+    """Return the name of the user's own profile, if there is exactly one.
+
+    Raises:
+        BadInput: if the user has none or several.
+    """
     from toolkit.knowledge import sites
 
     own = [name for name in sites.names() if sites.find(name).parent == sites.own_folder()]

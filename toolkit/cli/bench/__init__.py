@@ -1,4 +1,4 @@
-"""``toolkit bench``: measure how long users wait; one module for each command."""
+"""``toolkit bench``: measure how long jobs take to start; one module for each subcommand."""
 
 import click
 

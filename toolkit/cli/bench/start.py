@@ -1,4 +1,4 @@
-"""``toolkit bench start``: the time from submission to the first batch, in parts."""
+"""``toolkit bench start``: show the time from submission to the first batch, in phases."""
 
 from pathlib import Path
 from typing import Any

@@ -1,1 +1,1 @@
-"""``toolkit doctor``: compare an image with a cluster, and predict how it will run there."""
+"""``toolkit doctor``: predict from the facts of an image and a cluster how the image runs there."""

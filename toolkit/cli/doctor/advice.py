@@ -20,10 +20,10 @@ from toolkit.report.doctor.ways import shape
 
 @dataclass(frozen=True, slots=True)
 class DoctorRequest:
-    """The request of ``toolkit doctor``, and the options that reach the host again.
+    """The launch that ``toolkit doctor`` judges, and the options for the next command.
 
-    ``place`` are options for a command that connects to the host. ``looked`` are the doctor's own options.
-    They may be ``--facts FILE``; then only the user knows how to reach the host.
+    ``place`` are options with which another command connects to the host. ``looked`` are the doctor's own
+    options for the facts. If these are ``--facts FILE``, only the user knows how to connect to the host.
     """
 
     host: HostFacts
@@ -33,19 +33,19 @@ class DoctorRequest:
     looked: tuple[str, ...] = ()
     site: Site | None = None
     job: tuple[str, ...] = ()
-    """The options ``--site`` and ``--job`` that describe the job."""
+    """The options ``--site``, ``--job``, ``--runtime`` and ``--env-image`` that describe the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A sentence about the fix, empty if nothing needs one, and the next command, if any."""
+    """The advice of the doctor: a sentence about the fix, and the next command; both may be empty."""
 
     text: str = ""
     command: str = ""
 
 
 def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the next step; it never names a launch that the same verdict predicts to fail."""
+    """Return the next step; it never names a launch that toolkit predicts to fail."""
     mode = asked.request.mode
     if verdict.chosen is not None:
         return NextStep(command=_launch(asked, asked.request, mode))
@@ -62,7 +62,8 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 
 
 def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the fix if no launch works: of the common fault, by options, on one node or by another image."""
+    """Return the advice if no launch works: a fix of the common fault, options, one node, or another image.
+    """
     request = asked.request
     found = main_fault(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)
@@ -85,7 +86,7 @@ def _or_another_image(asked: DoctorRequest, text: str) -> str:
 
 
 def _on_one_node(asked: DoctorRequest) -> Request | None:
-    """Return the request on one node if it works there, in the requested mode or in another mode."""
+    """Return the request on one node if it works there, or ``None``; the requested mode is preferred."""
     request = asked.request
     if request.nodes == 1:
         return None
@@ -107,7 +108,7 @@ def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> st
 
 
 def _mode_to_name(mode: Mode) -> Mode | None:
-    """Return the mode if the command needs ``--mode``: a launch uses Gloo only on request."""
+    """Return the mode if the command needs ``--mode``: toolkit launches Gloo only on request."""
     return mode if mode == "gloo" else None
 
 
@@ -115,7 +116,7 @@ def _launch(asked: DoctorRequest, request: Request, mode: Mode | None) -> str:
     image = asked.image
     if image.format not in STARTABLE_FORMATS:
         return sif_command(image)
-    # The job file contains the command.
+    # The job file already contains the command.
     what = ["mnist"] if image.stack and image.horovod and "--job" not in asked.job else []
     words = ["toolkit", "launch", *what, "--image", image.path, *shape(request)]
     words += (

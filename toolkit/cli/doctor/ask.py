@@ -1,4 +1,4 @@
-"""``toolkit doctor --ask``: answer from the few facts of a ticket."""
+"""``toolkit doctor --ask``: predict from a few facts, such as those in a support ticket."""
 
 import sys
 from functools import partial
@@ -24,10 +24,10 @@ _QUESTIONS = (
 
 
 def command(file: Path | None, *, as_json: bool) -> int:
-    """Print the answer, and return the exit status: 0 if a mode is predicted to work.
+    """Print the answer, and return the exit status: 0 if a launch mode is predicted to work, else 1.
 
     Raises:
-        BadInput: if the file is wrong, or without a file, if standard input is not a terminal.
+        BadInput: if the file is wrong, or if there is no file and standard input is not a terminal.
     """
     from toolkit.cli.frame.styles import width_of_stdout
     from toolkit.engine.conditional import answers
@@ -76,7 +76,7 @@ def _ask_ticket() -> Ticket:
 
 
 def _value(key: str, word: str) -> str | int | tuple[str, ...]:
-    """Return an answer in the form of a ticket; click asks again after a wrong answer."""
+    """Return a typed value as a ticket stores it; click repeats the question after a wrong value."""
     section, _, name = key.partition(".")
     word = word.strip()
     if not word:
@@ -92,7 +92,7 @@ def _value(key: str, word: str) -> str | int | tuple[str, ...]:
 
 
 def _check(section: str, given: dict[str, object]) -> None:
-    """Raise for an impossible name or release."""
+    """Raise an error for an impossible name or release."""
     from toolkit.engine.ticket_facts import host_of, image_of
 
     if section == "cluster":

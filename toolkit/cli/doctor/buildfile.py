@@ -1,4 +1,4 @@
-"""``toolkit doctor Dockerfile`` and ``FILE.def``: judge the text before the image is built."""
+"""``toolkit doctor Dockerfile`` and ``FILE.def``: judge a build file before the image is built."""
 
 import shlex
 from pathlib import Path
@@ -14,7 +14,7 @@ from toolkit.model.facts import HostFacts
 
 
 def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: bool, as_json: bool) -> int:
-    """Print the page, and return the exit status: 0 if the image may work.
+    """Print the prediction, and return the exit status: 0 if the image may work, else 1.
 
     Raises:
         BadInput: if the file cannot be read.
@@ -45,7 +45,7 @@ def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: b
 
 
 def _build(file: Path) -> str:
-    """Return the command that builds the image."""
+    """Return the command that builds the image from the file."""
     if file.suffix == ".def":
         return shlex.join(["apptainer", "build", f"{file.stem}.sif", str(file)])
     named = [] if file.name == "Dockerfile" else ["-f", str(file)]

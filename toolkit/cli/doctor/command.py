@@ -99,14 +99,14 @@ def command(
     """
     options = DoctorOptions(**given, program=ctx.meta.get(REST, ()))
     check_combination(options)
-    # A build file and --live print JSON alone.
+    # For a build file, and with --live, only JSON is printed.
     alone = options.as_json and (options.live or _is_buildfile(options))
     tell = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or alone)
     ctx.exit(run(options, tell))
 
 
 def run(options: DoctorOptions, tell: Progress) -> int:
-    """Do what the options ask for, and return the exit status."""
+    """Run the doctor with these options, and return the exit status."""
     if options.ask:
         from toolkit.cli.doctor import ask
 
@@ -130,6 +130,6 @@ def run(options: DoctorOptions, tell: Progress) -> int:
 
 
 def _is_buildfile(options: DoctorOptions) -> bool:
-    """Return whether the image is given as a Dockerfile or a definition file."""
+    """Return whether the IMAGE argument is a Dockerfile or a definition file."""
     image = options.image
     return image is not None and not options.live and is_buildfile(image) and Path(image).is_file()

@@ -1,4 +1,4 @@
-"""``toolkit doctor --fix``: write the change that makes a launch work, and show it as a diff."""
+"""``toolkit doctor --fix``: write the change that makes a launch work, and show the change as a diff."""
 
 import shlex
 from pathlib import Path
@@ -19,13 +19,13 @@ DEFAULT = Path("fix.toml")
 
 
 def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bool) -> None:
-    """Find the smallest change that works, write it and show it as a diff.
+    """Find the smallest change that makes the launch work, write it to a file, and show it as a diff.
 
     Args:
-        diagnosis: the verdict on the launch.
+        diagnosis: the prediction for the launch.
         output: the file to write.
-        place: the options with which ``toolkit launch`` reaches the cluster.
-        as_json: print JSON instead of text.
+        place: the options with which ``toolkit launch`` connects to the cluster.
+        as_json: whether to print JSON instead of text.
 
     Raises:
         CheckFailed: if neither options nor another image make the launch work.
@@ -45,7 +45,7 @@ def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bo
 def _write_options(
     diagnosis: Diagnosis, found: FoundFix, output: Path, place: list[str], *, as_json: bool
 ) -> None:
-    """Write the options that make the launch work, and show how they change the launch line."""
+    """Write the options that make the launch work, and show their effect on the launch command."""
     from toolkit.launch.jobscript.plan import runtime_of
     from toolkit.report.fix import difference, fix_text, launch_lines
 
@@ -70,10 +70,10 @@ def _write_options(
 
 
 def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
-    """Write the recipe of an image that is predicted to work, and show it beside the image's own recipe.
+    """Write the recipe of an image that is predicted to work, and show its difference from this image's.
 
     Raises:
-        CheckFailed: if there is no such recipe, or the image was built from it.
+        CheckFailed: if there is no such recipe, or the image was built from this recipe.
     """
     from toolkit.image.locks.match_recipe import match_recipe
     from toolkit.report.fix import difference, recipe_text
@@ -99,12 +99,12 @@ def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
 
 
 def _without_title(lines: list[str]) -> list[str]:
-    """Return the lines of a recipe that affect the build."""
+    """Return the lines of a recipe without its title, which does not affect the build."""
     return [line for line in lines if not line.startswith("title")]
 
 
 def _no_fix(verdict: Verdict) -> CheckFailed:
-    """Return the error for a launch that no change makes work."""
+    """Return the error if no change makes the launch work."""
     missing = dict.fromkeys(name for prediction in verdict.predictions for name in prediction.missing)
     return CheckFailed(
         "neither options nor an image of toolkit makes this launch work",
@@ -115,7 +115,7 @@ def _no_fix(verdict: Verdict) -> CheckFailed:
 
 
 def _recipe_of(image: ImageFacts) -> list[str]:
-    """Return the recipe that the image was built from, as lines; empty for an image without a recipe."""
+    """Return the lines of the recipe from which the image was built; empty for an image without a recipe."""
     from toolkit.errors import ToolkitError
     from toolkit.image.locks.recipe import load
     from toolkit.report.fix import recipe_text

@@ -1,4 +1,5 @@
-"""Write the files of ``toolkit doctor --fix``; never change files of other origin."""
+"""Write the output file of ``toolkit doctor --fix``; files that this command did not write are not changed.
+"""
 
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from toolkit.report.fix import MARK
 
 
 def write(file: Path, content: str) -> bool:
-    """Write a file, or replace a file of this command; return whether anything changed.
+    """Write a file, or replace a file that this command wrote; return whether the content changed.
 
     Raises:
         BadInput: if the file exists and this command did not write it.
@@ -23,7 +24,7 @@ def write(file: Path, content: str) -> bool:
 
 
 def _own(file: Path) -> str | None:
-    """Return the text of a file that this command wrote, ``None`` if there is no file."""
+    """Return the text of a file that this command wrote, or ``None`` if the file does not exist."""
     if not is_there(file):
         return None
     try:

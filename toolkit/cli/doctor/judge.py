@@ -1,4 +1,4 @@
-"""Judge what ``toolkit doctor`` is given: an image, a build file, or only a host."""
+"""Judge the argument of ``toolkit doctor``: an image, a build file, or only a host."""
 
 import shlex
 from pathlib import Path
@@ -13,10 +13,10 @@ from toolkit.report.progress import Progress
 
 
 def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
-    """Judge the launch of an image; show the verdict, or write the fix.
+    """Judge the launch of an image, and print the prediction or write the fix.
 
     Returns:
-        The exit status: 0 if a launch mode works, or the fix is written.
+        The exit status: 0 if a launch mode works or the fix was written, else 1.
     """
     from toolkit.job.diagnosis import diagnose, request_launch
 
@@ -36,7 +36,7 @@ def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
 
 
 def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
-    """Judge the image that a build file would make, and return the exit status.
+    """Judge the image that a build file describes, and return the exit status.
 
     Raises:
         BadInput: if the file cannot be read, or ``--fix`` is given.
@@ -54,7 +54,7 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
 
 
 def judge_host(options: DoctorOptions) -> int:
-    """Show the facts of a host and their findings; return 1 if no job can be launched there."""
+    """Print the facts and findings of a host; return 1 if no job can be launched there."""
     from toolkit.engine import predict
     from toolkit.job.facts import read_or_probe
 
@@ -65,7 +65,7 @@ def judge_host(options: DoctorOptions) -> int:
 
 
 def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> LaunchQuestion:
-    """Return the launch to judge; a build file (not ``ready``) is judged without site and job file."""
+    """Return the launch to judge; for a build file (``ready=False``), site and job file are ignored."""
     return LaunchQuestion(
         image=image,
         site=options.site if ready else None,
@@ -81,7 +81,7 @@ def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> Laun
 
 
 def _show(options: DoctorOptions, found: Diagnosis) -> None:
-    """Print the verdict on an image."""
+    """Print the prediction for an image."""
     if options.as_json:
         from toolkit.report.doctor.as_json import verdict_json
 
@@ -118,7 +118,7 @@ def _show(options: DoctorOptions, found: Diagnosis) -> None:
 
 
 def _show_host(options: DoctorOptions, host: HostFacts, found: tuple[Finding, ...]) -> None:
-    """Print the facts of a host and their findings."""
+    """Print the facts and findings of a host."""
     if options.as_json:
         from toolkit.report.doctor.as_json import host_json
 

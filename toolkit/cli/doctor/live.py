@@ -13,10 +13,10 @@ from toolkit.report.progress import Progress
 
 
 def command(options: DoctorOptions, image: str, tell: Progress) -> int:
-    """Try the modes and print the result; return the exit status.
+    """Run a trial of each mode, print the results, and return the exit status.
 
     Raises:
-        ToolkitError: as :func:`toolkit.job.live.try_modes` says.
+        ToolkitError: as in :func:`toolkit.job.live.try_modes`.
     """
     file = Path(named_image(image))
     check_startable(file, "IMAGE")

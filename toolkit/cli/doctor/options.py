@@ -1,4 +1,4 @@
-"""The options of ``toolkit doctor``, and which of them can be combined."""
+"""The options of ``toolkit doctor``, and a check of their combinations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from toolkit.model.prediction import Mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
-    """The values of the options; ``program`` is the command of a rank, behind ``--``."""
+    """The values of the options; ``program`` is the command of a rank after ``--``."""
 
     image: str | None
     host: str | None
@@ -41,19 +41,19 @@ class DoctorOptions:
 
     @property
     def where(self) -> Where:
-        """The machine to probe."""
+        """The host to probe."""
         return Where(self.host, self.cluster, self.ssh_config)
 
     @property
     def mode(self) -> Mode | None:
-        """The launch mode to judge, ``None`` for all modes."""
+        """The launch mode to judge, or ``None`` for all modes."""
         return self.modes[0] if self.modes else None
 
     @property
     def place_words(self) -> tuple[str, ...]:
-        """The options with which another command reaches the cluster.
+        """The options with which another command connects to the cluster.
 
-        A facts file does not say how to reach its host, so the options name ``LOGIN_NODE``.
+        With a facts file, the host is unknown and the options contain the placeholder ``LOGIN_NODE``.
         """
         host = "LOGIN_NODE" if self.facts else self.host
         words = ["--host", host] if host else ["--cluster", self.cluster] if self.cluster else []
@@ -63,15 +63,15 @@ class DoctorOptions:
 
     @property
     def facts_words(self) -> tuple[str, ...]:
-        """The options with which this command finds the facts of the cluster again."""
+        """The options with which ``toolkit doctor`` gets the same facts again."""
         return ("--facts", str(self.facts)) if self.facts else self.place_words
 
 
 def check_combination(options: DoctorOptions) -> None:
-    """Refuse options that cannot be combined.
+    """Raise an error if options cannot be combined.
 
     Raises:
-        BadInput: names the options.
+        BadInput: with the names of the options.
     """
     if options.ask:
         if options.image is not None or options.fix or options.live:
@@ -84,7 +84,7 @@ def check_combination(options: DoctorOptions) -> None:
 
 
 def _check_image(options: DoctorOptions) -> None:
-    """Refuse options that describe a launch if there is no image to launch."""
+    """Raise an error if an option describes a launch and IMAGE is missing."""
     if options.image is not None:
         return
     if options.site or options.job_file:
@@ -96,7 +96,7 @@ def _check_image(options: DoctorOptions) -> None:
 
 
 def _check_live(options: DoctorOptions) -> None:
-    """Refuse options that a job of ``--live`` cannot use, and options that only such a job can use."""
+    """Raise an error if an option conflicts with ``--live``, or needs ``--live`` and this is missing."""
     if options.live:
         if options.site or options.job_file:
             raise BadInput("--site and --job: cannot be combined with --live")
@@ -120,13 +120,13 @@ def _check_live(options: DoctorOptions) -> None:
 
 
 def _check_output(options: DoctorOptions) -> None:
-    """Refuse the name of a file that nothing writes."""
+    """Raise an error if ``--output`` is given without ``--fix``."""
     if options.output is not None and not options.fix:
         raise BadInput("-o: possible only with --fix, which writes a file")
 
 
 def _check_facts(options: DoctorOptions) -> None:
-    """Refuse to probe a machine if a file has the facts."""
+    """Raise an error if an option for a probe is combined with ``--facts``."""
     if options.facts is None:
         return
     if options.partition is not None:

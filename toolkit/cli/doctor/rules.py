@@ -1,4 +1,4 @@
-"""``toolkit doctor --rules`` and ``--explain ID``: print the rules of the engine."""
+"""``toolkit doctor --rules`` and ``--explain ID``: print the engine's rules."""
 
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.errors import BadInput
@@ -6,10 +6,10 @@ from toolkit.near import suggest_near
 
 
 def show_rules(page: str | None, *, as_json: bool) -> None:
-    """Print all rules, or the page of the rule ``page``.
+    """Print a list of all rules, or the page of the rule with the ID ``page``.
 
     Raises:
-        BadInput: if there is no such rule.
+        BadInput: if no rule has this ID.
     """
     from toolkit.engine.registry import RULES
 

@@ -1,4 +1,4 @@
-"""``toolkit env``: packages of yours over an unchanged image; a module for each command."""
+"""``toolkit env``: add the user's packages to an image without changing the image; one module per command."""
 
 import click
 

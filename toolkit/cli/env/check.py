@@ -1,4 +1,4 @@
-"""``toolkit env check``: an environment against its lock and an image."""
+"""``toolkit env check``: compare an environment with its lock and an image."""
 
 from pathlib import Path
 

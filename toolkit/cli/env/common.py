@@ -1,4 +1,4 @@
-"""Shared parts of the commands of ``toolkit env``."""
+"""Options and functions that the commands of ``toolkit env`` share."""
 
 from pathlib import Path
 
@@ -41,14 +41,14 @@ __all__ = [
 
 
 def names_of(given: tuple[str, ...]) -> frozenset[str]:
-    """Return names in the form in which indexes compare them."""
+    """Return package names in the normalised form that package indexes compare."""
     from packaging.utils import canonicalize_name
 
     return frozenset(map(str, map(canonicalize_name, given)))
 
 
 def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequirements:
-    """Return the request, with further folders of wheels."""
+    """Return the requirements with further folders in which to search for wheels."""
     for link in links:
         folder = Path(link).expanduser()
         if not folder.is_dir():
@@ -58,8 +58,13 @@ def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequiremen
 
 
 def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
-    """Return the image of an environment: the given image, else the file of its name beside the environment
-    or in the current folder.
+    """Return the image of an environment.
+
+    This is the given image, or the file with the image's name in the environment's folder or the current
+    folder.
+
+    Raises:
+        BadInput: if no such file exists.
     """
     if over:
         return find_image(over)
@@ -80,7 +85,7 @@ def make_again(
     over: str | None,
     more: frozenset[str],
 ) -> EnvMade:
-    """Make an environment again with other requirements, and keep its versions."""
+    """Build an environment again with other requirements; versions are kept if possible."""
     image = image_of(env, lock, over)
     replaced = frozenset(lock.replaced) | more
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
@@ -88,7 +93,7 @@ def make_again(
 
 
 def requirements_of(lock: EnvLock) -> EnvRequirements:
-    """Return the sources of an environment."""
+    """Return the requirements in the lock of an environment."""
     return EnvRequirements(
         requirements=lock.requirements,
         constraints=lock.constraints,
@@ -99,7 +104,7 @@ def requirements_of(lock: EnvLock) -> EnvRequirements:
 
 
 def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
-    """Print the new environment."""
+    """Print the path, the digest and the packages of a new environment."""
     if as_json:
         say_json(made, indent=True)
         return

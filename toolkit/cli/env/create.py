@@ -1,4 +1,4 @@
-"""``toolkit env create``: a requirements file and an image make one file."""
+"""``toolkit env create``: write an environment file from a requirements file and an image."""
 
 from pathlib import Path
 

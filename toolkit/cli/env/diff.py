@@ -1,4 +1,4 @@
-"""``toolkit env diff``: how two environments differ."""
+"""``toolkit env diff``: show how two environments differ."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``toolkit env list``: what is in an environment."""
+"""``toolkit env list``: list the packages of an environment."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``toolkit env remove``: fewer packages."""
+"""``toolkit env remove``: remove packages from an environment."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""Parts of every command: help, options of all commands, streams, styles, errors."""
+"""Parts that all commands share: help, global options, streams, styles and errors."""

@@ -1,4 +1,4 @@
-"""The table of commands, from which ``--help`` is printed without importing the commands."""
+"""The table of commands, from which ``--help`` is printed without an import of the commands."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("toolkit.cli.init", "Detect this cluster and write its site profile"),
@@ -19,4 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cluster": ("toolkit.cli.cluster", "Run a virtual Slurm cluster in Docker"),
     "completion": ("toolkit.cli.completion", "Print shell completion for bash, zsh or fish"),
 }
-"""Name → module that holds ``command``, and its help line: a verb first, no full stop, 60 characters."""
+"""For each command: the module with the function ``command``, and the help line.
+
+A help line starts with a verb, has no full stop, and has at most 60 characters.
+"""

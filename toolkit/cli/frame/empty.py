@@ -1,4 +1,4 @@
-"""Refuse empty values of options and arguments, such as ``--verify-key "$KEY"`` with an unset KEY."""
+"""Reject empty values of options and arguments, such as ``--verify-key "$KEY"`` with an unset KEY."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _FIX = "give a value, or leave the option out; a shell variable may be unset"
 
 
 def refusing_empty(command: click.Command) -> click.Command:
-    """Make a command and its subcommands refuse an empty value of an option or argument with a text.
+    """Make a command and its subcommands reject an empty value of an option or argument.
 
     Words for another program (``nargs=-1`` of raw words) may be empty.
     """
@@ -25,7 +25,7 @@ def refusing_empty(command: click.Command) -> click.Command:
 
 
 def _refuse(param: click.Parameter) -> None:
-    """Check the words before click converts them, because an empty path would become ``.``."""
+    """Check the words before click converts them, because click converts an empty path to ``.``."""
     consume = param.consume_value
     if getattr(consume, "refuses_empty", False):  # two groups may contain the same command
         return
@@ -37,12 +37,12 @@ def _refuse(param: click.Parameter) -> None:
             raise BadInput(f"{spelling(param)}: the value is empty", fix=_FIX)
         return value, source
 
-    consumed.refuses_empty = True  # type: ignore[attr-defined]  # a mark on the function
-    param.consume_value = consumed  # type: ignore[method-assign]  # click has no hook before conversion
+    consumed.refuses_empty = True  # type: ignore[attr-defined] # an attribute set on the function
+    param.consume_value = consumed  # type: ignore[method-assign] # click has no hook before conversion
 
 
 def spelling(param: click.Parameter) -> str:
-    """Return an option or argument as help shows it: `--output`, `IMAGE`."""
+    """Return an option or argument as help shows it, such as `--output` or `IMAGE`."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return param.human_readable_name

@@ -1,4 +1,4 @@
-"""Options for before or after a command: ``--verbose``, ``--quiet`` and ``--debug``."""
+"""Options that may precede or follow a command: ``--verbose``, ``--quiet`` and ``--debug``."""
 
 import click
 
@@ -11,7 +11,7 @@ NAMES = ("verbose", "quiet", "debug")
 
 
 def flags(*, hidden: bool = False) -> list[click.Parameter]:
-    """Return the options; a given option is true under its name in the context's object."""
+    """Return these options; a given option sets its name to true in the context's object."""
     return [
         click.Option(
             names,
@@ -27,9 +27,9 @@ def flags(*, hidden: bool = False) -> list[click.Parameter]:
 
 
 def taking_flags(command: click.Command) -> click.Command:
-    """Add the options to a command and its subcommands, without showing them in help.
+    """Add these options to a command and its subcommands; help does not show them.
 
-    A command that runs another program gets no such option, because its words may be options of that program.
+    A command that runs another program does not get them, because its words may be options of that program.
     """
     own = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     if not any(isinstance(param, click.Argument) and _takes_a_program(param) for param in command.params):

@@ -1,4 +1,4 @@
-"""Turn errors of click, of the system and of toolkit into the lines that toolkit prints."""
+"""Translate errors of click, of the operating system and of toolkit into messages."""
 
 import errno
 import re
@@ -15,22 +15,23 @@ from toolkit.report.lines import hung
 from toolkit.report.plain import bound_message, make_line_visible
 
 _PACKAGES = {"yaml": "pyyaml"}
-"""Packages whose name differs from the name of their module."""
+"""Package names that differ from the name of their module."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
-"""Errors of the system for a path that cannot be a file."""
+"""Error numbers of the operating system for a path that cannot be a file."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _HELP: tuple[type[click.ClickException], ...] = tuple(
     getattr(click.exceptions, name) for name in ("NoArgsIsHelpError",) if hasattr(click.exceptions, name)
 )
-"""click 8.2 and later raise this if a group is called without a command; toolkit prints the help then."""
+"""The exceptions with which click 8.2 and later report a group without a command; toolkit then prints help.
+"""
 
 
 def print_error(error: ToolkitError) -> None:
-    """Print an error on standard error: details, then `error:` and `hint:`, each of bounded length.
+    """Print an error on standard error: details, then lines with `error:` and `hint:`.
 
-    On a terminal, the lines of the error break between words. A hint stays on one line, because users copy
-    the command in it.
+    Long lines are shortened. On a terminal, long lines break between words. A hint stays on one line, because
+    users copy the command in it.
     """
     details = (part for text in error.detail for part in text.split("\n"))
     say(*(f"    {bound_message(make_line_visible(line))}" for line in details), err=True)
@@ -40,7 +41,7 @@ def print_error(error: ToolkitError) -> None:
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:
-    """Return the error of a wrong command line; ``None`` if it has no words and toolkit shows the help."""
+    """Return the error of a wrong command line, or ``None`` if click's error means that help is shown."""
     if isinstance(error, _HELP):
         return None
     ctx = getattr(error, "ctx", None)
@@ -63,7 +64,7 @@ def as_toolkit_error(error: Exception) -> ToolkitError:
 
 
 def _of_system(error: OSError) -> ToolkitError:
-    """Return an error of the system, with a hint for a full disk."""
+    """Return an error of the operating system as an error of toolkit, with a fix for a full disk."""
     where = f"{error.filename}: " if error.filename else ""
     said = f"{where}{error.strerror or error}"
     if error.errno in _FULL:
@@ -74,12 +75,12 @@ def _of_system(error: OSError) -> ToolkitError:
 
 
 def _not_installed(package: str) -> Missing:
-    """Return the error of a missing package, with the release that this toolkit needs."""
-    import importlib.metadata  # slow, so not needed for --help
+    """Return the error for a missing Python package, with the release that toolkit needs."""
+    import importlib.metadata  # slow import, which --help does not need
 
     try:
         needed = importlib.metadata.requires(DISTRIBUTION) or []
-    except importlib.metadata.PackageNotFoundError:  # it runs from a checkout
+    except importlib.metadata.PackageNotFoundError:  # toolkit runs from a checkout
         needed = []
     known = (line.partition(";")[0].strip() for line in needed if "extra ==" not in line)
     wanted = next((line for line in known if _name(line) == package), package)

@@ -1,4 +1,8 @@
-"""Write a result to a file that the user named."""
+"""Write a result to a file that the user named.
+
+D _READER_SECONDS, _PAUSE Seconds that toolkit waits for another process to open a FIFO, and seconds between
+two tries.
+"""
 
 import errno
 import os
@@ -16,10 +20,10 @@ _READER_SECONDS, _PAUSE = 2.0, 0.02
 
 
 def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
-    """Write one file of a report, make its folder, and print the name unless ``tell`` is false.
+    """Write one file of a report, create its folder, and print the file's name unless ``tell`` is false.
 
     Raises:
-        BadInput, CheckFailed: as :func:`write_whole`.
+        BadInput, CheckFailed: as in :func:`write_whole`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)
@@ -28,9 +32,9 @@ def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing. A link is followed; a device or a pipe gets the content.
+    """Write a whole file or nothing; links are followed, and devices and pipes receive the content.
 
-    toolkit waits two seconds until a process opens a FIFO for reading. An ordinary ``open`` would hang.
+    toolkit waits two seconds for a process that opens a FIFO for reading. An ordinary ``open`` would hang.
 
     Raises:
         BadInput: if the folder does not exist or is not writable, or ``path`` is ``-``.
@@ -52,7 +56,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _write_into(path: Path, content: bytes) -> None:
-    """Write into a device or a pipe; a terminal, such as ``/dev/stdout``, gets no control characters."""
+    """Write to a device or a pipe; a terminal, such as ``/dev/stdout``, receives no control characters."""
     number = _open_special(path)
     os.set_blocking(number, True)
     with os.fdopen(number, "wb") as file:
@@ -63,7 +67,7 @@ def _open_special(path: Path) -> int:
     """Open a device or a pipe for writing, and return its file descriptor.
 
     Raises:
-        OSError: with ENXIO for a FIFO that no process reads.
+        OSError: with ENXIO if no process reads a FIFO.
     """
     deadline = time.monotonic() + _READER_SECONDS
     while True:

@@ -1,15 +1,15 @@
-"""Format help so that lines break only between words, never after the hyphen of an option."""
+"""Format help so that lines break only between words, and not after the hyphen of an option."""
 
 from collections.abc import Iterable
 
 import click
 
 _HYPHEN = "\u2011"
-"""A hyphen of the usual width at which no line may break."""
+"""A hyphen of normal width at which a line cannot break."""
 
 
 class WholeWordFormatter(click.HelpFormatter):
-    """A formatter that keeps words such as `--env-image` and `tf-config` on one line."""
+    """A help formatter that keeps words such as `--env-image` and `tf-config` on one line."""
 
     def write_text(self, text: str) -> None:
         super().write_text(text.replace("-", _HYPHEN))

@@ -1,4 +1,4 @@
-"""A group of commands that imports a command only when it runs, not when help lists it."""
+"""Groups of commands that import a command only when it runs."""
 
 import importlib
 from collections.abc import Mapping
@@ -12,7 +12,8 @@ from toolkit.near import suggest_near
 
 
 class NearGroup(click.Group):
-    """A group that suggests a similar command for an unknown one, and lists commands as they are defined."""
+    """A group that suggests a similar command for an unknown command, and lists commands in definition order.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self.commands)
@@ -29,9 +30,10 @@ class NearGroup(click.Group):
 
 
 class LazyGroup(NearGroup):
-    """A group from ``table``: for each command, the module with its ``command``, and its help line."""
+    """A group from ``table``: for each command, the module with the function ``command``, and the help line.
+    """
 
-    def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's
+    def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's values
         super().__init__(*arguments, **more)
         self._table = table
 

@@ -1,4 +1,4 @@
-"""Check the output file of a command before its work starts."""
+"""Check the output file of a command before the command starts its work."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ from toolkit.probe.bundle import MARK
 
 
 def check_facts_output(output: Path) -> None:
-    """Refuse to replace a file that is not a facts file; devices and FIFOs are allowed.
+    """Raise an error if the output would replace a file that is not a facts file.
+
+    Devices and FIFOs are allowed.
 
     Raises:
         BadInput: if the file has other content.
@@ -18,7 +20,8 @@ def check_facts_output(output: Path) -> None:
 
 
 def _holds_nothing(output: Path) -> bool:
-    """Return whether writing loses no data: an empty file of mktemp, ``/dev/stdout``, a FIFO."""
+    """Return whether a write loses no data: the output is empty, a device such as ``/dev/stdout``, or a FIFO.
+    """
     if output.is_file():
         return output.stat().st_size == 0
     return output.is_char_device() or output.is_fifo()

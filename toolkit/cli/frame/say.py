@@ -1,8 +1,8 @@
-"""Print lines, texts, JSON and exact bytes. All texts and JSON go through :class:`SafeStream`.
+"""Print lines, texts, JSON and exact bytes; texts and JSON are printed through :class:`SafeStream`.
 
-A printed line never contains a line break, even if it quotes text with line breaks. JSON keeps its value,
-because the stream escapes control characters as JSON does. A script, and the output of a program on a node,
-reaches a file or a pipe byte for byte; a terminal shows it without control characters.
+A printed line never contains a line break, even if it quotes text with line breaks. JSON values stay
+unchanged, because the stream escapes control characters as JSON does. Scripts, and output of a program on a
+node, are written unchanged to a file or pipe; a terminal shows them without control characters.
 """
 
 import sys
@@ -14,26 +14,26 @@ from toolkit.report.safe_stream import SafeStream
 
 
 def say(*lines: object, err: bool = False) -> None:
-    """Print lines, to standard error with ``err``."""
+    """Print lines to standard output, or with ``err`` to standard error."""
     if lines:
         click.echo(join_lines(map(str, lines)), err=err)
 
 
 def say_text(text: str) -> None:
-    """Print a text of several lines, made by :func:`toolkit.report.plain.join_lines`."""
+    """Print a text of several lines, which :func:`toolkit.report.plain.join_lines` made."""
     click.echo(text)
 
 
 def say_json(value: object, *, indent: bool = False) -> None:
-    """Print a value as JSON; bytes are JSON already."""
-    import msgspec  # slow, so not needed for --help
+    """Print a value as JSON; a value of type bytes is already JSON."""
+    import msgspec  # slow import, which --help does not need
 
     encoded = value if isinstance(value, bytes) else msgspec.json.encode(value)
     click.echo((msgspec.json.format(encoded, indent=2) if indent else encoded).decode())
 
 
 def say_exact(content: str | bytes, *, err: bool = False) -> None:
-    """Print a job script, or the output of a program on a node, without an added line break."""
+    """Print a job script, or output of a program on a node, without an added line break."""
     stream = sys.stderr if err else sys.stdout
     if isinstance(stream, SafeStream):
         stream.write_exact(

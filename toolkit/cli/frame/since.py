@@ -1,4 +1,4 @@
-"""Read the value of ``--since``: ``2h``, ``3d`` or a date; pure."""
+"""Parse the value of ``--since``, such as ``2h``, ``3d`` or a date."""
 
 import datetime as dt
 import re
@@ -10,10 +10,10 @@ _UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "wee
 
 
 def since(text: str, now: dt.datetime) -> dt.datetime:
-    """Return the moment of ``text``; a date without a time zone is in the time zone of ``now``.
+    """Return the time that ``text`` names; a date without a time zone has the time zone of ``now``.
 
     Raises:
-        BadInput: if the text is neither a span of time nor a date.
+        BadInput: if the text is neither a time span nor a date.
     """
     try:
         if span := _SPAN.fullmatch(text.strip().lower()):

@@ -1,4 +1,4 @@
-"""Standard input, output and error, which may be closed or full, or whose reader may have exited."""
+"""Handle standard streams that are closed, full, or whose reader has exited."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ _OUTPUT = "standard output"
 
 
 class _NamedFile(io.FileIO):
-    """A file descriptor whose errors name it, because the system's errors name no descriptor."""
+    """A file whose errors contain the stream's name; the system's errors name no file descriptor."""
 
     def __init__(self, number: int, name: str) -> None:
         super().__init__(number, "w", closefd=False)
@@ -37,7 +37,10 @@ class _NamedFile(io.FileIO):
 
 
 def prepare() -> None:
-    """Open closed streams, and wrap both outputs: errors name the stream, control characters are replaced."""
+    """Open closed streams, and wrap standard output and standard error.
+
+    Errors of a wrapped stream contain its name. A wrapped stream replaces control characters.
+    """
     _open_closed_streams()
     sys.stdout, sys.stderr = _safe(sys.stdout, _OUTPUT), _safe(sys.stderr, "standard error")
     sys.excepthook = _print_traceback
@@ -45,7 +48,10 @@ def prepare() -> None:
 
 @contextlib.contextmanager
 def report_write_error() -> Iterator[None]:
-    """Report an error of standard output; click alone exits with status 1 silently for a broken pipe."""
+    """Report an error of standard output.
+
+    For a broken pipe, click alone exits with status 1 without a message.
+    """
     try:
         yield
     except BrokenPipeError as error:
@@ -53,7 +59,7 @@ def report_write_error() -> Iterator[None]:
             raise ToolkitError(
                 f"the program that reads toolkit's output has exited: {error.strerror}"
             ) from error
-        # The reader of standard output has exited, as `head` does; this is not an error.
+        # The reader of standard output has exited, as `head` does; toolkit does not report an error.
         _give_up()
         raise click.exceptions.Exit(0) from error
     except OSError as error:
@@ -67,27 +73,27 @@ def report_write_error() -> Iterator[None]:
 
 
 def _print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print a traceback without the colours of Python 3.13, which the wrapped stream would show as text."""
-    import traceback  # only for --debug
+    """Print a traceback without Python 3.13's colours, which the wrapped stream would show as text."""
+    import traceback  # needed only with --debug
 
     traceback.print_exception(kind, error, trace)
 
 
 def _safe(stream: TextIO, name: str) -> TextIO:
-    """Return a stream that replaces control characters, and whose errors have a name."""
+    """Return a stream that replaces control characters, and whose errors contain ``name``."""
     if isinstance(stream, SafeStream):
         return stream
     below = _with_name(stream, name)
     if isinstance(below, io.TextIOWrapper):
-        # A terminal of another encoding shows a question mark for a character that it does not have.
+        # A terminal with another encoding shows a question mark for a character that it cannot show.
         below.reconfigure(errors="replace")
     return cast(TextIO, SafeStream(below))
 
 
 def _with_name(stream: TextIO, name: str) -> TextIO:
-    """Return a stream whose errors have a name; a stream that is not a file is returned unchanged."""
+    """Return a stream whose errors contain ``name``; a stream that is not a file is unchanged."""
     below = getattr(stream, "buffer", None)
-    unbuffered = type(below) is io.FileIO  # python -u, PYTHONUNBUFFERED
+    unbuffered = type(below) is io.FileIO  # python -u or PYTHONUNBUFFERED
     if not isinstance(stream, io.TextIOWrapper) or (not unbuffered and not _is_plain(below)):
         return stream
     file = _NamedFile(stream.fileno(), name)
@@ -104,9 +110,9 @@ def _is_plain(buffer: object) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Open closed streams on the null device, because the next file would otherwise get their numbers.
+    """Open closed streams on the null device; otherwise the next opened file would get their numbers.
 
-    Python has ``None`` for a closed stream. ``sys.stdin`` stays ``None``, so that reading it is an error.
+    Python sets a closed stream to ``None``. ``sys.stdin`` stays ``None``, so that a read from it is an error.
     """
     if sys.stdin is None:
         _null()
@@ -117,7 +123,7 @@ def _open_closed_streams() -> None:
 
 
 def _null() -> int:
-    number = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, the stream's
+    number = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is the closed stream's
     os.set_inheritable(number, True)
     return number
 
@@ -128,10 +134,10 @@ def _is_unread() -> bool:
         polled = select.poll()
         polled.register(sys.stdout.fileno(), 0)
         return any(event & select.POLLERR for _, event in polled.poll(0))
-    except (OSError, ValueError, AttributeError):  # not a file at all
+    except (OSError, ValueError, AttributeError):  # standard output is not a file
         return False
 
 
 def _give_up() -> None:
-    """Discard buffered output, because Python would fail again when it writes it at exit."""
+    """Discard buffered output, because Python would write it at exit and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Colours and widths for a terminal."""
+"""Colours and line widths of the terminal."""
 
 import os
 import shutil
@@ -8,30 +8,33 @@ from toolkit.report.lines import Style, leave_unstyled
 from toolkit.report.plain import add_style
 
 _LEAST = 30
-"""The smallest width of a page; a narrower terminal breaks its lines."""
+"""The smallest width of toolkit's output; a narrower terminal wraps the lines."""
 _CODES = {"good": "32", "bad": "31", "warn": "33", "bold": "1", "dim": "2"}
-"""Codes of ECMA-48, SGR: green, red, yellow, bold, faint."""
+"""Codes of ECMA-48 (SGR): green, red, yellow, bold, faint."""
 
 
 def style_of_stdout() -> Style:
-    """Return colours for a terminal; none for a file, a pipe, a dumb terminal or ``NO_COLOR``."""
+    """Return a function that colours text for standard output.
+
+    It adds no colours for a file, a pipe, a dumb terminal, or if ``NO_COLOR`` is set.
+    """
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return leave_unstyled
     return _coloured
 
 
 def width_of_stdout() -> int:
-    """Return the width of a line on standard output; a default width if it is not a terminal."""
+    """Return the line width of standard output in characters, or a default width without a terminal."""
     return max(_LEAST, shutil.get_terminal_size((100, 24)).columns)
 
 
 def width_of_terminal() -> int | None:
-    """Return the width of the terminal; ``None`` for a file or a pipe, whose rows are not wrapped."""
+    """Return the width of the terminal, or ``None`` for a file or a pipe, whose rows are not wrapped."""
     return width_of_stdout() if sys.stdout.isatty() else None
 
 
 def width_of_errors() -> int | None:
-    """Return the width of the terminal of standard error; ``None`` for a file or a pipe."""
+    """Return the width of standard error's terminal, or ``None`` for a file or a pipe."""
     return width_of_stdout() if sys.stderr.isatty() else None
 
 

@@ -1,4 +1,4 @@
-"""Write click's error about a command line as toolkit writes errors: the option or word, then its fault."""
+"""Rewrite click's errors about a command line in toolkit's form: the option or word, then its fault."""
 
 import re
 
@@ -15,7 +15,7 @@ _UNWANTED_VALUE = re.compile(r"Option '.*' does not take a value")
 
 
 def message_of(error: click.ClickException) -> str:
-    """Return the fault of a command line on one line: `--nodes 'two': expected a whole number …`."""
+    """Return the fault of a command line in one line, such as `--nodes 'two': expected a whole number …`."""
     if isinstance(error, click.MissingParameter):
         return f"{_thing(error)}: missing{_choices(error.param)}"
     if isinstance(error, click.BadParameter):
@@ -42,7 +42,7 @@ def _of_value(error: click.BadParameter) -> str:
 
 
 def _thing(error: click.BadParameter) -> str:
-    """Return the option or argument that the error is about, as a user writes it."""
+    """Return the option or argument of the error, as a user writes it."""
     if error.param is not None:
         return spelling(error.param)
     hint = error.param_hint or "command line"

@@ -1,4 +1,4 @@
-"""``toolkit image``: recipes, images in the Docker engine, SIF files; one module a command."""
+"""``toolkit image``: recipes, images in the Docker engine, and SIF files; one module per command."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""``toolkit image adopt``: describe an image that toolkit did not build, and add the trainers to it."""
+"""``toolkit image adopt``: describe an image that toolkit did not build, and add toolkit's trainers to it."""
 
 import re
 import tempfile
@@ -30,7 +30,7 @@ _ENGINE = "docker-daemon:"
 _FACTS = "adopted.json"
 _LAYER = "layer"
 _MARK = "# Made by toolkit image adopt"
-"""The first line of a description. Without this line the file belongs to the user, and stays."""
+"""The first line of a written description; toolkit does not replace a file without this line."""
 _JSON_MARK = '{\n "schema": "toolkit.adopted/'
 _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 
@@ -115,7 +115,7 @@ def description_lines(found: Adopted) -> Iterator[str]:
 
 
 def short_name(image: str) -> str:
-    """Return the name for files and tags of an image: small letters, digits, dots and dashes."""
+    """Return an image's name for files and tags: lower-case letters, digits and hyphens."""
     last = re.split(r"[/@]", image.rstrip("/"))
     base = next((part for part in reversed(last) if part and not part.startswith("sha256:")), "image")
     base = re.sub(r"\.(sif|tar|tar\.gz|tar\.zst)$", "", base.removeprefix(_ENGINE))
@@ -124,7 +124,7 @@ def short_name(image: str) -> str:
 
 @contextmanager
 def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
-    """Yield the path of a readable image; an image of a registry is downloaded, and removed afterwards."""
+    """Yield the path of a readable image; an image in a registry is downloaded, and deleted afterwards."""
     if not is_registry_name(image):
         yield image
         return
@@ -135,7 +135,7 @@ def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> 
 
 
 def _require_own(folder: Path, name: str, *, layer: bool) -> None:
-    """Refuse, before any work, to replace a file that this command did not write.
+    """Raise an error, before any work, if an output file exists and this command did not write it.
 
     Raises:
         BadInput: with the file.
@@ -161,14 +161,14 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
     lines += [f"# {c}: {line}" for c, line in found.evidence.items()]
     shown = "\n".join("".join(c if c.isprintable() else " " for c in line)[:200] for line in lines)
     described = recipe_like(found, f"Contents of {found.image}"[:200])
-    text = toml(described)  # type: ignore[arg-type]  # of texts, tuples and tables of them
+    text = toml(described)  # type: ignore[arg-type] # texts, tuples and tables of them
     write_whole(folder / f"{name}.toml", f"{shown}\n{text}".encode())
 
 
 def _build_layer(
     here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell
 ) -> dict[str, str]:
-    """Build a layer on the image in the Docker engine; an archive is loaded into the engine first."""
+    """Build a layer on the image in the Docker engine; an archive is first loaded into the engine."""
     from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.docker.engine import connect
     from toolkit.run.docker.engine_images import load_archive

@@ -1,4 +1,4 @@
-"""``toolkit image build``: from a recipe and its lock to an image in the Docker engine."""
+"""``toolkit image build``: build an image in the Docker engine from a recipe and its lock."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def command(
     locked = lock_path(recipe).is_file()
     named = load(recipe, None if locked else stacks())
     if locked:
-        fitting_lock(named, recipe, accepted)  # fails before the engine is used
+        fitting_lock(named, recipe, accepted)  # fails before toolkit connects to the engine
     signature = say_lock_signature(recipe, verify_key)
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

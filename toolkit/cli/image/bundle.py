@@ -1,4 +1,4 @@
-"""``toolkit image bundle``: everything for a machine without a network, in one archive."""
+"""``toolkit image bundle``: write one archive with all files for a machine without a network."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def command(
     """
     check_file(output, "-o", "toolkit.tar")
     for recipe in recipes:
-        fitting_lock(load(recipe), recipe, accepted)  # fails before the engine is used
+        fitting_lock(load(recipe), recipe, accepted)  # fails before toolkit connects to the engine
     for sif in sifs:
         check_startable(sif, "--sif")
     client = connect()

@@ -24,7 +24,10 @@ ACCEPT_OPTION = click.option(
 
 
 def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:
-    """Return the file of public keys. An empty value is an error: in a script, a variable may be unset."""
+    """Return the path of a file of public keys.
+
+    An empty value is an error, because a variable in a script may be unset.
+    """
     if value is None:
         return None
     if not value.strip():
@@ -32,7 +35,7 @@ def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -
             "--verify-key '': empty", fix="give a file of public keys; a shell variable may be unset"
         )
     path = Path(value)
-    from toolkit.run.gpg import check_keyring  # slow, so not needed for --help
+    from toolkit.run.gpg import check_keyring  # slow import, which --help does not need
 
     check_keyring(path, "--verify-key")
     return path
@@ -48,24 +51,27 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def cluster_options(function: _F) -> _F:
-    """Give a command ``--facts`` and ``--site``, and their facts as ``host``, ``None`` without either."""
+    """Add ``--facts`` and ``--site`` to a command.
+
+    The command receives the cluster's facts as ``host``, or ``None`` without these options.
+    """
 
     @functools.wraps(function)
-    def with_host(*words: Any, facts: Path | None, site: str | None, **options: Any) -> Any:  # noqa: ANN401 - click's
+    def with_host(*words: Any, facts: Path | None, site: str | None, **options: Any) -> Any:  # noqa: ANN401 - click's values
         return function(*words, host=host_of(facts, site), **options)
 
     file = click.Path(path_type=Path)
     known = click.option("--facts", metavar="FILE", type=file, help="Facts that toolkit probe -o saved")
     named = click.option("--site", metavar="NAME", help="Site, whose facts `toolkit init` saved")
-    return known(named(with_host))  # type: ignore[return-value]  # an option keeps what it decorates
+    return known(named(with_host))  # type: ignore[return-value] # an option returns the decorated function
 
 
 def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
-    """Return the facts of the cluster that an image is for, from ``--facts`` or ``--site``.
+    """Return the facts of the image's target cluster, from ``--facts`` or ``--site``; ``None`` without both.
 
     Raises:
         BadInput: if the file is not a facts file, or both options are given.
-        Missing: if the site's facts were not saved.
+        Missing: if no facts were saved for the site.
     """
     if facts is None and site is None:
         return None
@@ -90,10 +96,12 @@ def _facts_of(site: str) -> Path:
 
 
 def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
-    """Print on stderr who signed the lock of a recipe, unless it came with toolkit; return the result.
+    """Print on standard error who signed the lock of a recipe, and return the result.
+
+    For a lock that is part of toolkit, nothing is printed and the result is ``None``.
 
     Raises:
-        CheckFailed, BadInput, Missing: as :func:`~toolkit.image.trust.detached.lock_signature` does.
+        CheckFailed, BadInput, Missing: as in :func:`~toolkit.image.trust.detached.lock_signature`.
     """
     from toolkit.image.locks.lock import lock_path
     from toolkit.image.trust.detached import lock_signature

@@ -33,12 +33,12 @@ def command(as_json: bool) -> None:
 
 
 def _overrides(name: str) -> str:
-    """Return the path of the user's own recipe that replaces a shipped recipe; else an empty text."""
+    """Return the path of the user's recipe that replaces a shipped recipe, or an empty string."""
     return str(find_override("recipes", f"{name}.toml") or "")
 
 
 def _row(name: str) -> tuple[object, ...]:
-    """Return a row of the list, with the error of a recipe that cannot be read or solved."""
+    """Return a row of the list; for a recipe that cannot be read or solved, the row has the error."""
     try:
         named = load(name, stacks())
     except ToolkitError as error:

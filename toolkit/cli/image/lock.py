@@ -1,4 +1,4 @@
-"""``toolkit image lock``: write the lock of a recipe, which names all files with their hashes."""
+"""``toolkit image lock``: write the lock of a recipe, which lists all files with their hashes."""
 
 from pathlib import Path
 
@@ -69,10 +69,10 @@ def command(
 
 
 def _own(recipe: str) -> Path:
-    """Return the path of the user's own lock.
+    """Return the path of the user's own lock for a shipped recipe.
 
     Raises:
-        BadInput: for the path of a recipe, because its lock is always beside it.
+        BadInput: if ``recipe`` is a path: such a recipe's lock is always in the same folder.
     """
     if "/" in recipe or recipe.endswith(".toml"):
         raise BadInput(

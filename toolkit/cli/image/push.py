@@ -25,7 +25,10 @@ _SSH = "ssh://"
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """A copied file; ``bytes`` is its size, ``reused`` says whether it was there before."""
+    """The result of a copy; ``bytes`` is the size of the file.
+
+    ``reused`` is true if the target already had the file.
+    """
 
     schema: str = "toolkit.copied/1"
     image: str
@@ -111,9 +114,9 @@ def command(
 
 
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:
-    """Copy a file to ``path``, unless an equal file is there.
+    """Copy a file to ``path`` on the host, unless the host has an identical file there.
 
-    With ``facts``, also write the facts file of the image, for users without a copy.
+    With ``facts``, also write the facts file of the image, for users without a copy of the image.
 
     Raises:
         BadInput: with ``facts``, if the file is not an image.
@@ -139,10 +142,10 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
 
 
 def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str | None, str]:
-    """Return the host and the path on it; ``ssh://HOST/~/PATH`` is below the home folder.
+    """Return the host and the path of a target; ``ssh://HOST/~/PATH`` is in the home folder.
 
     Raises:
-        BadInput: if the target has no host, or two.
+        BadInput: if the target has no host, or two hosts.
     """
     if target.startswith(_SSH):
         if host or cluster:

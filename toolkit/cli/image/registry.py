@@ -40,10 +40,10 @@ def registry_options(function: _F) -> _F:
 
 
 def access(ca: Path | None, *, plain_http: bool) -> "RegistryAccess":
-    """Return the options of the connection to the registry.
+    """Return the options of the connection to a registry.
 
     Raises:
-        BadInput: if the file of certificates cannot be read.
+        BadInput: if the certificate file cannot be read.
     """
     from toolkit.run.registry.session import RegistryAccess
 

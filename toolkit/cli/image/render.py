@@ -1,4 +1,4 @@
-"""``toolkit image render``: print the Dockerfile or definition of a recipe, or write its build folder."""
+"""``toolkit image render``: print the Dockerfile or definition of a recipe, or write a build folder."""
 
 import shlex
 from pathlib import Path
@@ -86,7 +86,7 @@ def command(
         else:
             say_exact(text)
         return
-    new_folder(output)  # fails before hundreds of megabytes are downloaded
+    new_folder(output)  # fails before toolkit downloads hundreds of megabytes
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         files = fetch_files(files_of(making.lock), tell, recipe=recipe)
         target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)

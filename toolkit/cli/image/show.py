@@ -1,4 +1,4 @@
-"""``toolkit image show``: show the requirements of a recipe, and the versions that it gives."""
+"""``toolkit image show``: show the requirements of a recipe, and the versions that toolkit chooses."""
 
 import click
 import msgspec
@@ -45,7 +45,7 @@ def command(recipe: str, as_json: bool) -> None:
 
 
 def _lines(recipe: Recipe, solution: Solution) -> list[str]:
-    """Return one line for each component: its name, the recipe's requirement, the chosen version."""
+    """Return one line for each component: its name, the recipe's requirement, and the chosen version."""
     wishes = {**recipe.want, "base": recipe.base}
     width = max(len(wish) for wish in wishes.values())
     lines = [f"architecture  {'':<{width}}  {solution.architecture}"]

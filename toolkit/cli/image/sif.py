@@ -44,7 +44,7 @@ def command(
     """
     name, tag = image_name(image)
     target = output or Path(f"{name}.sif")
-    check_file(target, "-o", "image.sif")  # fails before the engine is used
+    check_file(target, "-o", "image.sif")  # fails before toolkit connects to the engine
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = convert(client, tag, target, tell, packing=packing(purpose), fresh=fresh)
@@ -57,7 +57,7 @@ def command(
 
 
 def image_name(image: str) -> tuple[str, str]:
-    """Return a name for the file, and the engine's name of the image.
+    """Return a name for the SIF file, and the image's name in the engine.
 
     Raises:
         BadInput: if ``image`` is neither a recipe nor the name of an image in the engine.

@@ -61,7 +61,7 @@ def _signed_sif(file: Path, key: str, provenance: str, tell: Tell) -> SignedFile
 
 
 def _is_bundle(file: Path) -> bool:
-    """Return whether the first member of a tar is the list of hashes of a bundle."""
+    """Return whether a file is a bundle: a tar whose first member is the list of hashes."""
     check_given(file)
     with open_given(file) as opened:
         return opened.read(100).rstrip(b"\0") == SUMS.encode()
@@ -71,7 +71,7 @@ def _is_lock(file: Path) -> bool:
     """Return whether a file has the name of a lock.
 
     Raises:
-        BadInput: if the image has a lock file whose content is not a lock.
+        BadInput: if the file has the name of a lock, but its content is not a lock.
     """
     if not file.name.endswith(SUFFIX):
         return False

@@ -1,4 +1,4 @@
-"""``toolkit image solve``: show which versions a recipe gives, and why."""
+"""``toolkit image solve``: show the versions that toolkit chooses for a recipe, and the reasons."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from toolkit.report.solution import lines
 from toolkit.report.toml import toml
 
 _MARK = "# Made by toolkit image solve"
-"""The first line of a written recipe. Without this line the file belongs to the user, and stays."""
+"""The first line of a written recipe; toolkit does not replace a file without this line."""
 
 
 @click.command("solve")
@@ -66,6 +66,6 @@ def command(
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a recipe; only a file of this command is replaced."""
+    """Write a recipe; an existing file is replaced only if this command wrote it."""
     require_own(file, _MARK, "give -o another name")
     write_whole(file, f"{_MARK}; Use: toolkit image build {file.name}\n{text}".encode())

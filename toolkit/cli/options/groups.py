@@ -1,4 +1,4 @@
-"""Help of commands with many options: options in groups, the most common first."""
+"""Show the help of commands with many options in groups, the most common options first."""
 
 from typing import Literal, get_args
 
@@ -8,7 +8,7 @@ from toolkit.cli.dashes import SplitAtDashes
 from toolkit.model.jobfile import FIELDS
 
 Group = Literal["Common", "Resources", "Image", "Program", "Slurm", "Advanced"]
-"""A group of options, in the order of help."""
+"""The name of a group of options, in the order of help."""
 
 _NAMES: dict[Group, str] = {
     "Common": """
@@ -34,12 +34,12 @@ GROUP_OF |= {field.name: group for field in FIELDS for group in get_args(Group) 
 
 
 def group_of(option: str) -> Group:
-    """Return the group of an option by its parameter name; the last group takes the others."""
+    """Return the group of an option by its parameter name; an unlisted option is in the last group."""
     return GROUP_OF.get(option, "Advanced")
 
 
 class GroupedHelp(click.Command):
-    """A command whose help shows its options in groups, in the order of the groups."""
+    """A click command whose help shows its options in groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         order = list(GROUP_OF)
@@ -58,4 +58,4 @@ class GroupedHelp(click.Command):
 
 
 class GroupedOptions(GroupedHelp, SplitAtDashes):
-    """A command with options in groups, and a program with its own words after ``--``."""
+    """A click command with grouped options that stores the words after ``--``."""

@@ -1,4 +1,4 @@
-"""The options of ``toolkit launch`` that describe a job: one for every row of the table of fields."""
+"""The options that describe a job: one option for each row of the table of job fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -12,11 +12,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 _METAVARS = {"image": "IMAGE", "time": "TIME"}
-"""The placeholder in help for the value of a field whose row has none."""
+"""The placeholder for a field's value in help, if the field's row has no placeholder."""
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the names and the arguments of a field's option for click."""
+    """Return the names and the keyword arguments with which click creates a field's option."""
     more: dict[str, Any] = {"help": field.help}
     if field.flag:
         return (f"{field.option_name}/--no-{field.option_name.removeprefix('--')}",), {
@@ -37,17 +37,17 @@ def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
 
 
 def job_options(function: _F) -> _F:
-    """Add all job options to a command; an option that is not given is ``None``."""
+    """Add all job options to a command; the value of an option that is not given is ``None``."""
     return job_options_without()(function)
 
 
 def job_options_without(*names: str) -> Callable[[_F], _F]:
-    """Return a decorator that adds all job options except the options of some fields, such as ``array``."""
+    """Return a decorator that adds all job options except the options of the named fields."""
     return job_options_of(*(name for name in _fields() if name not in names))
 
 
 def job_options_of(*names: str) -> Callable[[_F], _F]:
-    """Return a decorator that adds the options of some fields of a job."""
+    """Return a decorator that adds the options of the named job fields."""
 
     def add(function: _F) -> _F:
         for field in reversed(FIELDS):
@@ -60,10 +60,10 @@ def job_options_of(*names: str) -> Callable[[_F], _F]:
 
 
 def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the job fields with a value, from all parameters of the command.
+    """Return the job fields that the user gave, from all parameters of the command.
 
     Raises:
-        BadInput: for an invalid variable, or a variable that is not set.
+        BadInput: if ``--env`` has an invalid variable, or a variable that is not set.
     """
     said = {name: given[name] for name in _fields() if given.get(name) not in (None, ())}
     if "env" in said:
@@ -72,7 +72,7 @@ def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of the command that are not fields of a job."""
+    """Return the parameters of the command that are not job fields."""
     fields = set(_fields())
     return {name: value for name, value in given.items() if name not in fields}
 
@@ -85,7 +85,7 @@ def environment(pairs: tuple[str, ...]) -> dict[str, str]:
     """Return the variables of ``--env``; secret values are hidden.
 
     Raises:
-        BadInput: for an invalid variable, or a variable that is not set.
+        BadInput: if a variable is invalid or not set.
     """
     import os
 

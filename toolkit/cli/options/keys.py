@@ -1,4 +1,4 @@
-"""The options for the signature check of an image before it starts."""
+"""Options for the signature check of an image before the image starts."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""The option for output that programs read."""
+"""The option for machine-readable output."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""The options for the host of a command."""
+"""Options that select the host of a command."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,7 @@ def place_options(function: _F) -> _F:
 
 
 def wait_option(default: int = 15) -> Callable[[_F], _F]:
-    """Return a decorator that adds ``--wait`` to a command that asks compute nodes."""
+    """Return a decorator that adds ``--wait`` to a command that probes compute nodes."""
     return click.option(
         "--wait",
         type=WholeNumber(1, 600),

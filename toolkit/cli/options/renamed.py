@@ -1,4 +1,4 @@
-"""Options with names of earlier releases. Old names still work with a warning; help does not show them."""
+"""Accept option names of earlier releases with a warning; help does not show these names."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
@@ -7,7 +7,7 @@ import click
 
 
 class RenamedOptions(click.Command):
-    """A command that accepts former names of options; ``RENAMED`` maps them to the present names."""
+    """A click command that accepts former option names; ``RENAMED`` maps them to the present names."""
 
     RENAMED: ClassVar[Mapping[str, str]] = {}
 

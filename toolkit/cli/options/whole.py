@@ -1,11 +1,11 @@
-"""The type of options whose value is a whole number."""
+"""A click type for options whose value is a whole number."""
 
 from typing import Any
 
 import click
 
 
-class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
+class WholeNumber(click.ParamType):  # type: ignore[type-arg] # generic in click 8.2 and later only
     """A whole number within bounds; help shows it as ``N``."""
 
     name = "whole number"
@@ -24,7 +24,7 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in clic
     ) -> int:
         try:
             number = int(value)
-        except ValueError:  # also for numbers of thousands of digits
+        except ValueError:  # also raised for numbers with thousands of digits
             self.fail(f"{value!r}: expected {self._range()}", param, ctx)
         if number < self._least or (self._most is not None and number > self._most):
             self.fail(f"{number}: expected {self._range()}", param, ctx)

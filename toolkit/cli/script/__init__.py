@@ -1,1 +1,1 @@
-"""Commands about scripts of the user."""
+"""Commands that work on the user's scripts."""

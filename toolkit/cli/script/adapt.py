@@ -1,4 +1,4 @@
-"""``toolkit adapt``: what a training script needs to run on several ranks."""
+"""``toolkit adapt``: change a training script so that it runs on several ranks."""
 
 import shlex
 from pathlib import Path
@@ -36,7 +36,7 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
 
     Example: toolkit adapt train.py -o train_dist.py
     """
-    import msgspec  # slow to import, so not needed for --help
+    import msgspec  # slow import, which --help does not need
 
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.files import is_there

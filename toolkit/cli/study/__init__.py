@@ -1,1 +1,1 @@
-"""The commands ``toolkit report`` and ``toolkit scale`` with a study: one module a task."""
+"""The parts of ``toolkit report`` and ``toolkit scale`` that work on studies."""

@@ -1,4 +1,4 @@
-"""``toolkit report STUDY --for FORM``: the evidence of scaling that a centre asks for."""
+"""``toolkit report STUDY --for FORM``: write the scaling evidence that a centre requires."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,11 +21,11 @@ _SCRIPT_MOST = 1 << 20
 
 
 def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_json: bool) -> None:
-    """Print the evidence of one study and write it as ``STUDY/report/FORM.html``.
+    """Print the scaling evidence of one study, and write it to ``STUDY/report/FORM.html``.
 
     Raises:
-        BadInput: for an unknown form, or anything but one study.
-        CheckFailed: at the end, if the study lacks something that the form asks for.
+        BadInput: if the form is unknown, or the argument is not exactly one study.
+        CheckFailed: after the output, if the study lacks evidence that the form requires.
     """
     if name == "list":
         say_text("\n".join(f"{form.name:<20} {form.title}" for form in forms().values()))
@@ -53,7 +53,7 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
 
 
 def _script(points: Sequence[Point]) -> str:
-    """Return the job script of the largest size that this machine has kept, empty if it has none."""
+    """Return the job script of the study's largest run on this machine, or an empty string."""
     for point in sorted(points, key=lambda point: point.size, reverse=True):
         if point.origin and point.state == "measured":
             file = records.folder(point.origin.job) / records.SCRIPT
@@ -64,7 +64,7 @@ def _script(points: Sequence[Point]) -> str:
 
 
 def _walls(points: Sequence[Point]) -> dict[str, float]:
-    """Return how long each job ran, in seconds, for the jobs whose records this machine has."""
+    """Return the duration in seconds of each job that has a record on this machine, by job key."""
     known = {record.key: record for record in records.every()}
     found = {}
     for point in points:

@@ -15,10 +15,10 @@ from toolkit.study.report import read
 def report_studies(
     folders: Sequence[Path], output: Path | None, *, text: bool, plot: bool, as_json: bool, width: int
 ) -> None:
-    """Print the study as text; also write page, plots and tables, unless the user wants only text or JSON.
+    """Print studies as text, and write their page, plots and tables unless only text or JSON is requested.
 
     Raises:
-        Missing: at the end, if the user wants plots and matplotlib is not installed.
+        Missing: after the other files, if plots are requested and matplotlib is not installed.
     """
     report = read(folders)
     encoded = study_tables.json_of(report)
@@ -34,7 +34,7 @@ def report_studies(
     write_report(where / "scaling.tex", study_tables.latex_of(report).encode())
     if not plot:
         return
-    # Plots come last, so that a machine without matplotlib gets everything else first.
+    # Plots come last: a machine without matplotlib gets all other files first.
     from toolkit.report.study.study_page import page
     from toolkit.report.study.study_plots import plots
 
