@@ -74,11 +74,13 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
-    """The release; empty if toolkit cannot parse the version text. ``name`` is then the program's name."""
+    """The release; empty if toolkit cannot parse the version text. Without a release, ``name`` is the
+    program's name.
+    """
     path: str
     setuid: bool | None = None
-    """True if the runtime is installed setuid root. The kernel then mounts images, if the runtime's release
-    and settings allow it.
+    """True if the runtime is installed setuid root. With setuid, the kernel mounts images if the runtime's
+    release and settings allow it.
     """
     settings: dict[str, str] = {}
     """Lines of ``apptainer.conf`` that change how containers start; a missing setting has its default."""
@@ -113,7 +115,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """MPI installations whose launchers are on PATH, in PATH order; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
     """MPI libraries without an mpirun on PATH: from the folders of Cray MPI, from variables of modules and
-    from LD_LIBRARY_PATH. Their ``launcher`` is empty.
+    from LD_LIBRARY_PATH. The ``launcher`` of such a library is empty.
     """
     runtime: ContainerRuntime | None = None
     """The container runtime in use: Apptainer or Singularity if one is on PATH, otherwise another runtime."""

@@ -8,7 +8,7 @@ Severity = Literal["error", "warning", "info"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong, why it matters and how to fix it.
+    """A fault or remark: what is wrong, why it matters, and how to fix it.
 
     ``id`` is the id of the rule, which logs, tickets and documentation use. ``evidence`` has one line for
     each fact, with the source and the value of the fact; it is never empty. ``fix`` has a line for each step,
@@ -45,7 +45,7 @@ KnownRole = Literal["cause", "possible", "consequence", "harmless"]
 
 
 class RootLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The line of job output with which a failure began.
+    """The line of job output that first reports a failure.
 
     ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame of the
     user's code in a Python traceback. ``waited`` is true if the rank waited for other ranks until a time

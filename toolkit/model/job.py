@@ -27,10 +27,10 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     node. ``gpus_per_node`` is a number of GPUs of the type ``gpu``. ``gpu_bind`` and ``cpu_bind`` are srun's
     options that bind GPUs and cores to ranks. ``workdir`` is the folder inside the container. ``output`` and
     ``error`` are relative to ``directory``. ``sbatch`` has further options for ``#SBATCH`` lines. ``warning``
-    is the number of seconds before the time limit when the job writes a checkpoint. With ``requeue`` a new
-    job resumes the training after the checkpoint, with ``chain`` at most this many new jobs. An ``elastic``
-    job starts on ``min_nodes`` to ``nodes`` nodes (``min_nodes`` 0 means 1), and continues on the remaining
-    nodes if a node fails.
+    is how many seconds before the time limit the job writes a checkpoint. With ``requeue`` a new job resumes
+    the training from the checkpoint. ``chain`` is the maximum number of such new jobs. An ``elastic`` job
+    starts on ``min_nodes`` to ``nodes`` nodes (``min_nodes`` 0 means 1), and continues on the remaining nodes
+    if a node fails.
     """
 
     name: str

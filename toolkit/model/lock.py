@@ -86,9 +86,9 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ``recipe_sha256`` is the hash of the recipe's values; a new comment in the recipe does not make the lock
     stale. ``packages`` names the wheels that the recipe requests. ``epoch`` is the time, in seconds since
     1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). The build compiles ``steps`` in
-    this order. ``environment`` has variables of the image, in addition to PATH and LANG. ``licences`` has an
-    SPDX identifier or a LicenseRef for each component whose licence is known. ``build`` lists packages that
-    only compiling needs. ``run`` lists packages that remain in the image.
+    the order of the list. ``environment`` has variables of the image, in addition to PATH and LANG.
+    ``licences`` has an SPDX identifier or a LicenseRef for each component whose licence is known. ``build``
+    lists packages that only compiling needs. ``run`` lists packages that remain in the image.
     """
 
     schema: str = SCHEMA

@@ -136,8 +136,8 @@ def faults(lock: Lock) -> Iterator[str]:
 
 
 def file_faults(file: LockedFile) -> Iterator[str]:
-    """Yield the faults of a file of any kind: wrong file name, hash or size. The name becomes a path or an
-    address.
+    """Yield the faults of a file of any kind: wrong file name, hash or size. toolkit makes a path or an
+    address from the file name.
     """
     yield from _wrong("file", file.file, _FILE_NAME)
     yield from _wrong("sha256", file.sha256, _SHA256)

@@ -23,7 +23,9 @@ Path = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
 class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field="record"):
-    """The first line of the metrics file; see ``docs/metrics.md``. Fields of a later release are ignored."""
+    """The first line of the metrics file; see ``docs/metrics.md``. toolkit ignores fields of later
+    releases.
+    """
 
     schema: Name
     trainer: Name

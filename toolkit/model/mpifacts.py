@@ -35,9 +35,11 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     places: dict[str, str] | None = None
     """Soname → the folder of the library, for each loaded library that was found."""
     folders: tuple[str, ...] | None = None
-    """The folders of these libraries, the folder of the MPI library first."""
+    """The folders of the libraries in ``needs`` and ``components_need``; the MPI library's folder comes
+    first.
+    """
     outside: tuple[str, ...] | None = None
-    """The libraries among these that are not below ``prefix``."""
+    """The libraries in ``needs`` and ``components_need`` that are not below ``prefix``."""
     ucx: str | None = None
     """Version of the UCX that the MPI loads."""
     fabric: str | None = None

@@ -17,7 +17,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
     ``why`` is one sentence: the reason for the component, and the reason against newer versions. ``source``
-    is the source of the component's row in the knowledge.
+    is the source of the component's row in ``stacks.toml``.
     """
 
     component: Component
