@@ -15,9 +15,10 @@ State = Literal["known", "absent", "unknown", "moot"]
 class Case:
     """One launch: an image on a host, the requested job, and the plan of the launch.
 
-    Rules read ``host``, ``image`` and ``original``. Reading an unknown field of these raises
-    :class:`Undecided`; ``None`` means that the fact is absent. ``host_facts``, ``image_facts`` and
-    ``original_facts`` have the same facts without this check, for code that handles unknown facts itself.
+    Rules read ``host``, ``image`` and ``original``. Reading an unknown field of ``host``, ``image`` or
+    ``original`` raises :class:`Undecided`; ``None`` means that the fact is absent. ``host_facts``,
+    ``image_facts`` and ``original_facts`` have the same facts and never raise :class:`Undecided`, for code
+    that handles unknown facts itself.
     """
 
     host_facts: HostFacts

@@ -31,7 +31,7 @@ def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> 
 
 
 def settle(answer: _T | Undecided) -> _T:
-    """Return the result of :func:`attempt`, or raise it if it is :class:`Undecided`."""
+    """Return a result of :func:`attempt`; if the result is :class:`Undecided`, raise it."""
     if isinstance(answer, Undecided):
         raise answer
     return answer

@@ -73,7 +73,7 @@ def container_option(name: str) -> str | None:
     """Return the runtime option that a variable sets, if a job must not inherit the variable; otherwise
     ``None``.
 
-    For ``APPTAINER_CLEANENV`` this is ``cleanenv``.
+    The option of ``APPTAINER_CLEANENV`` is ``cleanenv``.
     """
     _, _, option = name.partition("_")
     return option_of_variable(name) if option in knowledge.mpi().variables.container_options else None

@@ -43,7 +43,7 @@ class Judged:
 
 
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
-    """Predict one launch. Return its prediction and its findings; the fixes name no other launch mode."""
+    """Return the prediction and the findings for one launch; the fixes name no other launch mode."""
     judged = ask_rules(case, rules)
     return judged.prediction, judged.findings()
 

@@ -44,8 +44,8 @@ def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[
 def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
     """Return the finding about an MPI that finds no interface of its launcher that it can use.
 
-    ``step`` says whether the MPI sees a Slurm step; by default this follows from the launch. ``names`` are
-    facts to cite.
+    ``step`` says whether the MPI sees a Slurm step; by default the launch decides. ``names`` are facts to
+    cite.
     """
     asked: tuple[str, ...] = names
     there = {

@@ -58,10 +58,10 @@ class Hit:
     """The result of a rule that fires: the evidence, the outcome, and the reason in one clause.
 
     ``outcome`` is ``None`` if the launch still works. ``unknown`` means that no recorded launch is like this
-    one. The finding then says so in ``because`` and omits the rule's fix, because the launch may work.
-    ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the rule's own values, if they are
-    given. ``stage`` is the stage at which the failure shows, if it is not the usual stage of the outcome.
-    ``by_chance`` are other recorded outcomes of the same launch.
+    one. With ``unknown``, ``because`` says what was not recorded, and the finding omits the rule's fix,
+    because the launch may work. ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the
+    rule's own values, if they are given. ``stage`` is the stage at which the failure shows, if it is not the
+    usual stage of the outcome. ``by_chance`` are other recorded outcomes of the same launch.
     """
 
     evidence: tuple[str, ...]

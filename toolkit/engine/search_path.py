@@ -15,8 +15,8 @@ _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 
 
 def forced_paths(host: HostFacts) -> tuple[str, ...]:
-    """Return the host's variables with which the runtime sets LD_LIBRARY_PATH in the container. If there are
-    two, the first has precedence.
+    """Return the host's variables with which the runtime sets LD_LIBRARY_PATH in the container. Of two such
+    variables, the first has precedence.
     """
     named = (name for name in sorted(host.environment) if name_inside(name) == "LD_LIBRARY_PATH")
     return tuple(name for name in named if name.startswith(runtime_prefixes(host)))

@@ -48,9 +48,9 @@ def is_same_mpi(host: HostMpi | None, image: ImageMpi) -> bool:
 def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
     """Return the MPI of the host that the launch mode ``bind`` mounts.
 
-    This is the first MPI that has the soname of the image's library and a separate folder. For an image
-    without MPI, any MPI with a separate folder fits. If no MPI fits, return the MPI whose mpirun is first on
-    PATH.
+    The launch mounts the first MPI that has the soname of the image's library and a separate folder. For an
+    image without MPI, any MPI with a separate folder fits. If no MPI fits, return the MPI whose mpirun is
+    first on PATH.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None

@@ -234,8 +234,8 @@ def in_oci_mode(case: Case) -> str:
 
 
 def binds_devices(case: Case) -> bool:
-    """Return whether the launch mounts all of the host's /dev. A runtime allows this unless 'mount dev' is
-    no.
+    """Return whether the launch mounts all of the host's /dev. A runtime allows this mount unless 'mount dev'
+    is no.
     """
     asked = any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
     return asked and has_option(case.host_facts, "--bind /dev")

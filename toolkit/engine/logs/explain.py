@@ -19,7 +19,7 @@ _NEAR = 40
 """A message has at most this number of lines after its first matching line."""
 
 _MOST_LOOKED_AT = 100
-"""Maximum number of matching lines of a signature for which toolkit checks the lines that follow."""
+"""Maximum number of matching lines of a log signature for which toolkit checks the lines that follow."""
 
 _SECONDS = 6.0
 """Time limit of a search in seconds. With reading and printing, 200 MB take less than ten seconds."""
@@ -35,14 +35,14 @@ _SEVERITIES = ("error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class SignatureMatch:
-    """A signature, and the lines that match it."""
+    """A log signature (a pattern of a known message), and the lines that match its pattern."""
 
     signature: LogSignature
     lines: tuple[Line, ...]
     position: int
 
     def finding(self) -> Finding:
-        """Return the finding of the signature, with the matching lines as evidence."""
+        """Return the finding of the log signature, with the matching lines as evidence."""
         return _finding(self.signature, tuple(line.citation for line in self.lines))
 
 
@@ -51,7 +51,7 @@ class Recognised:
     """The known messages in an output.
 
     ``matches`` are in the order of the signature files. ``lonely`` is the finding about worlds of size 1.
-    ``unread`` are the first and last number of lines that toolkit did not read. ``suspects`` are the
+    ``unread`` are the first and last line number of the part that toolkit did not read. ``suspects`` are the
     positions of lines with a part of a word about faults.
     """
 
@@ -61,8 +61,8 @@ class Recognised:
     suspects: Sequence[int] = ()
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings, causes before consequences. General signatures are included only if no cause
-        is known.
+        """Return the findings, causes before consequences. Findings of general log signatures are included
+        only if no cause is known.
         """
         causes = [match.finding() for match in self.matches if not match.signature.general]
         if self.lonely:
@@ -77,13 +77,13 @@ def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tup
     """Return the findings about known messages in ``text``, causes before consequences.
 
     ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` is the number of line breaks
-    in that middle.
+    in the omitted middle.
     """
     return recognise(Output(text, tail, skipped)).findings()
 
 
 def recognise(output: Output) -> Recognised:
-    """Return the signatures that match an output, and the lines that toolkit did not read."""
+    """Return the log signatures that match an output, and the lines that toolkit did not read."""
     found = search(output, _patterns(), _SECONDS, stems())
     matches = (_match(signature, output, found) for signature in knowledge.signatures())
     return Recognised(
@@ -115,7 +115,9 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
 
 
 def _fits(signature: LogSignature, found: PatternLines) -> bool:
-    """Return whether the output has the line that a signature requires, and not the line that excludes it."""
+    """Return whether the output has the line that a log signature requires, and not the line that excludes
+    it.
+    """
     has = (not signature.seen) or bool(found.positions[signature.seen])
     return has and not (signature.unless and found.positions[signature.unless])
 
@@ -127,8 +129,8 @@ def _overcome(signature: LogSignature, found: PatternLines) -> int:
 
 
 def _ending(signature: LogSignature, found: PatternLines) -> float:
-    """Return the position after which lines no longer match a signature: Slurm then stops the remaining
-    ranks.
+    """Return the position at which Slurm starts to stop the ranks, for a log signature with ``alive``;
+    otherwise infinity.
     """
     lines = found.positions[ENDING] if signature.alive else ()
     return min(lines, default=math.inf)

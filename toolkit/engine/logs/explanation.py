@@ -114,7 +114,7 @@ def _class_of_subject(root: RootClue) -> str | None:
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
-    """Return who can fix the cause, if its signature says so; otherwise ``None``."""
+    """Return who can fix the cause, if its log signature says so; otherwise ``None``."""
     said = {match.finding().id: match.signature.retry for match in recognised.matches}
     return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
 
@@ -153,8 +153,8 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
 
 
 def _class_by_name(signature: str) -> str:
-    """Return the fault class of a signature by the longest matching prefix of its id; ``faultlines.toml`` has
-    no row for its line.
+    """Return the fault class of a log signature by the longest matching prefix of its id; ``faultlines.toml``
+    has no row for its line.
     """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
     named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))

@@ -76,7 +76,7 @@ class Output:
     byte.
 
     ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` is the number of line breaks
-    in that middle.
+    in the omitted middle.
     """
 
     def __init__(self, text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> None:
@@ -191,7 +191,7 @@ def parse_line(raw: bytes, number: int = 0) -> Line:
 
 
 def line_text(raw: bytes) -> str:
-    """Return only the text that :func:`parse_line` gives for a line; this is faster."""
+    """Return the text of a line as :func:`parse_line` gives it; computing only the text is faster."""
     text = _decode(raw)
     tag = _TAG.match(text) if text[:1] in _TAG_STARTS else None
     return text[tag.end() :] if tag else text

@@ -30,8 +30,8 @@ class PatternLines:
     """The result of a search.
 
     ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` are
-    the first and last number of lines that toolkit did not read. ``suspects`` are the positions of lines that
-    contain a stem: all, or at least ``MOST_SUSPECTS`` at each end.
+    the first and last line number of the part that toolkit did not read. ``suspects`` are the positions of
+    lines that contain a stem (a part of a word about faults): all, or at least ``MOST_SUSPECTS`` at each end.
     """
 
     positions: dict[str, "array[int]"]

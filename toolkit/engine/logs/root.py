@@ -67,7 +67,7 @@ _INTRODUCES = re.compile(
 """Text of a logger before a traceback."""
 
 _HEADING = re.compile(r"Error executing process >|terminated with an error exit status")
-"""Nextflow prints this before it repeats the output of the failed process."""
+"""Nextflow prints this text before it repeats the output of the failed process."""
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
@@ -83,7 +83,7 @@ _NO_GPU_FOUND = re.compile(
     r"|unable to initialize backend|not in the list of known backends|unknown backend"
     r"|(?:cuda|rocm|gpu) is not available|cuda\.is_available\(\) is false"
 )
-"""Frameworks print this after every failed attempt to use a GPU, whatever the reason."""
+"""Frameworks print such text after every failed attempt to use a GPU, whatever the reason."""
 
 _ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
 

@@ -69,8 +69,8 @@ def _parts() -> tuple[RowPart, ...]:
 
 
 def likely_parts(text: str) -> Iterator[RowPart]:
-    """Yield in order the parts that may match a line: their required texts are in the line, or they have
-    none.
+    """Yield in order the parts that may match a line: parts whose required texts are in the line, and parts
+    without required texts.
     """
     finder, always, by_word = _index()
     lower = text.lower().encode()

@@ -29,7 +29,7 @@ _WARNS = re.compile(
     r"|will\s+be\s+ignored|will\s+continue\s+to\s+run|another\s+transport\s+will"
 )
 _IGNORED = "Exception ignored in"
-"""Python writes this before the traceback of an exception that it ignores, such as an exception in
+"""Python prints this text before the traceback of an exception that it ignores, such as an exception in
 ``__del__``.
 """
 

@@ -218,11 +218,12 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
 
 
 def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    """Return the option that puts ranks of one node into one namespace, if their shared memory needs this.
+    """Return the option that puts ranks of one node into one namespace, if the MPI's shared memory needs one
+    namespace.
 
-    Without setuid, each ``apptainer exec`` creates a separate user namespace. Between such namespaces the
-    transports of MPICH, Intel MPI and Open MPI 4 fail; Open MPI 4 fails with messages of 3 MiB and more
-    (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
+    Without setuid, each ``apptainer exec`` creates a separate user namespace. Between separate user
+    namespaces, the transports of MPICH, Intel MPI and Open MPI 4 fail; Open MPI 4 fails with messages of 3
+    MiB and more (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
     """
     mpi = image.mpi
     if mpi is None or not splits_namespaces(host, request, mode) or not can_share(host):

@@ -186,8 +186,8 @@ def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
 def _misses_launcher(image: ImageFacts, request: Request) -> bool:
     """Return whether a launcher in the image finds an allocation, but has neither srun nor ssh.
 
-    PRRTE then crashes with a segmentation fault. Without an allocation mpirun itself starts local ranks
-    (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
+    Without srun and ssh, PRRTE crashes with a segmentation fault. Without an allocation mpirun itself starts
+    local ranks (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
     """
     mpi = image.mpi
     if mpi is None or request.nodes > 1 or "ssh" not in image.absent:

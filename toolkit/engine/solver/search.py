@@ -138,8 +138,8 @@ def _candidates(
 
 
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
-    """Return whether a stack may contain a component that the recipe does not name. Record which component
-    needs it.
+    """Return whether a stack may contain a component that the recipe does not name. Record which other
+    components need the component.
     """
     if component == "base":
         return False  # every stack has a base
