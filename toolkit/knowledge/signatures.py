@@ -15,11 +15,12 @@ class LogSignature(Row, frozen=True, kw_only=True):
 
     ``fix`` has steps, the best step first. ``then`` has patterns of lines that must follow soon, if one line
     is not specific enough. ``overcome`` is a pattern of a line which shows that the ranks continued anyway.
-    ``seen`` is a pattern of a line that the output must have, and ``unless`` of a line that it must not have,
-    such as the name of a framework. ``finding`` is the id of the rule that predicts the fault; empty if no
-    rule predicts it. ``general`` marks lines that report a failure without its reason; toolkit leaves them
-    out if it finds a cause. ``alive`` marks lines that toolkit ignores after Slurm has started to stop the
-    step, because ranks then lose their file system. ``retry`` has precedence over the line's fault class.
+    ``seen`` is a pattern of a line that the output must have, such as the name of a framework. ``unless`` is
+    a pattern of a line that the output must not have. ``finding`` is the id of the rule that predicts the
+    fault; empty if no rule predicts it. ``general`` marks lines that report a failure without its reason;
+    toolkit leaves them out if it finds a cause. ``alive`` marks lines that toolkit ignores after Slurm has
+    started to stop the step, because ranks then lose their file system. ``retry`` has precedence over the
+    line's fault class.
     """
 
     id: str

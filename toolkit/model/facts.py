@@ -142,8 +142,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     gpu_mismatch: bool = False
     """nvidia-smi reports that the kernel driver and the driver's libraries have different releases."""
     amd_gpus: tuple[str, ...] | None = None
-    """AMD GPUs, one entry for each GPU: the architecture that programs are compiled for (``gfx90a``), or the
-    PCI ids (``1002:7408``) if a job without GPUs cannot read the architecture; empty without AMD GPUs.
+    """AMD GPUs, one entry each: the architecture (``gfx90a``), or the PCI ids (``1002:7408``) if a job
+    without GPUs cannot read the architecture. Empty without AMD GPUs.
     """
     gpu_libraries_glibc: str | None = None
     """Newest glibc version that a driver library mounted by ``--nv`` needs."""

@@ -8,8 +8,9 @@ Component = str
 """A component of an image: the name of a row of ``recipes/knowledge/components.toml``."""
 
 Provider = Literal["base", "debian", "pypi", "source", "published"]
-"""The source of a component: the base image itself, Debian packages, wheels, a source archive that the build
-compiles, or a published image that already has the component.
+"""The source of a component. ``base``: the base image itself. ``debian``: Debian packages. ``pypi``: wheels.
+``source``: a source archive that the build compiles. ``published``: a published image that already has the
+component.
 """
 
 
