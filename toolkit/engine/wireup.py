@@ -265,9 +265,9 @@ def leaves_out_home(case: Case) -> bool:
 def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
     """Return whether the host's launcher keeps waiting after a rank fails in MPI_Init.
 
-    The Hydra of Intel MPI 2021.13 keeps waiting if the failed rank had connected to it (``met``), and usually
-    if its proxies are on several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1, mpirun-host).
-    MPICH's Hydra stops the other ranks. Other releases of Intel MPI were not measured.
+    The Hydra of Intel MPI 2021.13 keeps waiting if the failed rank had connected to it (``met``). It usually
+    waits, too, if its proxies are on several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1,
+    mpirun-host). MPICH's Hydra stops the other ranks. Other releases of Intel MPI were not measured.
     """
     host = host_launcher(case.host_facts)
     if (

@@ -157,7 +157,7 @@ def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int])
     """Return whether an exception leads to another exception, and whether it only wraps another exception.
 
     After an exception that wraps another, the output has a line such as ``-- Process 1 terminated with the
-    following error:`` and then the traceback of the wrapped exception.
+    following error:``. The traceback of the wrapped exception follows.
     """
     introduced = False
     for count, (_, line) in enumerate(lines):

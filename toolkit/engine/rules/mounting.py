@@ -201,11 +201,11 @@ _UNPACK_ONCE = "unpack once: `apptainer build --sandbox DIR IMAGE`, start DIR"
     advice=True,
 )
 def squashfuse_absent(case: Case) -> Hit | None:
-    """Without setuid, squashfuse mounts the image instead of the kernel. If squashfuse is not installed, or
-    the runtime does not support it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image
-    into a temporary folder at each start, once for each rank. Unpacking takes minutes, and several times the
-    image's size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older kernel SingularityCE unpacks
-    the image.
+    """Without setuid, squashfuse mounts the image instead of the kernel. SingularityCE before 4.1 and
+    Singularity 3 do not support squashfuse. Without squashfuse, the runtime unpacks the image into a
+    temporary folder at each start, once for each rank. Unpacking takes minutes, and several times the image's
+    size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older kernel SingularityCE unpacks the
+    image.
     """
     found = case.host.runtime
     if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":

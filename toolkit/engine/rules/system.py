@@ -166,8 +166,8 @@ def bind_hides_c_library(case: Case) -> Hit | None:
     advice=True,
 )
 def image_glibc_too_old(case: Case) -> Hit | None:
-    """A program or library from a newer distribution, or a wheel that pip was forced to install, needs glibc
-    symbol versions that the image does not have. The loader then refuses the program or library.
+    """A program, library or wheel from a newer distribution needs glibc symbol versions that the image does
+    not have. The loader then refuses the program or library.
     """
     case.have("image.glibc", "image.glibc_needed")
     if not older(case.image.glibc, case.image.glibc_needed):

@@ -88,8 +88,8 @@ def environment_cleaned(case: Case) -> Hit | None:
 def image_lacks_pmix(case: Case) -> Hit | None:
     """srun offers PMIx, and the MPI library that the program loads has no PMIx client.
 
-    Depending on implementation and version, the ranks abort in MPI_Init, or each rank starts as a world of
-    size 1 and the job exits with status 0.
+    Some implementations and versions abort in MPI_Init. In others, each rank starts as a world of size 1, and
+    the job exits with status 0.
     """
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
@@ -174,8 +174,8 @@ def bind_interface_differs(case: Case) -> Hit | None:
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
     """Open MPI's launcher offers PMIx, and Hydra offers PMI. MPI libraries of the other family do not
-    understand the launcher's messages. Two libraries do not understand even a launcher of the same family: an
-    MPICH built only for PMIx, and Open MPI 1, which is older than PMIx.
+    understand the launcher's messages. An MPICH built only for PMIx does not even understand Hydra. Open MPI
+    1, which is older than PMIx, does not even understand a newer Open MPI's launcher.
 
     In an allocation Hydra starts its proxies with srun. If Slurm's default is PMIx, the ranks inherit the
     PMIx identity of a step with one process on each node. With one rank on each node, an Open MPI therefore
