@@ -42,6 +42,7 @@ QUESTIONS = [
     ("notebook", "notebook.md", "toolkit notebook"),
     ("a token", "secrets.md", "--env-file"),
     ("how it scales", "scaling.md", "toolkit scale"),
+    ("how fast it is beside a known figure", "howto/compare-speed.md", "images/s"),
     ("a site profile", "howto/own-site.md", "toolkit init"),
     ("a ticket", "howto/ticket.md", "toolkit doctor --ask"),
     ("a class", "classroom.md", "--users"),
