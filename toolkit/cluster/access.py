@@ -149,7 +149,7 @@ def new_secrets() -> Secrets:
 
 
 def with_accounts(secrets: Secrets, count: int) -> Secrets:
-    """Return the keys with keys for ``count`` accounts; existing keys stay."""
+    """Return the cluster's keys, extended to ``count`` accounts; existing keys stay."""
     more = (new_key_pair() for _ in range(count - len(secrets.accounts)))
     return msgspec.structs.replace(secrets, accounts=(*secrets.accounts, *more))
 

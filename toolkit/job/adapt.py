@@ -28,7 +28,7 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
 
     Args:
         path: a training script that uses Keras or PyTorch.
-        program: how the ranks join each other, such as ``torch``; ``None`` lets toolkit choose.
+        program: how the ranks join each other, such as ``torch``; if ``None``, toolkit chooses.
 
     Raises:
         BadInput: if the file is not valid Python, or toolkit does not recognise its training code.
@@ -80,7 +80,7 @@ def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
 def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
     """Return a note for each other project file that trains, loads data or saves a model.
 
-    ``toolkit adapt`` does not change these files.
+    ``toolkit adapt`` changes only the script itself.
     """
     found = []
     for file in facts.files:

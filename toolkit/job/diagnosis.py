@@ -42,8 +42,8 @@ NODES = 2
 class LaunchRequest:
     """The launch that the doctor judges, and its site.
 
-    ``words`` are the command-line options that describe the same launch. ``view`` says how a rank sees the
-    image.
+    ``words`` are the command-line options that describe the same launch. ``view`` describes how a rank sees
+    the image.
     """
 
     request: Request

@@ -149,7 +149,7 @@ def check_program(
 ) -> tuple[Sources, JobFile]:
     """Check the program of a command against the image.
 
-    ``gpus`` says whether the ranks may have GPUs.
+    ``gpus`` is true if the ranks may have GPUs.
 
     Returns:
         the sources and the job, both with the command name of the image's Python.

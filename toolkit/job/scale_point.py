@@ -64,8 +64,8 @@ def submit(
 ) -> Point:
     """Submit a run of a study, and save the key of its job before the submission.
 
-    If ``begun`` is true, the study has reached the host before, and toolkit retries an unreachable host.
-    Otherwise the host's name may be wrong, and toolkit does not retry.
+    If ``begun`` is true, the study has reached the host before, and toolkit retries an unreachable host. The
+    host's name in a new study may be wrong, so toolkit does not retry then.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.

@@ -20,15 +20,11 @@ from toolkit.runtime import apptainer
 
 NAME = "notebook"
 NO_JUPYTER = 3
-"""The exit status of ``notebook.py`` if the image has no Jupyter.
-
-D _TOKEN, _PLACE Names of files in the job's folder; ``notebook.py`` writes ``notebook.json`` when Jupyter
-listens.
-"""
+"""The exit status of ``notebook.py`` if the image has no Jupyter."""
 
 _STARTER, _RELAY, _FAR = "notebook.py", "relay.py", "relay.sh"
 _TOKEN, _PLACE = "token", "notebook.json"
-"""Files of the job's folder; the starter writes the last one."""
+"""Names of files in the job's folder; ``notebook.py`` writes ``notebook.json`` when Jupyter listens."""
 
 _SHELL_SECONDS = 60.0
 _START_SECONDS = 300.0

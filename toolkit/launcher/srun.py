@@ -10,14 +10,10 @@ from toolkit.model.site import Site
 COMMAND = "srun"
 
 RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
-"""The variables are in srun(1), section OUTPUT ENVIRONMENT VARIABLES.
-
-D NODES, RANKS, NODE_LIST Placeholders for values that an elastic job computes; a user's word cannot contain a
-NUL character.
-"""
+"""The variables are in srun(1), section OUTPUT ENVIRONMENT VARIABLES."""
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
-"""A placeholder for values that only an elastic job knows; no user's words have a NUL."""
+"""Placeholders for values that an elastic job computes; a user's word cannot contain a NUL character."""
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
 """The shell text that replaces each placeholder in the job script."""
@@ -34,8 +30,8 @@ def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Sit
     elif request.cpus_per_rank and _binds(host, site) and not any(w.startswith("--cpu-bind") for w in more):
         made.append("--cpu-bind=cores")
     if request.gpu_bind:
-        # Without this option, every rank sees all GPUs of its node. NCCL needs all GPUs for direct transfers
-        # between them.
+        # Without this option, every rank sees all GPUs of its node, which NCCL needs for direct transfers
+        # between GPUs.
         made.append(f"--gpu-bind={request.gpu_bind}")
     return (*made, *more)
 

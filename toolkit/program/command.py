@@ -42,7 +42,8 @@ class CommandFacts:
     serial: bool | None = None
     unknown: tuple[str, ...] = ()
     says: tuple[tuple[str, str], ...] = ()
-    """As in :class:`toolkit.program.script.ScriptFacts`, with the options of a starter such as torchrun."""
+    """As ``says`` of :class:`toolkit.program.script.ScriptFacts`, with options of starters such as torchrun.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Keep the beginning and the end of a long output; read remote files in chunks.
-
-D HEAD, TAIL The bytes of a job's output that toolkit keeps: causes are near the beginning or the end.
-"""
+"""Keep the beginning and the end of a long output; read remote files in chunks."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -9,7 +6,7 @@ from collections.abc import Iterator
 from toolkit.run.command import Runner
 
 HEAD, TAIL = 1 << 20, 7 << 20
-"""Bytes of a job's output that are kept on this machine: causes are near the beginning or the end."""
+"""The bytes of a job's output that toolkit keeps: causes are near the beginning or the end."""
 
 PIECE = 4 << 20
 """The number of bytes of one read."""

@@ -22,9 +22,9 @@ def known_remote_hash(runner: Runner, path: str) -> str:
     """Return the SHA-256 of a file on the host; use the remembered value if the file is unchanged.
 
     The host's kernel sets the change time of a file at each write and rename, and no program can set it
-    (inode(7)). A file that changed within the last two seconds may change again within the same clock tick.
-    Therefore toolkit does not remember its hash. Without these times, toolkit reads the file. The result is
-    empty if the file does not exist.
+    (inode(7)). A file that changed within the last two seconds may change again within the same clock tick,
+    so toolkit does not remember its hash. If the host prints no change times, toolkit reads the file. The
+    result is empty if the file does not exist.
 
     Raises:
         CheckFailed: if sha256sum failed.

@@ -17,15 +17,13 @@ OnLost = Callable[[str], None]
 """A function that receives the reason for each lost connection."""
 
 AWAY_SECONDS = 300.0
-"""The number of seconds without a connection after which a command gives up, unless it follows a job.
+"""The number of seconds without a connection after which a command gives up, unless it follows a job."""
 
-D _FIRST_PAUSE, _LAST_PAUSE Seconds before a retry: the first and the largest pause.
+_FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
+"""Seconds before a retry: the first and the largest pause.
 
 The pause doubles each time, which protects a restarting login node.
 """
-
-_FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
-"""Seconds between two tries, doubled each time, so that a restarting login node is not overloaded."""
 
 
 def tell_of_loss(tell: Tell) -> OnLost:
@@ -36,8 +34,8 @@ def tell_of_loss(tell: Tell) -> OnLost:
 class Patient:
     """A runner for queries and copies that repeats calls after a lost connection.
 
-    Do not use it for a command that must run only once, such as sbatch. It does not retry a refused login or
-    an unknown host, because centres lock users out after repeated attempts.
+    Do not use it for a command that must run only once, such as sbatch. A ``Patient`` does not retry a
+    refused login or an unknown host, because centres lock users out after repeated attempts.
     """
 
     def __init__(self, runner: Runner, on_lost: OnLost, seconds: float = 600.0) -> None:

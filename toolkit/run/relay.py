@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPEN, DATA, END, GONE, HELLO = "o", "d", "e", "c", "h"
-"""Connect; bytes; no more bytes in this direction; the connection is closed; the far end is ready."""
+"""The kinds of lines in the relay's protocol.
+
+In this order: connect; bytes; no more bytes in this direction; the connection is closed; the far end is
+ready.
+"""
 
 _CHUNK = 6144
 _MOST_WAITING = 64 << 20
 """The largest number of bytes that are kept for a connection whose other side does not read.
 
-Beyond this limit, the connection is closed.
+The relay closes a connection that exceeds this limit.
 """
 
 _CONNECT_SECONDS = 10

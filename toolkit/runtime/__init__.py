@@ -28,7 +28,7 @@ class Runtime(Protocol):
     SHARES: Mapping[Aspect, str]
     """For each aspect, the option that shares it with the node; empty if no option shares it.
 
-    Without the option, the container is separate.
+    Without the option, the container does not share the aspect.
     """
     SPLITS: bool
     """Whether each start without setuid creates a new user namespace, with any options."""

@@ -17,7 +17,7 @@ class Answer(Protocol):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines of the section."""
+        """The lines of this section of the probe's output."""
         ...
 
     def values(self, word: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Runtimes of single centres: podman-hpc and Shifter of NERSC, Sarus of CSCS.
 
-toolkit's developers have not run these three. NERSC/podman-hpc:README.md (a wrapper of podman; ``podman-hpc
-load`` and ``migrate`` put an image into its store; modules such as ``--gpu``).
+toolkit's developers have run none of these three runtimes. NERSC/podman-hpc:README.md (a wrapper of podman;
+``podman-hpc load`` and ``migrate`` put an image into its store; modules such as ``--gpu``).
 NERSC/shifter:doc/bash/shifter.rst (``--image``, ``--volume``, ``--workdir``; the image gateway stores
 images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus load my.tar my``, ``--mount=type=bind``,
 ``--workdir``).

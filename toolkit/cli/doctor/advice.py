@@ -23,7 +23,7 @@ class DoctorRequest:
     """The launch that ``toolkit doctor`` judges, and the options for the next command.
 
     ``place`` are options with which another command connects to the host. ``looked`` are the doctor's own
-    options for the facts. If these are ``--facts FILE``, only the user knows how to connect to the host.
+    options for the facts. If ``looked`` is ``--facts FILE``, only the user knows how to connect to the host.
     """
 
     host: HostFacts

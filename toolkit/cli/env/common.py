@@ -60,7 +60,7 @@ def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequiremen
 def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
     """Return the image of an environment.
 
-    This is the given image, or the file with the image's name in the environment's folder or the current
+    The image is the given file, or the file with the image's name in the environment's folder or the current
     folder.
 
     Raises:

@@ -11,7 +11,7 @@ NAMES = ("verbose", "quiet", "debug")
 
 
 def flags(*, hidden: bool = False) -> list[click.Parameter]:
-    """Return these options; a given option sets its name to true in the context's object."""
+    """Return the options ``--verbose``, ``--quiet`` and ``--debug`` for click."""
     return [
         click.Option(
             names,
@@ -27,9 +27,9 @@ def flags(*, hidden: bool = False) -> list[click.Parameter]:
 
 
 def taking_flags(command: click.Command) -> click.Command:
-    """Add these options to a command and its subcommands; help does not show them.
+    """Add ``--verbose``, ``--quiet`` and ``--debug`` to a command and its subcommands, hidden in help.
 
-    A command that runs another program does not get them, because its words may be options of that program.
+    A command that runs another program gets none of these options: its words may be options of that program.
     """
     own = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     if not any(isinstance(param, click.Argument) and _takes_a_program(param) for param in command.params):

@@ -1,8 +1,4 @@
-"""Write a result to a file that the user named.
-
-D _READER_SECONDS, _PAUSE Seconds that toolkit waits for another process to open a FIFO, and seconds between
-two tries.
-"""
+"""Write a result to a file that the user named."""
 
 import errno
 import os
@@ -16,7 +12,7 @@ from toolkit.folders import behind_links
 from toolkit.report.plain import make_visible
 
 _READER_SECONDS, _PAUSE = 2.0, 0.02
-"""Seconds that toolkit waits until another process opens a FIFO for reading."""
+"""Seconds that toolkit waits for another process to open a FIFO, and seconds between two tries."""
 
 
 def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:

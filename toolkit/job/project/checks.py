@@ -39,7 +39,7 @@ def findings(
     here: bool = True,
     gpus: bool = False,
 ) -> list[LaunchFault]:
-    """Return the faults of a program, in the order in which the job would meet them.
+    """Return the faults of a program, in the order in which they would stop the job.
 
     Args:
         code: the program on this machine.

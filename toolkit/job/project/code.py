@@ -94,8 +94,8 @@ def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     """Return the start folder of a job on this machine, and the binds of the folders that the job needs.
 
     As with sbatch, a job starts in the current folder. The start folder is empty if the container has its own
-    folder of that name. The binds include the targets of symbolic links in these folders, and the folders of
-    files that the program reads elsewhere.
+    folder of that name. The binds include the targets of symbolic links in the start folder and the project
+    folder, and the folders of files that the program reads elsewhere.
     """
     if code is None or job.workdir:
         return "", ()

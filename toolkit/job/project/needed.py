@@ -49,7 +49,7 @@ def faults(
     here: bool,
     gpus: bool,
 ) -> Iterator[LaunchFault]:
-    """Yield the faults of a program, in the order in which the job would meet them.
+    """Yield the faults of a program, in the order in which they would stop the job.
 
     Args:
         code: the program on this machine.

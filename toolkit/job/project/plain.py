@@ -59,7 +59,7 @@ def _check_not_python(given: str, path: Path) -> None:
     """Raise an error if the path is a folder or not a Python file, with a command that runs the file.
 
     Raises:
-        BadInput: if such a file or folder exists.
+        BadInput: if the path is a folder, or a file that is not a Python file.
     """
     if has_folder(path):
         package = any((path / name).is_file() for name in ("__main__.py", "__init__.py"))

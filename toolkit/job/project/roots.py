@@ -17,8 +17,8 @@ def root_of(here: Path, script: Path | None, given: str | None, files: Iterable[
         here: the current folder.
         script: the script, or ``None`` if the command has no script.
         given: the value of ``--project``.
-        files: the program's files and the files that it reads; the project folder contains them if a marked
-            folder does.
+        files: the program's files and the files that it reads; a marked folder that contains all of them
+            becomes the project folder.
 
     Raises:
         BadInput: if ``--project`` is not a folder, or does not contain the script.

@@ -67,9 +67,9 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:
-    """Return the launcher that each rank would start, after the name of the shell script that starts it.
+    """Return the shell script's name and the launcher that each rank would start, or ``None``.
 
-    The name is empty if the command itself is a launcher. The result is ``None`` without a launcher.
+    The script's name is empty if the command itself is a launcher.
     """
     name = posixpath.basename(code.facts.program)
     if name in LAUNCHERS:

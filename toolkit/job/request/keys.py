@@ -42,7 +42,7 @@ def merge_demands(
     """Return the required keys from options, settings and the site profile.
 
     Options override settings. If the profile sets ``image.override``, the user's keys replace the profile's
-    key. Otherwise the image needs a signature by a key of each file.
+    key. Without ``image.override``, the image needs a signature by a key of each file.
 
     Args:
         verify_key: the value of ``--verify-key``.

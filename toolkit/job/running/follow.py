@@ -147,7 +147,7 @@ def _has_figures(record: JobRecord) -> bool:
 def failure(record: JobRecord) -> CheckFailed:
     """Return the error of a failed job: the rank that failed first, the cause, and the fix.
 
-    toolkit finds these in the job's output.
+    toolkit reads the copy of the job's output on this machine.
     """
     from toolkit.engine.logs.explanation import causes  # slow import, which only a failed job needs
     from toolkit.job import explanation

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 15.0
-"""Seconds between two queries of all hosts; the pause grows with each round."""
+"""Seconds between two queries of all hosts: the first pause, and the largest pause after it has grown."""
 
 _PATIENCE_SECONDS = 600.0
 """Seconds for which toolkit retries an unreachable host."""

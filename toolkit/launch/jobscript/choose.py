@@ -33,8 +33,8 @@ class ModeChoice:
 def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mode, ...] = ()) -> ModeChoice:
     """Return the mode that the engine chose, or ``mode`` if toolkit predicts success or ``force`` is true.
 
-    If the engine chooses no mode, the first mode of ``others`` with a predicted success is used. These modes
-    work only for some programs; Gloo, for example, works only for Horovod.
+    If the engine chooses no mode, the first mode of ``others`` with a predicted success is used. The modes in
+    ``others`` work only for some programs; Gloo, for example, works only for Horovod.
 
     Raises:
         CheckFailed: if toolkit predicts a failure; the error has the reason and the fix.

@@ -31,7 +31,7 @@ _RUNTIMES = ("APPTAINER", "SINGULARITY")
 class Foreign:
     """The variables that the script removes.
 
-    The script removes variables with ``prefixes`` or ``names``, except those that match the patterns
+    The script removes variables with ``prefixes`` or ``names``, except variables that match the patterns
     ``kept``. ``options`` are variables that set options of the container runtime, in bash's brace notation.
     """
 

@@ -38,8 +38,8 @@ _OF_ARRAYS = "default of arrays"
 def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
     """Return the job without fields that need Slurm, and the names of the removed fields.
 
-    toolkit removes such fields of settings and variables, because these also apply to other jobs. ``file`` is
-    the name of the job file.
+    toolkit removes such a field if it comes from settings or variables, which also apply to other jobs.
+    ``file`` is the name of the job file.
 
     Raises:
         BadInput: if an option or the job file sets such a field.

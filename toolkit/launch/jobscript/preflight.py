@@ -71,7 +71,7 @@ def title_of(plan: Plan) -> str:
 def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
     """Return whether toolkit's own check in the image runs in the same Python as the job.
 
-    A program without MPI, such as ``hostname``, has the same launcher as this check.
+    A program without MPI, such as ``hostname``, starts under the same launcher as toolkit's check.
     """
     program = image.program
     return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)

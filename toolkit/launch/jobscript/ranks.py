@@ -1,4 +1,4 @@
-"""Write the file of the job script that sets each rank's number and the addresses of the other ranks."""
+"""Write the shell file that sets each rank's number and the addresses of the other ranks."""
 
 from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.launcher import launcher_of as launcher_of
@@ -11,8 +11,8 @@ from toolkit.scheduler import Scheduler
 def values(spec: JobSpec, plan: Plan, scheduler: Scheduler | None) -> dict[str, object]:
     """Return the template values of ``parts/ranks.sh.j2``.
 
-    If the plan needs no such file, the script writes none. Without a ``scheduler``, all ranks run on this
-    machine.
+    If the plan does not need the file of ranks, the script does not write it. Without a ``scheduler``, all
+    ranks run on this machine.
     """
     if RANKS_FILE not in plan.wrapper:
         return {"ranks_file": None}

@@ -28,14 +28,10 @@ from toolkit.runtime import edf, runtime_of_name
 __all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time", "job_script"]
 
 PREFLIGHT_SECONDS = 300
-"""The time limit of the preflight in seconds; thousands of ranks need one to two minutes to connect.
-
-D GPU_FILE, GPU_SECONDS The file in the job's folder with the GPU use of its first node, and the seconds
-between two samples.
-"""
+"""The time limit of the preflight in seconds; thousands of ranks need one to two minutes to connect."""
 
 GPU_FILE, GPU_SECONDS = "gpu-use.csv", 30
-"""The file in the job's folder with the use of its first node's GPUs, and the seconds between two samples."""
+"""The file in the job's folder with the GPU use of its first node, and the seconds between two samples."""
 
 RESTARTS = 100
 """The largest number of resubmissions if ``--chain`` gives no number; it stops a job without progress."""
@@ -190,7 +186,7 @@ def _definition(
 ) -> dict[str, object]:
     """Return the template values for the file that names the image and its mounts.
 
-    The text is empty if the container runtime needs no such file.
+    The text is empty if the container runtime needs no file.
     """
     text = runtime_of_name(runtime).definition(spec, binds)
     return {"definition": quote_around(text, pieces) if text else "", "definition_file": edf.FILE}

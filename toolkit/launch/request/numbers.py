@@ -1,4 +1,4 @@
-"""Check the numbers in values with a valid pattern; Slurm may refuse such a value for other reasons."""
+"""Check the numbers in values with a valid pattern; Slurm may still refuse a value with valid numbers."""
 
 import re
 

@@ -1,8 +1,6 @@
 """Follow a job until it ends: report new output, and each change of the job's state in Slurm.
 
-If Slurm restarts the job, or the job resubmits itself before its time limit, toolkit follows the new run. D
-_OUTPUT_SECONDS, _EARLY_SECONDS Seconds between two reads of the output, and the shorter interval during the
-first ``_EARLY`` seconds.
+If Slurm restarts the job, or the job resubmits itself before its time limit, toolkit follows the new run.
 """
 
 import dataclasses
@@ -22,35 +20,28 @@ from toolkit.run.lines import Lines
 from toolkit.run.patience import OnLost, Patient
 
 _OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.05
-"""Seconds between two reads of the output; the second number holds until ``_EARLY`` seconds have passed."""
+"""Seconds between two reads of the output, and the shorter interval during the first ``_EARLY`` seconds."""
 
 _EARLY = 10.0
 """The number of seconds within which most short jobs start and end."""
 
 _PIECES = 16
-"""The largest number of output chunks that toolkit reads before the next query of Slurm.
-
-D _METRICS_SECONDS, _METRICS_BYTES The smallest interval between two reads of the metrics in seconds, and the
-bytes to read per second.
-"""
+"""The largest number of output chunks that toolkit reads before the next query of Slurm."""
 
 _METRICS_SECONDS, _METRICS_BYTES = 2.0, 50_000
-"""Seconds between two reads of the metrics, and the bytes of metrics to read per second."""
+"""The smallest interval between two reads of the metrics in seconds, and the bytes to read per second."""
 
 _PLACE_SECONDS = 30.0
-"""Seconds between two queries of the whole queue, whose output may list thousands of jobs.
-
-D _FIRST_QUERY, _LAST_QUERY Seconds between two queries of Slurm, at first and later; the controller serves
-thousands of users.
-"""
+"""Seconds between two queries of the whole queue, whose output may list thousands of jobs."""
 
 _FIRST_QUERY, _LAST_QUERY = 1.0, 10.0
-"""Seconds between two queries of Slurm, at first and later; a controller serves thousands of users."""
+"""Seconds between two queries of Slurm, at first and later; the controller serves thousands of users."""
 
 _AGAIN_SECONDS = 0.1
 """The first pause, in seconds, before toolkit asks again about a job whose script has ended.
 
-Slurm may still report such a job as running. Each further pause is twice as long, up to one second.
+Slurm may still report the ended job as running. Each pause is twice as long as the pause before, up to one
+second.
 """
 
 _SILENT_SECONDS = 600.0
@@ -215,7 +206,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
 
 
 class _Signs:
-    """Detects in the job's files that its state in Slurm has probably changed.
+    """Detects from the job's files that Slurm has probably changed the job's state.
 
     A read of a file is faster than a query, and does not load Slurm's controller.
     """

@@ -69,7 +69,8 @@ def may_have_successor(record: JobRecord, status: JobStatus) -> bool:
 def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
     """Return whether Slurm can list the jobs of the record.
 
-    toolkit never queries a recorded end again. Therefore toolkit records an end only after such a list.
+    toolkit never queries a recorded end again, and so records an end only after Slurm has listed the user's
+    jobs.
     """
     try:
         successors.numbers(runner, record)
@@ -124,7 +125,7 @@ def find_number(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
-    """Return the record of the job that resumes this job; ``None`` without such a job or an answer of Slurm.
+    """Return the record of the job that resumes this job, or ``None`` if Slurm lists no such job.
 
     Each resumed task of an array has its own number, and the record lists all these numbers.
     """

@@ -13,16 +13,12 @@ from toolkit.errors import CheckFailed
 from toolkit.model.job import JobRecord
 
 FILE = "process"
-"""The file in the job's folder with the process number of the running job script.
-
-D _GROUP, _STARTED Indexes of the process group and the start time after the program's name (proc_pid_stat(5),
-fields 5 and 22).
-"""
+"""The file in the job's folder with the process number of the running job script."""
 
 _PROC = Path("/proc")
 _BOOT = Path("sys/kernel/random/boot_id")
 _GROUP, _STARTED = 2, 19
-"""Indexes of the fields after the program's name (proc_pid_stat(5), fields 5 and 22)."""
+"""Indexes of the process group and the start time (fields 5 and 22 in proc_pid_stat(5))."""
 _ENDED = {"Z", "X"}
 
 _GRACE = 5.0

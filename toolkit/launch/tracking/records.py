@@ -30,16 +30,14 @@ TIMES = "start-times"
 """The file in the job's folder in which the job script records the begin of each phase of its start."""
 
 METRICS_MOST = 64 << 20
-"""The largest number of bytes that toolkit reads from a metrics file; an epoch needs about 300 bytes.
-
-D _LOCK_SECONDS, _LOCK_PAUSE Seconds to wait for the lock, and between two tries.
-
-A change takes milliseconds; a process that holds the lock longer is stopped.
-"""
+"""The largest number of bytes that toolkit reads from a metrics file; an epoch needs about 300 bytes."""
 
 _LOCK = ".lock"
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.01
-"""Seconds to wait for the lock. A change takes milliseconds; a longer lock belongs to a stopped process."""
+"""Seconds to wait for the lock, and between two tries.
+
+A change takes milliseconds; a process that keeps the lock for seconds has been suspended.
+"""
 
 
 def jobs_dir() -> Path:

@@ -192,7 +192,7 @@ def query_waiting_jobs(partition: str) -> Command:
 def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
     """Return a job's place among the jobs that wait for their turn, and the number of these jobs.
 
-    The result is ``None`` if the job is not among them.
+    The result is ``None`` if the job does not wait for its turn.
     """
     lines = (line.strip().partition("|") for line in text.splitlines())
     passed = slurm().reasons.passed_over
@@ -213,9 +213,9 @@ def list_own_jobs(*, live: bool = False) -> Command:
 def parse_own_jobs(text: str, directory: str) -> list[str]:
     """Return the numbers of the jobs that were submitted from ``directory``, in ascending order.
 
-    Only the last part of the path is compared, because Slurm resolves symbolic links. This part is unique: it
-    contains the time of the launch and random characters. A resumed array task is submitted from the task's
-    subfolder, whose name is the task index.
+    Only the last part of the path is compared, because Slurm resolves symbolic links. The last part is
+    unique: it contains the time of the launch and random characters. A resumed array task is submitted from
+    the task's subfolder, whose name is the task index.
     """
     name_of_job = posixpath.basename(directory)
     found = set()

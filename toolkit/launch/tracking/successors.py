@@ -1,4 +1,4 @@
-"""Find jobs that resume a stopped job; they share the stopped job's folder with no other job."""
+"""Find the jobs that resume a stopped job; only these jobs run in the stopped job's folder."""
 
 from collections.abc import Sequence
 

@@ -11,8 +11,9 @@ from toolkit.program.adapt.work import Work
 def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early: bool) -> bool:
     """Insert imports, the lines that join the ranks, and helper functions after the imports of a script.
 
-    With ``early``, the join follows the imports. Otherwise it is the first statement under ``if __name__ ==
-    "__main__"``, if this exists. The result is False if no place was found.
+    With ``early``, the join follows the imports. Without ``early``, the join is the first statement under
+    ``if __name__ == "__main__"``, if the script has this test. The result is False if the script has no place
+    for the lines.
     """
     place = _last_import(work)
     if place is None:

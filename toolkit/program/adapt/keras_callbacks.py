@@ -104,7 +104,7 @@ def _kind(work: Work, node: ast.expr) -> str:
 def _change_appended(work: Work, node: ast.expr) -> bool:
     """Restrict callbacks that are appended to the list and write files to rank 0.
 
-    The result is true if the script appends such a callback.
+    Return True if the script appends a callback that writes files.
     """
     if not isinstance(node, ast.Name):
         return False

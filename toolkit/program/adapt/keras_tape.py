@@ -73,7 +73,7 @@ def _change_apply(work: Work, call: ast.Call) -> bool:
 def average_steps(work: Work, module: str) -> bool:
     """Average the gradients in ``train_step`` methods; return whether the script has such a method.
 
-    Horovod's optimizer does not average these gradients in ``apply_gradients``.
+    Horovod's optimizer does not average gradients in ``apply_gradients``.
     """
     found = False
     for call in work.source.calls():

@@ -91,7 +91,7 @@ def _targets(node: ast.expr) -> Iterator[str]:
 def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
     """Insert a statement that replaces arrays by this rank's parts, after the last assignment to the arrays.
 
-    The result is False if no place was found.
+    The result is False if the script has no place for the statement.
     """
     scopes = {work.flow.bound_in(name) for name in names}
     if len(scopes) != 1 or None in scopes:

@@ -1,6 +1,6 @@
 """Find the statements that a program certainly executes, also in functions that it calls.
 
-Such a statement is in no branch, loop or ``try`` block.
+A statement in a branch, a loop or a ``try`` block is not certain.
 """
 
 import ast

@@ -68,8 +68,8 @@ def base_files(
         packages: the packages of the base.
         files: the file on this machine for each SHA-256.
         epoch: the modification time of every file in the base, in seconds since 1970.
-        archive: a processor type as ``uname -m`` prints it. With it, the script writes an image archive as
-            ``docker save`` does; without it, a tar of the root file system.
+        archive: a processor type as ``uname -m`` prints it; the script then writes an image archive, as
+            ``docker save`` does. For an empty string, the script writes a tar of the root file system.
     """
     named = {_file_name(package): package for package in packages}
     script = render(

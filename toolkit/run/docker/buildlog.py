@@ -73,7 +73,7 @@ class BuildLog:
         self._step = f"{step['number']} of {step['of']}"
         self._instruction = _shorten(step["instruction"])
         doing = f"{self._what}, step {self._step}: {self._instruction}"
-        # Only these instructions take time; the others only set metadata.
+        # RUN, COPY and ADD take time; other instructions only set metadata.
         slow = step["instruction"].startswith(("RUN", "COPY", "ADD"))
         (self._tell.step if slow else self._tell.detail)(doing)
 

@@ -121,7 +121,7 @@ def uv_program() -> str:
 def uv_settings() -> dict[str, str]:
     """Return pip's settings as uv's variables; uv itself reads variables for certificates and proxies.
 
-    With these settings, uv trusts the machine's certificates, as pip does (earlier releases of uv read
+    With UV_SYSTEM_CERTS, uv trusts the machine's certificates, as pip does (earlier releases of uv read
     UV_NATIVE_TLS).
     """
     index = pip_places().index

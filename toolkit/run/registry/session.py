@@ -189,7 +189,7 @@ def open_session(name: RegistryName, access: RegistryAccess) -> Iterator[Registr
 
 
 def _passing(error: Exception) -> bool:
-    """Return whether a retry may help; an error of an interrupted TLS connection is such an error."""
+    """Return whether a retry may help, for example after an interrupted TLS connection."""
     import requests
 
     if broken_limit(error):

@@ -53,7 +53,7 @@ class Tokens:
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
-        """Return whether the token server issued a token for a scope; it then knows the user."""
+        """Return whether the token server issued a token for a scope, and so accepted the user's login."""
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 

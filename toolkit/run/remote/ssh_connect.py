@@ -28,7 +28,7 @@ _KEEPALIVE_SECONDS = 30
 _SILENT_SECONDS = 90
 """The number of seconds after which unacknowledged data ends the connection.
 
-This is longer than the keepalive interval.
+The value exceeds the keepalive interval.
 """
 
 _KEY_OF_ANOTHER_KIND = "key, expected"
@@ -100,8 +100,8 @@ def why(error: Exception) -> str:
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
     """Make the kernel close a connection whose other end is silent, for example after a laptop slept.
 
-    Otherwise the connection would stay open for a quarter of an hour. Connections through a gateway end
-    together with the gateway's connection.
+    By default, the kernel closes such a connection only after a quarter of an hour. Connections through a
+    gateway end together with the gateway's connection.
     """
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         with contextlib.suppress(OSError):

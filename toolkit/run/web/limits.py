@@ -17,7 +17,7 @@ CONTROL_SECONDS = 60.0
 CONTROL_BYTES = 16 << 20
 """The largest response of a registry in bytes.
 
-It covers 4 MiB of manifest, and 6.4 MiB of headers, the limit of ``http.client``.
+The limit covers 4 MiB of manifest, and 6.4 MiB of headers, the limit of ``http.client``.
 """
 SLOWEST = 1024
 """The lowest rate of a file transfer in bytes per second; toolkit stops a slower transfer."""
