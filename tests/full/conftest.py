@@ -1,4 +1,4 @@
-"""All services, and how the workers of a run share them."""
+"""Fixtures with all services, and the assignment of test files to parallel workers."""
 
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures and 
     training_sif,
 )  # fmt: skip
 
-# Files that build, tag and remove the same image: one worker runs them all.
+# These test files build, tag and remove the same image, so one worker runs all of them.
 IMAGES = ("test_image", "test_reproducible", "test_bundle", "test_registry", "test_sif", "test_signatures")
-# The longest tests come first, so that all workers end at about the same time.
+# The longest tests run first, so that all workers finish at about the same time.
 LONG = ("test_courses", "test_survive_slurm", *IMAGES, "test_strategies", "test_options", "test_classroom")
 
 
@@ -31,7 +31,9 @@ def pytest_collection_modifyitems(items):
 
 
 class Files(LoadScopeScheduling):
-    """Give a file to one worker, as its tests share a fixture or the state of the cluster."""
+    """Scheduler that assigns each test file to one worker, because its tests share fixtures and cluster
+    state.
+    """
 
     def _split_scope(self, nodeid):
         name = Path(nodeid.partition("::")[0]).stem

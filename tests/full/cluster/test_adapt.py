@@ -1,4 +1,4 @@
-"""Scripts that ``toolkit adapt`` changed train on two nodes as well as they did in one process."""
+"""Test that scripts which ``toolkit adapt`` changed train on two nodes as well as in one process."""
 
 import os
 import re
@@ -15,10 +15,10 @@ from toolkit.job.adapt import adapt
 from toolkit.run.docker.containers import Box, run_once
 
 WITHIN = 0.005
-"""The largest difference between the accuracy of two nodes and of one process."""
+"""Largest allowed difference between the accuracies of two nodes and of one process."""
 APART = {"keras3_ops", "keras_two_models"}
-"""keras3_ops needs Keras 3; adapt leaves one line of keras_two_models unchanged, in which all ranks write a
-file.
+"""Scripts that the test skips: keras3_ops needs Keras 3; in keras_two_models, all ranks write the same file
+in a line that adapt leaves unchanged.
 """
 IMAGES = {"horovod": ready.RECIPE, "torch": "torch-cpu"}
 _OWNER = f"{os.getuid()}:{os.getgid()}"
@@ -26,7 +26,7 @@ ALONE = {"CUDA_VISIBLE_DEVICES": "", "HOME": "/tmp", "OMP_NUM_THREADS": "1", "TF
 WAYS = {name: adapt(FOLDER / f"{name}.py")[0].program for name in SCRIPTS if name not in APART}
 CASES = [*WAYS.items(), ("keras_sequential", "tf-config")]
 
-# The image of PyTorch has no NumPy.
+# The PyTorch image has no NumPy, so this code reads the data as tensors.
 AS_TENSORS = """
 import torch
 parts = {}
@@ -40,7 +40,9 @@ torch.save(parts, "mnist.pt")
 
 @pytest.fixture(scope="module")
 def boxed(engine, locked):
-    """Run a program in a folder, as one process in a container, and return its output lines."""
+    """Return a function that runs a program of a folder as one process in a container, and returns its
+    output.
+    """
 
     def run(recipe, folder, *words):
         locked(recipe)
@@ -56,8 +58,9 @@ def boxed(engine, locked):
 
 @pytest.fixture(scope="module")
 def digits(boxed, mnist, tmp_path_factory):
-    """Files with 9,001 digits to train on, which two ranks cannot divide evenly, and 4,157 digits to test
-    with."""
+    """Return a folder with 9,001 digits for training, an odd number for two ranks, and 4,157 digits for
+    testing.
+    """
     folder = tmp_path_factory.mktemp("digits")
 
     def read(name, offset):

@@ -1,4 +1,4 @@
-"""A class on one virtual cluster: twenty users with separate accounts, who launch at the same time."""
+"""Test a class of twenty users with separate accounts, who launch on one virtual cluster at the same time."""
 
 import contextlib
 import ipaddress
@@ -26,14 +26,14 @@ SPIRALS = ROOT / "docs" / "examples" / "spirals.py"
 EPOCHS = 4
 SAMPLES = 6000
 MOST_SECONDS = 240
-"""The limit for the lesson, from the first launch to the end of the last job, on two otherwise idle cores."""
+"""Limit in seconds for the lesson, from the first launch to the end of the last job, on two idle cores."""
 
 ON_LOGIN_NODE, ON_TWO_NODES, WITH_DATA, FAILS, CANCELS = "user16", "user17", "user18", "user19", "user20"
 
 
 @dataclass(frozen=True)
 class Laptop:
-    """A learner's machine: a home folder with the folder from the teacher, and a settings file."""
+    """A learner's machine: a home folder with the teacher's files, and a settings file."""
 
     home: Path
     account: str
@@ -48,7 +48,7 @@ class Laptop:
         return {**kept, "HOME": str(self.home)}
 
     def begin(self, *words, teacher=False):
-        """Start the program, here or on the teacher's machine, with its output in a separate file."""
+        """Start toolkit on the learner's or the teacher's machine, with its output in a file."""
         env = None if teacher else self.environment
         with (self.home / "said").open("wb") as said:
             return subprocess.Popen(toolkit.words(*words), cwd=self.home, env=env, stdout=said, stderr=said)
@@ -64,7 +64,9 @@ class Laptop:
         )
 
     def ssh(self, *words):
-        """Log in with OpenSSH, by the key from the teacher; its ~ is not HOME."""
+        """Run ssh with the key from the teacher; ssh's options name all files, because its ``~`` is not
+        HOME.
+        """
         folder = self.config.parent
         options = ["-F", "none", "-o", f"UserKnownHostsFile={folder / 'known_hosts'}", "-o", "BatchMode=yes"]
         options += ["-o", "IdentitiesOnly=yes", "-i", str(folder / "id_ecdsa")]
@@ -83,7 +85,7 @@ class Laptop:
 
 
 def on(cluster, user, *words, stdin=None):
-    """Return status, output and errors of a command of a user on the login node."""
+    """Run a command of a user on the login node; return exit status, standard output and standard error."""
     out, err = bytearray(), bytearray()
     take = lambda o, e: (out.extend(o), err.extend(e))  # noqa: E731 - two words
     status = use.execute(cluster, "login", user, words, take, stdin)
@@ -98,7 +100,7 @@ def free_port(address):
 
 @pytest.fixture(scope="module")
 def listen(engine):
-    """An address of this machine that others can reach, and a free port of it."""
+    """Return an address of this machine that other machines can reach, with a free port."""
     subnet = engine.networks.get("bridge").attrs["IPAM"]["Config"][0]["Subnet"]
     address = str(next(ipaddress.ip_network(subnet).hosts()))
     return f"{address}:{free_port(address)}"
@@ -106,7 +108,7 @@ def listen(engine):
 
 @pytest.fixture(scope="module")
 def cluster(engine, listen):
-    """The cluster of the class, as the teacher creates it; only the tests of this file use it."""
+    """Return the class's cluster, which the teacher's commands create; only the tests of this file use it."""
     with contextlib.suppress(Missing):
         virtual.down(CLASS)
     toolkit("cluster", "up", "--name", CLASS, "--users", str(LEARNERS), "--listen", listen)
@@ -116,7 +118,7 @@ def cluster(engine, listen):
 
 @pytest.fixture(scope="module")
 def shared(cluster, training_sif, few):
-    """The image with its facts, and the data, in a folder that all users can read."""
+    """Copy the image with its facts, and the data, to a folder that all users can read; return the image."""
     place = ["--cluster", cluster.name]
     toolkit("image", "push", str(training_sif), "/work/shared/images/tf2.15-cpu.sif", "--facts", *place)
     for file in few.iterdir():
@@ -149,7 +151,9 @@ def asked(account, few):
 
 @dataclass(frozen=True)
 class Lesson:
-    """The result: seconds until all jobs ended, and the exit code of each learner's command."""
+    """The result of the lesson: seconds until all jobs finished, and the exit status of each learner's
+    command.
+    """
 
     seconds: float
     codes: dict[str, int]
@@ -159,7 +163,9 @@ class Lesson:
 
 @pytest.fixture(scope="module")
 def lesson(cluster, shared, laptops, few):
-    """All users launch and follow; one cancels, one has a mistake in the job."""
+    """Run the lesson: all users launch and follow a job, one user cancels a job, and one job has a
+    mistake.
+    """
     on(cluster, ON_LOGIN_NODE, "sh", "-c", "cat > ~/spirals.py", stdin=SPIRALS.read_bytes())
     there = f"toolkit launch ~/spirals.py --site virtual --image cluster:tf2.15-cpu -- --epochs {EPOCHS}"
     began = time.monotonic()
@@ -169,7 +175,7 @@ def lesson(cluster, shared, laptops, few):
             words = ["launch", "--host", "login", "--ssh-config", str(laptop.config), *asked(account, few)]
             if account == ON_LOGIN_NODE:
                 words = ["cluster", "exec", "--name", CLASS, "--user", account, "--", "sh", "-lc", there]
-            # The cluster itself is known only to the teacher's machine.
+            # Only the teacher's machine has the settings of the cluster itself.
             running[account] = laptop.begin(*words, teacher=account == ON_LOGIN_NODE)
         cancel(laptops[CANCELS], running[CANCELS])
         codes = {}
@@ -183,7 +189,7 @@ def lesson(cluster, shared, laptops, few):
 
 
 def cancel(laptop, process):
-    """Cancel the learner's job as soon as it is submitted."""
+    """Cancel the learner's job as soon as toolkit has submitted it."""
     deadline = time.monotonic() + 120
     while not any(record["id"] for record in laptop.records()):
         assert process.poll() is None, laptop.said

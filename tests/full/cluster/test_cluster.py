@@ -1,4 +1,4 @@
-"""The virtual cluster: what users find on it, and how it starts, is repaired and removed."""
+"""Test the virtual cluster: its programs and services, and how it is started, repaired and removed."""
 
 import contextlib
 import hashlib
@@ -25,7 +25,7 @@ from toolkit.run.docker.engine import connect, machine
 from toolkit.run.docker.nodes import Nodes
 from toolkit.run.remote.ssh import SshRunner
 
-# Real MPI without a compiler: Open MPI's C functions called from Python.
+# This program calls Open MPI's C functions from Python, to use MPI without a compiler.
 WORLD = """
 import ctypes
 mpi = ctypes.CDLL("libmpi.so.40", ctypes.RTLD_GLOBAL)
@@ -42,7 +42,7 @@ print("size", size.value, "sum", total.value)
 mpi.MPI_Finalize()
 """
 
-# The smallest system that Apptainer runs: a shell, two programs and the libraries that they need.
+# This script makes the smallest image that Apptainer runs: a shell, two programs and their libraries.
 BOX = r"""
 set -e
 cd "$(mktemp -d)"
@@ -58,7 +58,7 @@ apptainer -s build -F /work/box.sif box
 
 @pytest.fixture
 def spare(engine):
-    """The name of a cluster that is removed completely after the test."""
+    """Return the name for a cluster that is removed completely after the test."""
     name = f"spare-{uuid.uuid4().hex[:6]}"
     yield name
     with contextlib.suppress(Missing):
@@ -67,7 +67,7 @@ def spare(engine):
 
 @pytest.fixture(scope="module")
 def box(cluster):
-    """A SIF file on the cluster, readable by all."""
+    """Return the path of a SIF file on the cluster that all users can read."""
     status, _, errors = executed(cluster, ["sh", "-c", BOX], user="root")
     assert status == 0, errors
     return "/work/box.sif"
@@ -284,7 +284,7 @@ def test_a_node_that_takes_no_jobs_is_named_with_what_the_services_said(engine, 
 
 def test_a_node_that_comes_back_may_be_taken_by_a_job_that_waits_for_it(engine, cluster):
     container(engine, cluster, "node2").remove(force=True)
-    # Slurm does not notice this by itself in such a short time.
+    # Slurm would detect the missing node only later, so set the node down.
     executed(cluster, ["scontrol", "update", "NodeName=node2", "State=down", "Reason=test"], user="root")
     batch = ["sbatch", "--parsable", "-N2", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 600"]
     status, said, _ = executed(cluster, batch)
@@ -390,7 +390,8 @@ def test_an_interrupted_up_leaves_nothing(engine, spare, end):
 def test_a_killed_up_can_be_repeated(engine, spare):
     process = subprocess.Popen(toolkit.words("cluster", "up", "--name", spare), stderr=subprocess.DEVNULL)
     try:
-        # Use the list of the engine: the SDK asks for each container, and one may be removed meanwhile.
+        # The SDK would inspect each container, and fail if another process removes one, so use the engine's
+        # own list.
         until(lambda: engine.api.containers(all=True, filters={"label": label(spare)}), seconds=90)
     finally:
         process.kill()

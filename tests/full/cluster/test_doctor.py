@@ -1,4 +1,4 @@
-"""The probe in real shells, the doctor on the virtual cluster, and its predictions against real launches."""
+"""Test the doctor on the virtual cluster, and compare its predictions with real launches."""
 
 import contextlib
 import shutil
@@ -32,7 +32,7 @@ PYTHON = "/opt/toolkit/venv/bin/python3"
 
 @pytest.fixture(scope="module")
 def image(login, training_sif):
-    """The paths on the nodes of the image and of the program that each rank runs."""
+    """Copy the image and the ranks' program to the nodes; return the path of the image."""
     there = "/work/ada/doctor/train.sif"
     login.send(training_sif, there)
     login.write("/work/ada/doctor/rank.py", RANK.encode())
@@ -90,7 +90,7 @@ def test_a_question_that_hangs_and_ignores_term_is_ended_with_its_children(shell
 def running() -> str:
     lines = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # the job ended during the query
+        with contextlib.suppress(OSError):  # the job may exit during the query
             lines.append(process.read_text(errors="replace"))
     return "\n".join(lines)
 
@@ -126,7 +126,7 @@ def test_no_answer_names_the_home_or_its_owner(tmp_path):
         ("mpirun-host", 1, 2),
         ("mpirun-host", 2, 1),
         ("mpirun-host", 2, 2),
-        # On several nodes this mode also needs the job script: see test_mpirun_nodes.py.
+        # On several nodes, this mode also needs the job script, which test_mpirun_nodes.py tests.
         ("mpirun-container", 1, 2),
     ],
 )
@@ -138,7 +138,7 @@ def test_what_is_predicted_happens(login, training_sif, image, mode, nodes, rank
 
 
 def run(login: SshRunner, image: str, plan: Plan, request: Request) -> str:
-    """Start the ranks in a batch job and return the outcome, in the words of the predictions."""
+    """Run the ranks in a batch job, and return the outcome by the engine's name."""
     folder = str(Path(image).parent)
     spec = JobSpec(
         name="x",

@@ -1,4 +1,4 @@
-"""Scripts for PyTorch, JAX and TensorFlow, as their documentation writes them, in real jobs."""
+"""Test scripts for PyTorch, JAX and TensorFlow, as in their documentation, in real jobs."""
 
 import json
 import posixpath
@@ -19,13 +19,13 @@ SCRIPTS = {
     "JAX": ("jax-cpu", "python", "jax_auto.py"),
     "TensorFlow": (ready.RECIPE, "python", "mwms.py"),
 }
-"""The recipe of the image and the command."""
+"""Recipe of the image, and command, for each script."""
 SHAPES = [(2, 1), (1, 2), (2, 2)]
-"""Nodes, ranks per node."""
+"""Numbers of nodes and of ranks per node."""
 
 
 def sizes(output):
-    """Return the size of the world that each rank whose sum was right has seen."""
+    """Return the world size of each rank that printed a correct sum."""
     said = [json.loads(found) for found in re.findall(r'\{"rank"[^}]*\}', output)]
     return [one["size"] for one in said if one["comm"] == "ok"]
 

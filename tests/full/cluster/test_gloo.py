@@ -1,4 +1,4 @@
-"""Horovod without MPI on a real cluster: ranks that find each other through Gloo under srun."""
+"""Test Horovod without MPI on a real cluster: ranks find each other through Gloo under srun."""
 
 import json
 import re
@@ -18,15 +18,15 @@ WRAPPER = ("python", "-m", "toolkit.trainers.gloo", "--")
 
 @pytest.fixture(scope="module")
 def there(on):
-    """The path of the image on the cluster."""
+    """Return the path of the image on the cluster."""
     launched(on, "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 
 
 def submitted(cluster, folder, script, *options):
-    """Submit a script from a separate folder, wait for its end, and return its output."""
+    """Submit a script from its own folder, wait until the job finishes, and return its output."""
     place = f"/work/{cluster.user}/{folder}"
-    # Ranks that no script of toolkit starts keep their secret in a folder that all nodes have.
+    # Without a job script of toolkit, ranks need a folder on all nodes for their secret.
     submit = shlex.join(["env", f"TOOLKIT_JOB_DIR={place}", "sbatch", "--wait", *options, "job.sh"])
     line = f"mkdir -p {place} && cd {place} && rm -f output.log && cat > job.sh && {submit}; cat output.log"
     return on_login(cluster, line, stdin=script)
@@ -148,7 +148,7 @@ def test_a_signal_to_the_step_reaches_every_command(cluster, there):
         f"{srun(there, command=('python3', '-c', code))}\n"
     )
     said = submitted(cluster, "signals", script)
-    # Slurm may send the signal again if a node answers slowly.
+    # Slurm may repeat the signal if a node answers slowly.
     counts = re.findall(r"^\d: signals (\d)$", said, re.MULTILINE)
     assert len(counts) == 2, said
     assert "0" not in counts, said

@@ -1,4 +1,4 @@
-"""The script on a real Slurm: it is accepted with every field, stops on request, and resumes."""
+"""Test the job script on a real Slurm, which accepts every field, and stops and resumes the job."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from tests.services.jobs import last_record, on_login
 from tests.services.program import toolkit
 from tests.unit.launch.site_scripts import FOLDER
 
-# A user's program resumes: the second run finds the file of the first run.
+# The user's program resumes: its second run finds the file of the first run.
 STOPS = (
     'echo begun; if [ -e "$TOOLKIT_JOB_DIR/half" ]; then echo "goes on"; exit 0; fi; '
     'until [ -e "$TOOLKIT_JOB_DIR/stop-asked" ]; do sleep 0.2; done; '
@@ -20,7 +20,7 @@ STOPS = (
 
 @pytest.fixture
 def plain(cluster, training_sif):
-    """Options for a job of one rank that needs no MPI."""
+    """Return options of ``toolkit launch`` for a job of one rank without MPI."""
     return ["--cluster", cluster.name, "--image", str(training_sif), "--no-preflight", "--no-follow"]
 
 
@@ -30,7 +30,7 @@ def submitted(*words):
 
 
 def shown(cluster, record, wanted, seconds=90):
-    """Return Slurm's description of a job, once it matches ``wanted``."""
+    """Wait until Slurm's description of a job matches ``wanted``, and return the description."""
     deadline = time.monotonic() + seconds
     while True:
         said = on_login(cluster, f"scontrol show job {record['id']}")
@@ -51,7 +51,7 @@ def begun(cluster, record):
 
 
 def asked_to_stop(cluster, record):
-    """Send the signal that Slurm sends before the time limit, once the ranks run."""
+    """Wait until the ranks run, and send the signal that Slurm sends before the time limit."""
     begun(cluster, record)
     on_login(cluster, f"scancel --signal=USR1 --batch {record['id']}")
 
@@ -101,7 +101,7 @@ def test_what_is_cancelled_stays_away(cluster, plain):
     begun(cluster, record)
     toolkit("jobs", "cancel", record["key"])
     shown(cluster, record, "JobState=CANCELLED")
-    time.sleep(5)  # for a job that must not appear
+    time.sleep(5)  # time in which a wrong second job would appear
     assert on_login(cluster, "squeue --noheader").strip() == ""
     assert "goes on" not in output(cluster, record)
 

@@ -1,4 +1,4 @@
-"""Jobs that wait, restart, lose their connection and resume, on a real Slurm behind a real sshd."""
+"""Test jobs that wait, restart, lose their connection and resume, on a real Slurm behind a real sshd."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from toolkit.run.stage import Parcel, stage
 
 @pytest.fixture(scope="module")
 def login(cluster):
-    # A test also cuts the connection of this runner.
+    # The fixture retries, because a test may also cut the connection of this runner.
     runner = Patient(SshRunner("login", cluster.ssh_config), print)
     yield runner
     runner.close()
@@ -32,12 +32,12 @@ def login(cluster):
 
 @pytest.fixture(scope="module")
 def on(box):
-    """Options that name the cluster and a small image."""
+    """Return options of ``toolkit launch`` for the cluster and a small image."""
     return box
 
 
 class Cutting(Silent):
-    """Cuts the connection at given points of a copy, once at each point."""
+    """Progress output that cuts the SSH connection at given points of a copy, once at each point."""
 
     def __init__(self, cluster, at):
         self.cluster, self.at, self.steps = cluster, list(at), []
@@ -88,7 +88,7 @@ def test_following_that_is_cut_goes_on_and_no_line_is_lost_or_comes_twice(cluste
 
 
 def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(cluster, login, on):
-    """The user's sbatch is slow to answer here, so that there is time to cut the connection."""
+    """Replace the user's sbatch with a slow script, so that there is time to cut the connection."""
     folder = f"/work/ada/{uuid.uuid4().hex}"
     slow = f'#!/bin/sh\necho >> {folder}/calls\n/usr/bin/sbatch "$@"; status=$?; sleep 9; exit $status\n'
     login.write(f"{folder}/sbatch", slow.encode(), 0o755)
@@ -120,7 +120,7 @@ def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(clu
 
 def test_a_job_that_stops_in_time_is_requeued_and_followed_to_its_end(cluster, on):
     record = in_background(on, STOPS_ONCE, "--requeue", "--chain", "2")
-    # Slurm delays the requeued job for two minutes, because its nodes would take it for the previous run.
+    # Slurm delays a requeued job for two minutes, so that nodes do not confuse it with the previous run.
     done = toolkit("jobs", "logs", "--follow", record["key"], timeout=400)
     assert [x for x in done.stdout.splitlines() if x in ("first", "second")] == ["first", "second"]
     assert "waits for a restart" in done.stderr
@@ -198,7 +198,7 @@ def test_the_place_in_the_queue_is_told(cluster, on, login):
 
 @pytest.fixture
 def open_one(cluster, tmp_path):
-    """An SSH configuration under which a connection is open, shared, and its socket's path."""
+    """Open a shared SSH connection; return its SSH configuration and the path of its socket."""
     config = tmp_path / "config"
     socket = f"/tmp/shared-{uuid.uuid4().hex[:8]}"
     text = cluster.ssh_config.read_text()

@@ -1,4 +1,6 @@
-"""The whole path on a real cluster: doctor, script, sbatch, srun, singularity, MPI, Horovod, result."""
+"""Test a launch on a real cluster from doctor to result: job script, sbatch, srun, Singularity, MPI,
+Horovod.
+"""
 
 import json
 import os
@@ -12,7 +14,7 @@ from tests.services.program import ROOT, toolkit
 
 
 def run_folder(script):
-    """Return the folder of the run that a script binds, which exists only once the job is launched."""
+    """Return the job folder that a script binds; the folder exists only after the launch."""
     return re.search(r"--bind (\S*/runs/\S+)", script)[1]
 
 
@@ -43,7 +45,7 @@ def test_a_setting_whose_effect_nobody_measured_is_not_called_ok(on):
 def test_a_controller_that_is_away_for_a_while_ends_no_following(cluster, on):
     def controller(signal_name):
         where = ("--name", cluster.name, "--user", "root")
-        # Without -x, because after a reconfigure the process is named after its file, slurmctld-wlm.
+        # pkill has no -x, because after a reconfigure the process has the name of its file, slurmctld-wlm.
         toolkit("cluster", "exec", *where, "--", "pkill", f"-{signal_name}", "slurmctld")
 
     words = ("launch", *on, "--no-preflight", "--", "sh", "-c", "echo begun; sleep 40; echo over")
@@ -68,7 +70,7 @@ def test_ctrl_c_while_the_image_is_copied_leaves_no_job_and_what_the_next_copy_g
     cluster, training_sif
 ):
     before = toolkit("jobs", "list", "--json").stdout
-    # The same bytes under another name are copied again, because images are identified by name and digest.
+    # toolkit identifies images by name and digest, so a copy under another name is uploaded again.
     image = training_sif.with_name("interrupted.sif")
     image.unlink(missing_ok=True)
     image.hardlink_to(training_sif)

@@ -1,4 +1,4 @@
-"""Trials of MPI on the virtual cluster: the predicted outcome is the real outcome."""
+"""Test the MPI trials of `toolkit doctor --live`: the predicted outcome equals the real outcome."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_two_ranks_of_a_node_send_to_each_other_too(cluster, training_sif):
     assert trial["seen"]["sizes"] == [4] * 4
     assert trial["seen"]["sums"] == [True] * 4
     assert {m["between"] for m in trial["seen"]["messages"]} == {"nodes", "node"}
-    # Large messages too: they hang unless the plan puts the ranks of a node into one namespace.
+    # The trial also sends large messages, which hang unless the ranks of a node share a namespace.
     assert (trial["observed"], trial["predicted"], trial["agrees"], status) == ("ok", "ok", True, 0)
 
 
@@ -45,7 +45,9 @@ def test_modes_that_fail_fail_as_predicted_and_are_explained(cluster, training_s
 
 @pytest.fixture
 def without_time_zone(cluster):
-    """Nodes as a minimal system has them, without the file that Apptainer binds as installed."""
+    """Remove a file from the nodes that Apptainer binds by default, as on a minimal system; restore it
+    afterwards.
+    """
 
     def move(source, target):
         for node in ("node1", "node2"):

@@ -1,4 +1,4 @@
-"""A job without Slurm, with real Apptainer and MPI: on the login node of a cluster, as on any machine."""
+"""Test jobs without Slurm, with real Apptainer and MPI, on the login node of a cluster."""
 
 import json
 import re
@@ -13,13 +13,13 @@ PRINT = "import os; print('rank', os.environ.get('OMPI_COMM_WORLD_RANK', os.envi
 
 @pytest.fixture(scope="module")
 def there(cluster, training_sif):
-    """The path that the image has on the cluster."""
+    """Return the path of the training image on the cluster."""
     launched(["--cluster", cluster.name, "--image", str(training_sif)], "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 
 
 def local(cluster, there, *words, before="", after=""):
-    """Launch on the login node without Slurm; return what was written, and the exit status."""
+    """Launch on the login node without Slurm; return the output and the exit status."""
     import shlex
 
     line = shlex.join(["toolkit", "launch", "--local", "--image", there, *words])
@@ -40,7 +40,7 @@ def test_the_record_is_as_any_jobs(cluster, there):
     record = json.loads(on_login(cluster, "toolkit jobs list --json"))["jobs"][-1]
     assert (record["state"], record["exit_code"], record["id"]) == ("failed", 7, "")
     assert record["mode"] == "mpirun-container"
-    # The kept script needs only bash.
+    # The stored job script needs only bash, so run it again without toolkit.
     again = on_login(cluster, f"bash {record['spec']['directory']}/job.sh; echo status $?")
     assert "status 7" in again
 

@@ -1,5 +1,4 @@
-"""A few recorded launches of the matrix, repeated: the outcome on a real cluster is the outcome that the
-engine predicts."""
+"""Repeat a few recorded launches of the matrix, and compare their outcomes with the engine's predictions."""
 
 import pytest
 

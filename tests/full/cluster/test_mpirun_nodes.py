@@ -1,4 +1,4 @@
-"""The launcher inside the container over two nodes: the job script starts its daemons, by srun."""
+"""Test mpirun inside the container on two nodes; the job script starts its daemons by srun."""
 
 import json
 import re
@@ -74,7 +74,7 @@ def test_a_cancelled_job_leaves_no_rank_behind(on, cluster):
 
 
 def left(cluster):
-    """Return how many ranks are on each node."""
+    """Return the number of running ranks on each node."""
     counts = []
     for node in ("node1", "node2"):
         words = ["ssh", "-F", str(cluster.ssh_config), node, "pgrep -fc '^python -c import time'; true"]

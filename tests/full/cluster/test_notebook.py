@@ -1,4 +1,4 @@
-"""Jupyter on a compute node of a real cluster, reached only through the tunnel."""
+"""Test Jupyter on a compute node of a real cluster, which only a tunnel reaches."""
 
 import contextlib
 import http.client
@@ -23,7 +23,9 @@ JUPYTER = "jupyter-server==2.17.0"
 
 @pytest.fixture(scope="module")
 def packages(cluster, training_sif, tmp_path_factory):
-    """A folder on the cluster with Jupyter for the image's Python, as docs/notebook.md makes one."""
+    """Install Jupyter for the image's Python into a folder on the cluster, as docs/notebook.md says; return
+    it.
+    """
     folder, there = tmp_path_factory.mktemp("jupyter"), f"/work/{cluster.user}/jupyter"
     python = ".".join((inspect(training_sif).python or "").split(".")[:2])
     install = [
@@ -44,7 +46,7 @@ def packages(cluster, training_sif, tmp_path_factory):
 
 @contextlib.contextmanager
 def opened(*words):
-    """Run the command until Jupyter answers; yield the process and its output."""
+    """Start `toolkit notebook`, wait until Jupyter answers, and yield the process and its output."""
     process = subprocess.Popen(
         toolkit.words("notebook", "--json", *words),
         cwd=ROOT,
@@ -64,14 +66,14 @@ def opened(*words):
 
 
 def closed(process):
-    """Press Ctrl-C; return the exit status and the output."""
+    """Interrupt a process as Ctrl-C does; return the exit status and the error output."""
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
     return process.returncode, said
 
 
 def status(url, token=None):
-    """Ask for Jupyter's status; return the HTTP status and the answer."""
+    """Request Jupyter's status; return the HTTP status and the answer."""
     address = urllib.parse.urlsplit(url).netloc
     headers = {"Authorization": f"token {token}"} if token is not None else {}
     connection = http.client.HTTPConnection(address, timeout=30)
@@ -80,13 +82,13 @@ def status(url, token=None):
         answer = connection.getresponse()
         said = answer.read()
         return answer.status, json.loads(said) if answer.status == 200 else said
-    except http.client.HTTPException as error:  # the tunnel is open, but its other end does not answer
+    except http.client.HTTPException as error:  # the tunnel is open, but Jupyter does not answer yet
         raise OSError(str(error)) from error
     finally:
         connection.close()
 
 
-# Pass the token on standard input; on the command line, the search would find itself.
+# The search reads the token from standard input, or it would find its own command line.
 LOOK = """
 import glob, sys
 token = sys.stdin.readline().strip().encode()
@@ -101,7 +103,7 @@ for name in glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/environ"
 
 
 def holders(cluster, node, token):
-    """Return the processes of a node that have the token on their command line or in their environment."""
+    """Return the processes on a node that have the token in their arguments or environment."""
     words = ["ssh", "-F", str(cluster.ssh_config), node, shlex.join(["python3", "-c", LOOK])]
     done = subprocess.run(words, input=f"{token}\n", capture_output=True, text=True, check=True, timeout=60)
     return done.stdout
@@ -117,7 +119,7 @@ def test_one_url_leads_to_jupyter_on_a_node_and_ctrl_c_ends_it_all(cluster, on, 
         assert (code, answer["kernels"]) == (200, 0)
         assert status(told["url"])[0] == 403
         assert status(told["url"], "x" * len(token))[0] == 403
-        # The token is only in a file that only its owner can read.
+        # Only one file has the token, and only its owner can read the file.
         folder = last_record()["spec"]["directory"]
         assert on_login(cluster, f"stat -c '%a %U' {folder} {folder}/token").split() == [
             "700",
@@ -133,7 +135,7 @@ def test_one_url_leads_to_jupyter_on_a_node_and_ctrl_c_ends_it_all(cluster, on, 
         assert [holders(cluster, node, token) for node in ("login", told["host"])] == ["", ""]
         kept = STATE / "toolkit" / "jobs" / told["key"]
         assert not any(token in file.read_text() for file in kept.iterdir())
-        # The notebook listens only on its node's loopback address.
+        # Jupyter listens only at the loopback address of its node.
         listening = on_login(cluster, f"ssh {told['host']} ss -Hltn")
         port = json.loads(on_login(cluster, f"cat {folder}/notebook.json"))["port"]
         assert [x.split()[3] for x in listening.splitlines() if x.split()[3].endswith(f":{port}")] == [

@@ -1,4 +1,6 @@
-"""The commands of docs/howto/own-packages.md, by an ordinary user on a login node, and a changed image."""
+"""Test the commands of docs/howto/own-packages.md as an ordinary user on a login node, and a changed
+image.
+"""
 
 import io
 import posixpath
@@ -21,20 +23,20 @@ import myproj
 print("rank", os.environ["SLURM_PROCID"], rich.__file__, xxhash.VERSION, myproj.WHAT, flush=True)
 """
 OFFLINE = "export UV_OFFLINE=1 UV_NO_INDEX=1 PIP_FIND_LINKS=$PWD/wheels"
-"""A virtual cluster reaches no package index."""
+"""Settings for uv and pip, because a virtual cluster cannot reach a package index."""
 PROJECT = '[project]\nname = "myproj"\nversion = "1"\ndependencies = ["rich"]\n'
 SECONDS = 300.0
 
 
 def commands():
-    """Return the commands of the page of toolkit in their order, without signing."""
+    """Return the page's toolkit commands in order, except commands for signatures."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     return [line.strip() for line in lines if re.match(r"    toolkit (env|launch|doctor)", line)]
 
 
 @pytest.fixture(scope="module")
 def folder(cluster, training_sif, login, tmp_path_factory):
-    """A folder of the user on the cluster with an image, a script, a project and wheels."""
+    """Return a user's folder on the cluster with an image, a script, a project and wheels."""
     launched(["--cluster", cluster.name, "--image", str(training_sif)], "--no-preflight", "--", "true")
     image = last_record()["spec"]["image"]
     here = f"/work/{cluster.user}/packages"
@@ -58,7 +60,7 @@ def folder(cluster, training_sif, login, tmp_path_factory):
 
 
 def sdist(path):
-    """Write a source distribution with its own back end, which needs no other package."""
+    """Write a source distribution whose build back end needs no other package."""
     files = {
         "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
         '[project]\nname = "made"\nversion = "1.0"\n',
@@ -89,7 +91,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 
 
 def shell(login, folder, line):
-    """Run a shell line in the user's folder, and return its exit status and output."""
+    """Run a shell command in the user's folder, and return its exit status and output."""
     done = login.run(Command.of("bash", "-lc", f"cd {folder} && {OFFLINE} && {line}", timeout=SECONDS))
     return done.status, done.text + done.errors
 

@@ -1,4 +1,4 @@
-"""The probe in every POSIX shell, in a hostile environment, and on real compute nodes."""
+"""Test the probe script in every POSIX shell, in a hostile environment, and on real compute nodes."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_all_shells_read_the_same_facts(shell):
 
 
 def _commands(folder, **texts):
-    """Put commands first on PATH that print recorded answers."""
+    """Write commands that print recorded answers; return a PATH with these commands first."""
     for name, text in texts.items():
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
@@ -126,8 +126,8 @@ def test_the_settings_of_a_runtime_are_read_as_it_reads_them_itself(shell, tmp_p
 
 
 def test_modules_of_every_runtime_are_found_by_one_call(tmp_path):
-    # Module names of SDSC, ABCI, Kyushu University, TACC and others; some modules have names like a runtime's
-    # but are none.
+    # These are module names of SDSC, ABCI, Kyushu University, TACC and others; some only resemble a runtime's
+    # name.
     names = ("singularitypro/3.11", "singularity-ce/4.1.4", "tacc-apptainer/1.3.3", "singularityce/3.10.3")
     listed = "\\n".join(("/apps/modules:", *names, "Apptainer/1.3.1(default)", "singularity-hpc/0.1.28"))
     told = tmp_path / "told"
@@ -139,7 +139,7 @@ def test_modules_of_every_runtime_are_found_by_one_call(tmp_path):
 
 
 def test_colours_that_grep_is_told_to_print_are_in_no_answer(tmp_path):
-    # As grep up to 2.20 does, which RHEL 7 has (rbenv/rbenv pull request 41).
+    # This fake grep acts like grep up to 2.20, which RHEL 7 has (rbenv/rbenv pull request 41).
     path = _commands(
         tmp_path, scontrol="echo 'MpiDefault = pmix'", grep='exec /usr/bin/grep $GREP_OPTIONS "$@"'
     )
@@ -172,7 +172,9 @@ printf 'node1|idle|debug*\\nnode2|mixed|debug*\\nnode3|down*|debug*\\n'
 
 @pytest.fixture
 def slurm(tmp_path):
-    """Commands that answer like Slurm's, for states that a real cluster does not enter on request."""
+    """Return a function that writes fake Slurm commands, for states that a real cluster does not enter on
+    request.
+    """
 
     def make(nodes="1 2", prepare="", ending="exit 0", scontrol="exit 0"):
         text = SRUN.format(nodes=nodes, prepare=prepare, ending=ending).replace(
@@ -255,7 +257,7 @@ def _running() -> list[str]:
     return [line for line in listed.splitlines() if line.startswith("sleep ")]
 
 
-# Variables that job scripts use, with values that must not leave the machine.
+# Job scripts use these variables, whose values must not be in the probe's answer.
 SECRET = "Tk9" + "x7Q" * 9
 NAMES = st.sampled_from(
     [

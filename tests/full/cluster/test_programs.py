@@ -1,4 +1,4 @@
-"""Programs of users: each runs right on two nodes with one command, or is refused before it is submitted."""
+"""Test users' programs: one command runs each on two nodes, or toolkit refuses it before it submits a job."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.services.programs import PROGRAMS
 
 @pytest.fixture(scope="module")
 def there(on):
-    """The path of the training image on the cluster."""
+    """Return the path of the training image on the cluster."""
     launched(on, "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 

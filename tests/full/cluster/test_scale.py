@@ -1,4 +1,4 @@
-"""A scaling study on a real cluster: submitted, interrupted, resumed, and made into a page."""
+"""Test a scaling study on a real cluster: toolkit submits, interrupts and resumes it, and writes its page."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
         "--image", str(training_sif), "--data", str(few), "--study", str(study),
     ]  # fmt: skip
 
-    # The first job is cancelled from outside, and the study directly after it.
+    # Cancel the first job with scancel, and then interrupt the study.
     begun = toolkit.words(*words, "--retry", "0")
     process = subprocess.Popen(begun, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
@@ -43,7 +43,7 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
     assert points(study)[1, False]["state"] == "failed"
     assert "cancelled" in points(study)[1, False]["why"]
 
-    # The same command resumes the study: it repeats failed runs, but not submitted runs.
+    # The same command resumes the study, and repeats only failed runs.
     done = toolkit(*words)
     assert "3 of 3 runs are measured" in done.stdout
     found = points(study)
@@ -68,7 +68,7 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
 def test_a_study_that_is_cut_off_killed_and_interrupted_loses_no_run_and_runs_none_twice(
     on, cluster, tmp_path
 ):
-    """Connections break, and the machine that launches goes down, twice; Slurm continues meanwhile."""
+    """Cut connections and kill the launching process twice, while Slurm continues."""
     study = tmp_path / "study"
     ran = f"/work/ada/{tmp_path.name}.ran"
     line = f"[ $SLURM_PROCID = 0 ] && echo $SLURM_JOB_ID >> {ran}; sleep 6; echo speed: {{ranks}}00"
@@ -81,7 +81,7 @@ def test_a_study_that_is_cut_off_killed_and_interrupted_loses_no_run_and_runs_no
     def submitted():
         return [json.loads(file.read_text())["job"] for file in (study / "points").glob("*.json")]
 
-    # After SIGKILL a process cannot write anything, but its submitted jobs are already recorded.
+    # SIGKILL leaves no time to write, but toolkit records each job when it is submitted.
     for kill_at in (1, 3):
         with subprocess.Popen(
             words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -1,6 +1,6 @@
-"""The scripts behind make, in separate folders; Docker and its engine are small programs that record calls.
+"""Test the scripts that make runs, in separate folders; fake programs replace Docker and record its calls.
 
-``make test`` and ``make demo`` show what they do with a real engine.
+``make test`` and ``make demo`` test the scripts with a real engine.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.services.program import ROOT
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of the files that the scripts need, with a venv whose ``toolkit`` records its calls."""
+    """Return a copy of the files that the scripts need, with a fake ``toolkit`` that records its calls."""
     here = tmp_path / "checkout"
     here.mkdir()
     for name in ("scripts", "recipes"):
@@ -29,7 +29,7 @@ def checkout(tmp_path):
 
 @pytest.fixture
 def env(tmp_path):
-    """An environment in which a stub answers as ``docker``, so that the tests do not touch this machine."""
+    """Return an environment with a fake ``docker`` on PATH, so that the tests do not change this machine."""
     program(tmp_path / "bin/docker", 'echo "docker $*" >> "$NOTES"')
     (tmp_path / "notes").touch()
     return {
@@ -145,13 +145,13 @@ def test_a_half_made_environment_is_made_again_and_is_not_ready_until_all_is_ins
     checkout, env, tmp_path
 ):
     shutil.rmtree(checkout / ".venv")
-    # The state after an interrupt of `python -m venv`.
+    # This is the state after an interrupted `python -m venv`.
     (checkout / ".venv/bin").mkdir(parents=True)
     (checkout / ".venv/bin/python").symlink_to(sys.executable)
     for name in ("dockerd", "mmdebstrap", "npm", "ssh", "shellcheck", "strace", "chromium"):
         program(tmp_path / "bin" / name, "true")
     path = f"{tmp_path}/bin:{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin"
-    # The checkout has no pyproject.toml, so that the installation fails.
+    # The installation fails, because the checkout has no pyproject.toml.
     done = run(checkout, {**env, "PATH": path}, "setup.sh", ".venv")
     assert done.returncode != 0
     assert "making the virtual environment .venv" in done.stdout

@@ -1,4 +1,6 @@
-"""A secret value on a real cluster: every rank gets it, and no argument list, script or record has it."""
+"""Test a secret value on a real cluster: all ranks get it, but no argument list, script or record contains
+it.
+"""
 
 import hashlib
 import shlex
@@ -16,8 +18,9 @@ TOLD = 'echo "arrived $(printf %s "$MY_SECRET" | sha256sum | cut -c1-16) $PLAIN"
 
 
 def with_text(text):
-    """Return the argument lists with a given text of all processes on this machine, nodes in containers
-    included."""
+    """Return the argument lists that contain a text, of all processes on this machine and in the nodes'
+    containers.
+    """
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,5 +1,4 @@
-"""Site profiles on a real cluster: toolkit detects, writes, checks and uses them, and reports later
-changes."""
+"""Test site profiles on a real cluster: toolkit writes, checks and uses them, and reports later changes."""
 
 import json
 
@@ -10,7 +9,7 @@ from tests.services.program import toolkit
 
 @pytest.fixture
 def profile(cluster, tmp_path, monkeypatch):
-    """The profile that ``toolkit init`` writes for the cluster, among the user's sites."""
+    """Return the path of the profile that ``toolkit init`` writes for the cluster in the user's folder."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     toolkit("init", "--yes", "--cluster", cluster.name, "--name", "here")
     return tmp_path / "toolkit" / "sites" / "here.toml"

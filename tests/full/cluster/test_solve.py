@@ -1,4 +1,4 @@
-"""Compare the solver's prediction about an image with the image that was built from its answer."""
+"""Compare the solver's solution with the image that was built from it."""
 
 import json
 
@@ -21,7 +21,7 @@ OPERATIONS = ("mpi", "gloo")
 
 @pytest.fixture(scope="module")
 def solution(training_sif):
-    """The stack that the image was locked and built with."""
+    """Return the solver's solution in the image's lock."""
     return load_lock(RECIPE).solution
 
 

@@ -1,4 +1,4 @@
-"""The SSH runner against the sshd of a login node."""
+"""Test the SSH runner with the sshd of a login node."""
 
 import contextlib
 import json
@@ -147,7 +147,7 @@ def test_an_interrupted_copy_goes_on_and_has_no_name_until_it_was_checked(there,
     with pytest.raises(KeyboardInterrupt):
         stage(there, [parcel], Interrupted())
     assert there.read(f"{folder}/it") == b"old"
-    # The connection still works, and the next try sends the rest of the file.
+    # The connection still works, and the next attempt sends the rest of the file.
     seen.clear()
     assert stage(there, [parcel], Seen(seen)) == 1
     assert int(seen[0].rstrip("%")) >= 40
@@ -214,14 +214,14 @@ def test_a_file_that_may_not_be_read_is_named(there):
 
 
 def answered_yes(fix):
-    """Run the command of a fix as users do after they compared the fingerprint; ssh asks on a terminal."""
+    """Run a fix's command on a terminal and answer yes, as users do after they compare the fingerprint."""
     command = fix.rpartition("then: ")[2]
     ours, theirs = os.openpty()
     words = ["setsid", "--ctty", "sh", "-c", command]
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as asking:
         os.close(theirs)
         said = b""
-        with contextlib.suppress(OSError):  # the terminal is closed at the end
+        with contextlib.suppress(OSError):  # reading fails when the other side closes the terminal
             while some := os.read(ours, 1000):
                 said += some
                 if some.rstrip().endswith(b"(yes/no/[fingerprint])?"):

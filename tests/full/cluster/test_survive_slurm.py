@@ -1,6 +1,6 @@
-"""Trainings on two nodes that are disturbed from outside: each reaches the result of the undisturbed one.
+"""Test trainings on two nodes that faults disturb: each must reach the accuracy of an undisturbed training.
 
-Each makes enough passes over a part of MNIST that the test can meanwhile kill, cut, fill and restart.
+The trainings are long enough for a test to kill processes, cut connections, fill disks and restart services.
 """
 
 import json
@@ -20,15 +20,15 @@ from toolkit.cluster.plan import container
 
 TRAIN, TEST = 6_400, 1_000
 EPOCHS = 8
-"""Epochs of each rank; in one epoch, two ranks go through the data twice."""
+"""Epochs per rank; in one epoch, two ranks together make two passes over the data."""
 
 NOISE = 0.015
-"""Two undisturbed runs with different seeds differ by less."""
+"""Largest allowed difference in accuracy; two undisturbed runs with different seeds differ by less."""
 
 
 @pytest.fixture(scope="module")
 def data(mnist, tmp_path_factory):
-    """A part of MNIST, as a folder."""
+    """Return a folder with a part of MNIST."""
     folder = tmp_path_factory.mktemp("part")
     for part, count in (("train", TRAIN), ("t10k", TEST)):
         images, labels = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
@@ -39,7 +39,7 @@ def data(mnist, tmp_path_factory):
 
 
 class Run:
-    """A launch that a process follows, as users do, and its files."""
+    """A launched training that a process follows, with access to its files."""
 
     def __init__(self, cluster, *words):
         self.cluster, self.said = cluster, []
@@ -55,7 +55,7 @@ class Run:
         self.said.extend(line.rstrip("\n") for line in self._process.stderr)
 
     def submitted(self):
-        """Wait until the job has a number."""
+        """Wait until Slurm has given the job an id, and return the record."""
 
         def there():
             found = json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"]
@@ -66,12 +66,12 @@ class Run:
         return self
 
     def after(self, epochs):
-        """Wait until that many epochs are done."""
+        """Wait until ``epochs`` epochs are in the metrics."""
         until(lambda: len(self.lines("epoch")) >= epochs, 150, self.said)
         return self
 
     def end(self, seconds=240):
-        """Wait for the end, and return the exit status and the output."""
+        """Wait until the launch finishes, and return its exit status and output."""
         try:
             status = self._process.wait(seconds)
         finally:
@@ -81,7 +81,7 @@ class Run:
         return status, "\n".join(self.said)
 
     def stop(self):
-        """Stop the job and the process that follows it, if the test failed before their end."""
+        """Stop the job and the following process, if they still run after a failed test."""
         if self._process.returncode is None:
             as_root(self.cluster, "scancel", "--user=ada")
             self._process.kill()
@@ -99,7 +99,7 @@ class Run:
 
 
 def on_node(cluster, node, line):
-    """Run a shell line as root on a node, and return its output."""
+    """Run a shell command as root on a node, and return its output."""
     said = bytearray()
     use.execute(cluster, node, "root", ("sh", "-c", line), lambda out, err: said.extend(out + err))
     return said.decode()
@@ -115,7 +115,7 @@ def until(ready, seconds, said=()):
 
 @pytest.fixture(scope="module")
 def launch(cluster, training_sif, data, begun):
-    """Launch a training, follow it, and return it when it has a number."""
+    """Return a function that launches and follows a training, and returns the run when its job has an id."""
 
     def go(*options, epochs=EPOCHS, image=training_sif, nodes=2):
         where = ("--cluster", cluster.name, "--image", str(image), "--data", str(data), "--no-preflight")
@@ -129,7 +129,7 @@ def launch(cluster, training_sif, data, begun):
 
 @pytest.fixture(scope="module")
 def begun():
-    """Every run that was launched."""
+    """Return the list in which all launched runs are collected."""
     return []
 
 
@@ -142,7 +142,7 @@ def _nothing_goes_on(begun):
 
 @pytest.fixture(scope="module")
 def undisturbed(launch):
-    """The test accuracy of an undisturbed training."""
+    """Return the test accuracy of an undisturbed training."""
     run = launch().submitted()
     assert run.end()[0] == 0, run.said
     return run.lines("result")[0]["test_accuracy"]
@@ -150,7 +150,9 @@ def undisturbed(launch):
 
 @pytest.fixture
 def whole(undisturbed):
-    """Check that a training saw all samples once in each pass, and is as good as the undisturbed one."""
+    """Return a check that a training used all samples once per pass, and is as accurate as an undisturbed
+    one.
+    """
 
     def check(run, epochs=EPOCHS, resumed=1):
         done = run.lines("epoch")
@@ -167,19 +169,19 @@ def whole(undisturbed):
 
 @pytest.fixture
 def mended(cluster):
-    """Restore what a test has removed from the cluster."""
+    """Start the missing parts of the cluster again after the test."""
     yield
     virtual.up(cluster.name)
 
 
 def resume(run):
-    """Resume as the output says, until the training finishes."""
+    """Resume a run with the command that its output names, and wait until the training finishes."""
     toolkit("jobs", "resume", run.record["key"])
     toolkit("jobs", "wait", run.record["key"], timeout=240)
 
 
 def goes_on_from(run, before):
-    """Check that no completed epoch is repeated."""
+    """Check that the resumed training repeats no completed epoch."""
     assert run.lines("resumed")[0]["epoch"] >= before
 
 
@@ -190,7 +192,7 @@ def docker(*words):
 def test_connections_that_are_cut_and_a_controller_that_is_restarted_take_nothing(
     cluster, training_sif, launch, whole
 ):
-    # A file with the same bytes and another name is copied again.
+    # toolkit identifies images by name and digest, so a copy under another name is uploaded again.
     image = training_sif.with_name("cut.sif")
     image.unlink(missing_ok=True)
     image.hardlink_to(training_sif)
@@ -215,7 +217,7 @@ def test_connections_that_are_cut_and_a_controller_that_is_restarted_take_nothin
 
 def test_a_rank_that_is_killed_ends_the_job_and_the_next_goes_on(cluster, launch, whole):
     run = launch().submitted().after(2)
-    # The brackets keep pgrep from finding the shell that runs this command.
+    # The brackets in the pattern prevent that it matches the shell of this command.
     on_node(cluster, "node2", "pkill -KILL -n -f '[p]ython -m toolkit.trainers.mnist'")
     before = len(run.lines("epoch"))
     status, said = run.end()
@@ -230,7 +232,7 @@ def test_a_rank_that_is_killed_ends_the_job_and_the_next_goes_on(cluster, launch
 def test_a_disk_that_is_full_is_named_and_once_there_is_room_it_goes_on(cluster, launch, whole):
     run = launch("--begin", "now+1hour").submitted()
     folder = f"{run.record['spec']['directory']}/checkpoints"
-    # A checkpoint takes 5 MB, and toolkit writes a new checkpoint before it removes an old one.
+    # A checkpoint has 5 MB, and toolkit writes a new checkpoint before it removes an old checkpoint.
     on_node(cluster, "login", f"install -d -o ada {folder}")
     node = container(cluster.name, "node1")
     size = ("-t", "tmpfs", "-o", "size=12m,uid=1000", "none")
@@ -249,15 +251,15 @@ def test_a_disk_that_is_full_is_named_and_once_there_is_room_it_goes_on(cluster,
 
 
 def test_a_time_limit_that_is_reached_is_followed_by_the_next_job(launch, whole):
-    """Slurm looks for limits every 30 s, so that a warning of 10 s comes 20 to 50 s after the start.
+    """Slurm checks time limits every 30 s, so a warning of 10 s arrives 20 to 50 s after the start.
 
-    Even a fast machine has not finished all epochs by then: four times EPOCHS took 50 s.
+    The training needs longer than that on any machine: four times EPOCHS took 50 s.
     """
     epochs = 7 * EPOCHS
     run = launch(
         "--mode", "gloo", "--time", "1", "--warning", "10", "--chain", "30", epochs=epochs
     ).submitted()
-    # A slow machine completes a few epochs between two time limits.
+    # Several jobs may be necessary: a slow machine completes only a few epochs before a time limit.
     status, said = run.end(600)
     assert status == 0, said
     assert "wrote a checkpoint and stopped before its time limit; job" in said
@@ -287,7 +289,7 @@ def test_an_elastic_job_goes_on_without_a_node_and_takes_it_in_again(cluster, la
     until(lambda: run.lines("resumed"), 180, run.said)
     goes_on_from(run, before)
     assert "job: node1 of node[1-2] remains; 1 ranks start there" in run.file("output.log")
-    # As at the time limit, the training stops with a checkpoint, and the next run uses all available nodes.
+    # The signal has the same effect as a time limit: a checkpoint, and a next run on all available nodes.
     as_root(cluster, "scancel", "--signal=USR1", "--batch", run.record["id"])
     virtual.up(cluster.name)
     status, said = run.end()

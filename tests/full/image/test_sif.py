@@ -1,4 +1,4 @@
-"""Compare a SIF with Apptainer's of the same image: the same files, words and variables."""
+"""Compare toolkit's SIF with Apptainer's SIF of the same image: files, command and variables."""
 
 import json
 import os
@@ -76,7 +76,7 @@ apptainer exec -u --cleanenv /work/ours.sif sh -c 'echo "$ODD"'
 
 @pytest.fixture(scope="module")
 def odd(engine):
-    """A small image with most of what a file system and a configuration can have."""
+    """Build a small image with unusual files and settings, and return its name."""
     foundation = base.ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
     files = {"Dockerfile": ODD.format(base=foundation).encode()}
     image = build_image(engine, files, "the odd one", Silent(), BuildOptions())
@@ -89,15 +89,15 @@ def odd(engine):
 
 def test_it_means_the_same_as_the_one_that_apptainer_builds(engine, odd, tmp_path):
     sif.convert(engine, odd, tmp_path / "ours.sif", Silent())
-    # Convert as users would: save the whole archive, then run Apptainer with its default settings.
+    # Convert as users would: save the image as an archive, and run Apptainer with its default settings.
     (tmp_path / "odd.tar").write_bytes(b"".join(engine.images.get(odd).save(named=True)))
     script = f"apptainer -q build /work/theirs.sif docker-archive:/work/odd.tar && {{\n{LOOK}}}"
     box = Box(BUILDER, binds={str(tmp_path): "/work"}, nested=True)
     ran = run_once(engine, box, ("bash", "-c", script))
     assert ran.ok, ran.lines
     files, added, theirs, ours = sections(ran.lines)
-    # Two expected differences: Apptainer keeps the host name file of a layer, and the engine adds a link to
-    # the mount table.
+    # Expect two differences: Apptainer keeps a layer's host name file, and the engine adds a link to the
+    # mount table.
     assert files == ["> ./etc/mtab l 777 0:0 /proc/mounts"]
     assert added == ["< ./.singularity.d/env/94-appsbase.sh f 755"]
     assert len(theirs) == len(ours) == 9
@@ -112,12 +112,12 @@ def test_it_means_the_same_as_the_one_that_apptainer_builds(engine, odd, tmp_pat
     theirs.pop(1), ours.pop(1)
     assert theirs == ours
     assert "content;" in ours
-    # Apptainer 1.4 gives \\"b\\" and the caller's home here.
+    # Here, Apptainer 1.4 prints \\"b\\" and the caller's home folder.
     assert ran.lines[-1] == 'a "b" $HOME } c'
 
 
 def sections(lines):
-    """Return the lines before each line ``==``; for a comparison, the lines that differ."""
+    """Return groups of lines, separated by the line ``==``; for a diff, only the lines that differ."""
     found = [[]]
     for line in lines:
         if line == "==":

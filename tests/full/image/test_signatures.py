@@ -1,4 +1,4 @@
-"""Signatures that Apptainer made and that the toolkit made, each checked by the other."""
+"""Test that toolkit verifies Apptainer's signatures, and Apptainer verifies toolkit's signatures."""
 
 import json
 import os
@@ -44,7 +44,7 @@ CHECK = 'apptainer key import /w/public.asc && apptainer verify --local "/w/$1"'
 
 
 def image(root):
-    """Write the files of an image as a build from a lock leaves them."""
+    """Write the files that a build from a lock leaves in an image, below the folder ``root``."""
     lock = test_audit.lock()
     base = tuple(chosen for chosen in lock.solution.chosen if chosen.component == "base")
     lock = msgspec.structs.replace(lock, solution=msgspec.structs.replace(lock.solution, chosen=base))
@@ -66,7 +66,7 @@ def apptainer(engine, folder, script, *words):
 
 @pytest.fixture(scope="module")
 def files(engine, tmp_path_factory):
-    """A SIF that Apptainer made, a copy that it signed, and the keys that it has."""
+    """Return a folder with a SIF of Apptainer, a copy that Apptainer signed, and its keys."""
     ensure_builder(engine, Silent())
     folder = tmp_path_factory.mktemp("signatures")
     image(folder / "image")
@@ -77,7 +77,7 @@ def files(engine, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ours(files):
-    """A SIF file that toolkit signed."""
+    """Return a SIF file that toolkit signed."""
     signed = files / "ours.sif"
     shutil.copy(files / "plain.sif", signed)
     with gpg_home() as keys, pytest.MonkeyPatch.context() as patch:
@@ -89,7 +89,7 @@ def ours(files):
 
 
 def damaged(sif, name):
-    """Copy a SIF and flip a byte in its file system."""
+    """Return a copy of a SIF with one flipped bit in its file system."""
     copy = sif.with_name(name)
     shutil.copy(sif, copy)
     with copy.open("rb") as file:
@@ -139,7 +139,7 @@ def test_signatures_of_both_stand_beside_each_other(files, ours):
 
 @pytest.fixture
 def whole(files, tmp_path):
-    """A SIF of an image that was built from a lock, with its documents attached."""
+    """Return a SIF of an image that was built from a lock, with SBOM and provenance attached."""
     sif = tmp_path / "image.sif"
     shutil.copy(files / "image.sif", sif)
     assert attachments.attach(sif) == ("sbom.cdx.json", "provenance.intoto.json")

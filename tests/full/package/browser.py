@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its debugging pipe (``--remote-debugging-pipe``)."""
+"""Control Chromium without a window by its debugging pipe (``--remote-debugging-pipe``)."""
 
 import json
 import os
@@ -13,7 +13,7 @@ _SECONDS = 30
 
 
 class Browser:
-    """One page of a browser; ``errors`` are the errors of its console."""
+    """One page in a browser; ``errors`` has the errors of the page's console."""
 
     def __init__(self, requests: int, answers: int) -> None:
         self._requests, self._answers = requests, os.fdopen(answers, "rb")
@@ -26,7 +26,7 @@ class Browser:
             self._send(f"{domain}.enable")
 
     def open(self, url: str, width: int) -> None:
-        """Open a page in a window of this width, and wait until it is loaded."""
+        """Open a page in a window of ``width`` pixels, and wait until the page is loaded."""
         self._send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
         )
@@ -39,13 +39,13 @@ class Browser:
         self._send("Emulation.setEmulatedMedia", media="", features=[wish])
 
     def evaluate(self, code: str) -> Any:
-        """Return the value of an expression in the page."""
+        """Return the value of a JavaScript expression in the page."""
         found = self._send("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
     def wait(self, condition: str) -> None:
-        """Wait until an expression is true in the page."""
+        """Wait until a JavaScript expression is true in the page."""
         poll = f"""new Promise((done, failed) => {{
             const end = Date.now() + {1000 * _SECONDS};
             const look = () => ({condition}) ? done(true)
@@ -87,12 +87,12 @@ class Browser:
 
 @contextmanager
 def opened(profile: Path) -> Iterator[Browser]:
-    """Start Debian's ``chromium`` with an empty profile, and stop it afterwards."""
+    """Start Debian's ``chromium`` with an empty profile, and stop it after the ``with`` block."""
     program = shutil.which("chromium")
     assert program, "apt-get install chromium"
     requests, ours = os.pipe()
     answers, theirs = os.pipe()
-    # The browser reads file 3 and writes file 4.
+    # The browser reads requests from file descriptor 3 and writes answers to 4.
     line = [
         "bash", "-c", f'exec "$@" 3<&{requests} 4>&{theirs}', "bash", program, "--headless=new",
         "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",

@@ -1,4 +1,6 @@
-"""Installing the wheel without a clone: by pip, uv and pipx, with a Python that is old or that uv manages."""
+"""Test the installation of the wheel by pip, uv and pipx, with old Pythons and with a Python that uv
+manages.
+"""
 
 import platform
 import subprocess
@@ -16,9 +18,9 @@ from toolkit import DISTRIBUTION, __version__
 from toolkit.versions import OLDEST_PYTHON
 
 SECONDS = 15.0
-"""The limit in seconds for uv to install the base package with a warm cache."""
+"""Limit in seconds for uv to install the base package with a warm cache."""
 NO_COMPILER = "/nonexistent"
-"""A PATH without a compiler, and without Python."""
+"""A PATH without a compiler and without Python."""
 PIPX = ("tool", "run", "--python", sys.executable, "--from", "pipx>=1.7", "pipx")
 VERSION = f"toolkit ({DISTRIBUTION}) {__version__}\n"
 
@@ -42,13 +44,13 @@ def works(program: Path, folder: Path) -> None:
 
 
 def environment(folder: Path) -> Path:
-    """Return the Python of a virtual environment that is empty but for pip."""
+    """Create a virtual environment with pip only, and return the path of its Python."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=300)
     return folder / "bin" / "python"
 
 
 def metadata(wheel: Path):
-    """Return the metadata of the wheel."""
+    """Return the metadata in the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         text = archive.read(f"{STEM}-{__version__}.dist-info/METADATA")
     return BytesParser().parsebytes(text)
@@ -79,7 +81,7 @@ def test_an_extra_brings_what_it_is_for(wheel, user, tmp_path):
 
 
 def test_the_extras_of_developers_name_what_the_index_has(wheel, user, tmp_path):
-    """`dev` names the extra `docs` of the distribution itself."""
+    """The extra `dev` includes the extra `docs` of the same distribution."""
     python = environment(tmp_path / "env")
     words = [UV, "pip", "install", "--dry-run", "--no-build", "--python", str(python), f"{wheel}[dev]"]
     said = ran(words, user, tmp_path).stderr
@@ -102,7 +104,7 @@ def test_uv_installs_it_as_a_tool_in_a_few_seconds(wheel, user, tmp_path):
 
 def test_pipx_installs_it_with_its_manual_pages(wheel, user, tmp_path):
     folders = {f"PIPX_{name}": str(tmp_path / name.lower()) for name in ("HOME", "BIN_DIR", "MAN_DIR")}
-    env = user | folders | {"PATH": "/usr/bin:/bin"}  # the start script calls realpath
+    env = user | folders | {"PATH": "/usr/bin:/bin"}  # the start script of the program calls realpath
     ran([UV, *PIPX, "install", "--python", sys.executable, str(wheel)], env, tmp_path)
     works(tmp_path / "bin_dir" / "toolkit", tmp_path)
     assert (tmp_path / "man_dir" / "man1" / "toolkit.1").is_file()
@@ -122,7 +124,7 @@ def test_the_pip_of_an_old_python_refuses_it(wheel, user, tmp_path):
     asked = [[python, "-m", "pip", "install", "--no-index", "--no-deps"] for python in old_pythons()]
     for words in asked:
         if tried([*words, "--help"], user, tmp_path).returncode:
-            continue  # this Python has no pip, or one that cannot run here
+            continue  # this Python has no pip, or does not run on this machine
         done = tried([*words, "--target", str(tmp_path / "target"), str(wheel)], user, tmp_path)
         assert done.returncode != 0, words
         assert "requires a different Python" in done.stderr or "requires Python" in done.stderr, done.stderr
@@ -130,8 +132,7 @@ def test_the_pip_of_an_old_python_refuses_it(wheel, user, tmp_path):
 
 
 def test_uv_takes_a_python_of_its_own_where_path_has_none(wheel, user, tmp_path):
-    """Like a login node without Python; the Python of the tests replaces the Python that uv would
-    download."""
+    """Simulate a login node without Python; the tests' Python replaces the Python that uv would download."""
     name = f"cpython-{'.'.join(map(str, sys.version_info[:3]))}-linux-{platform.machine()}-gnu"
     managed = tmp_path / "managed" / name
     managed.mkdir(parents=True)

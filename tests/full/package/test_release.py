@@ -1,4 +1,4 @@
-"""``make release`` in a scratch repository: the faults that stop it, and the files that it writes."""
+"""Test ``make release`` in a temporary repository: the faults that stop it, and the files that it writes."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def release(folder, **env):
 
 
 def refused(folder):
-    """Run a release that must fail, twice, and return its message."""
+    """Run a release that must fail, check that it writes nothing, and return its message."""
     done = release(folder)
     assert done.returncode == 1, done.stdout
     assert not (folder / "build" / "release").exists()
@@ -57,8 +57,9 @@ def edit(file, pattern, text):
 
 @pytest.fixture
 def repository(tmp_path):
-    """A copy of this checkout with a history of one commit, at a version that has a changelog section but no
-    tag."""
+    """Return a copy of this checkout with one commit, at a version with a changelog section and without a
+    tag.
+    """
     folder = tmp_path / "repository"
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")

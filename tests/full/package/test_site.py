@@ -1,4 +1,4 @@
-"""The documentation site in a browser: pages without errors, links, the search, and the dark colours."""
+"""Test the documentation site in a browser: errors, links, search, and dark colours."""
 
 import subprocess
 import sys
@@ -27,12 +27,12 @@ QUERIES = [
     ("notebook", "notebook.html"),
     ("image-lacks-pmi2", "reference/findings/image-lacks-pmi2.html"),
 ]
-"""Search words of a reader, and a page that must be among the first three answers."""
+"""Search words, each with a page that must be among the first three results."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Build the site into a folder."""
+    """Build the documentation site, and return its folder."""
     folder = tmp_path_factory.mktemp("site")
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     subprocess.run(words, cwd=ROOT, check=True)
@@ -103,7 +103,7 @@ def test_the_switch_chooses_dark_colours_and_the_next_page_keeps_them(site, brow
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Write the page of a study."""
+    """Write the page of a scaling study, and return its path."""
     folder = tmp_path_factory.mktemp("study")
     data = ROOT / "tests" / "unit" / "study" / "data" / "bsc"
     words = [sys.executable, "-m", "toolkit", "report", str(data), "-o", str(folder)]

@@ -1,4 +1,4 @@
-"""Containers of an image with the trainers of this checkout, for tests of trainers beside TensorFlow's."""
+"""Run the trainers of this checkout in containers of an image, for tests with PyTorch and JAX."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ SCRIPTS = Path(__file__).parent / "small"
 
 
 class TrainerBox:
-    """Runs shell lines in the image of a recipe; ``out`` is the folder that they see as ``/out``."""
+    """Runs shell commands in the image of a recipe; the commands see the folder ``out`` as ``/out``."""
 
     def __init__(self, engine, recipe, out, **env):
         with one_at_a_time(recipe):
@@ -19,7 +19,7 @@ class TrainerBox:
         self._engine, self._recipe, self.out, self._env = engine, recipe, out, env
 
     def __call__(self, lines, data=None, timeout=600):
-        """Return the exit status and the output of shell lines, which see ``data`` as ``/data``."""
+        """Run shell commands, which see ``data`` as ``/data``; return the exit status and the output."""
         binds = {
             str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro",
             str(SCRIPTS): "/test:ro",
@@ -28,13 +28,15 @@ class TrainerBox:
             **({str(data): "/data:ro"} if data else {}),
         }
         env = {"PYTHONDONTWRITEBYTECODE": "1", **self._env}
-        # Gloo looks up the name of the machine, which a container without a network lacks.
+        # Gloo looks up the host name, which does not resolve in a container without a network.
         named = 'echo "127.0.0.1 $(hostname)" >> /etc/hosts'
         box = Box(f"toolkit/{self._recipe}:latest", binds=binds, env=env, memory=6 << 30, timeout=timeout)
         done = run_once(self._engine, box, ("sh", "-c", f"{named}\n{lines}"))
         return done.status, "\n".join(done.lines)
 
     def records(self, name):
-        """Return the lines of the metrics in a folder of ``out``, without the times of the start."""
+        """Return the lines of the metrics in a subfolder of ``out``, without the line with the start
+        times.
+        """
         lines = (self.out / name / "metrics.jsonl").read_text().splitlines()
         return [one for one in map(json.loads, lines) if one["record"] != "start"]

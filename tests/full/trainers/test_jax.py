@@ -1,4 +1,4 @@
-"""Trainers in JAX: the weights of one process, resume with other ranks, accuracy, and what is refused."""
+"""Test the trainers in JAX: weights equal to one process, resume with other ranks, accuracy, and refusals."""
 
 import json
 import signal
@@ -8,8 +8,9 @@ import pytest
 from tests.full.trainers.boxes import TrainerBox
 
 TOLERANCE = 1e-5
-"""The largest allowed difference of a weight after 20 steps in float32, because ranks add up in another
-order; 5e-6 was measured."""
+"""Largest allowed difference of a weight after 20 steps in float32; the order of additions differs between
+ranks, and 5e-6 was measured.
+"""
 
 COMPARE = """
 import json, numpy
@@ -33,7 +34,7 @@ done
 
 @pytest.fixture(scope="module")
 def inside(engine, tmp_path_factory):
-    """Run shell lines in the image of JAX."""
+    """Return an object that runs shell commands in the JAX image."""
     return TrainerBox(engine, "jax-cpu", tmp_path_factory.mktemp("out"))
 
 

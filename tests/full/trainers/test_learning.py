@@ -1,5 +1,4 @@
-"""Test the effect of each learning option: against the papers' formulas, one process, and the metrics
-files."""
+"""Test the effect of each learning option: compare with published formulas, one process, and the metrics."""
 
 import json
 import math
@@ -14,7 +13,7 @@ from tests.services.training import TRAIN, TWO, metrics
 PROGRAMS = Path(__file__).parent / "learning"
 
 SHARED = ("plain", "lars", "lamb", "xla", "accumulated", "corrected", "ahead", "embedded", "shared norms")
-"""Settings with which several ranks or devices compute the weights of one rank."""
+"""Settings with which several ranks or devices must compute the same weights as one rank."""
 
 READ_EVENTS = """
 import json, sys
@@ -62,7 +61,7 @@ def mirrored(program):
 
 @pytest.fixture(scope="module")
 def train(inside, few, tmp_path_factory):
-    """Train MNIST by the command line on a few images; return its folder and its lines."""
+    """Return a function that trains MNIST on a few images, and returns the output folder and the output."""
 
     def run(*options, ranks=1):
         out = tmp_path_factory.mktemp("out")
@@ -91,7 +90,7 @@ def test_weights_are_those_of_the_formulas_in_numpy(alone, name):
 
 @pytest.mark.parametrize("name", ["adam", "adam weight decay", "lamb"])
 def test_weights_of_adam_are_those_of_the_formulas(alone, name):
-    # TensorFlow adds epsilon to the root before the bias correction, the paper after it.
+    # TensorFlow adds epsilon to the root before the bias correction, and the published algorithm after it.
     assert alone[0][name] < 2e-4
 
 
@@ -130,7 +129,7 @@ def test_xla_compiles_the_step_and_auto_does_not_where_it_is_slower(alone):
 )
 def test_dropout_drops_the_share_and_keeps_the_mean(alone, rate, met):
     share, kept = alone[0][f"dropped {rate}"]
-    # Six standard deviations of a share among 400,000 samples.
+    # The tolerance is six standard deviations of a share among 400,000 samples.
     assert share == pytest.approx(met, abs=6 * math.sqrt(met * (1 - met) / 400_000))
     assert kept == pytest.approx(1 / (1 - met))
 
@@ -259,7 +258,7 @@ def test_memory_is_flat_and_tensorboard_says_what_the_metrics_say(train, inside)
     header, epochs, _ = metrics(out)
     assert header["batch_size"] in (16, 32, 64)
     assert header["reference_batch"] == 32
-    # Options for a training with a checkpoint after each epoch.
+    # The training writes a checkpoint after each epoch.
     assert epochs[-1]["memory_bytes"] - epochs[1]["memory_bytes"] < 12 * 2**20
     rates = [one["learning_rate"] for one in epochs]
     assert rates[0] < rates[1] < rates[2] > rates[3] > rates[-1]
@@ -275,7 +274,7 @@ def test_horovod_is_told_how_to_send_and_draws_what_each_message_did(train):
     apart, _ = train("--epochs", "2", *options, ranks=2)
     drawn, split = ((folder / "timeline.json").read_text() for folder in (slow, apart))
     assert "NEGOTIATE_ALLREDUCE" in drawn
-    # Gradients that are sent as one message are copied into one buffer.
+    # Horovod copies gradients that it sends as one message into one buffer.
     assert "MEMCPY_IN_FUSION_BUFFER" in drawn
     assert "MEMCPY_IN_FUSION_BUFFER" not in split
     starts = [int(at) for at in re.findall(r'CYCLE_START", "ts": (\d+)', drawn)]

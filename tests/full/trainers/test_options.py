@@ -1,4 +1,4 @@
-"""Test the options that all trainers have, with each strategy, if no other test shows their effect."""
+"""Test the options of all trainers with each strategy, if no other test shows their effect."""
 
 import json
 from pathlib import Path
@@ -11,14 +11,14 @@ PROGRAMS = Path(__file__).parent / "learning"
 SETTINGS = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": "/opt/toolkit/lib"}
 
 EQUAL = ("mirrored", "horovod", "multiworker", "mpi-aggregate", "hybrid", "ps-sync")
-"""Strategies that give the same weights as one process."""
+"""Strategies that must give the same weights as one process."""
 
 BUSY = 900.0
 
 
 @pytest.fixture(scope="module")
 def everywhere(inside, tmp_path_factory):
-    """The result of each strategy, by its name."""
+    """Run everywhere.py with all strategies, and return the result of each strategy by name."""
     binds = {PROGRAMS: "/tests:ro", tmp_path_factory.mktemp("everywhere"): "/out"}
     done = inside("sh", "/tests/everywhere.sh", binds=binds, env=SETTINGS, timeout=BUSY)
     told = [json.loads(line.removeprefix("RESULT ")) for line in done.lines if line.startswith("RESULT ")]
@@ -37,7 +37,7 @@ def test_an_option_does_with_each_strategy_what_it_does_in_one_process(everywher
     if (strategy, name) == ("ps-sync", "xla"):
         assert name not in found["apart"]
         return
-    # Adam and LAMB divide by roots of values near 0, which increases rounding errors.
+    # Adam and LAMB divide by roots of values near 0, which enlarges rounding errors.
     assert found["apart"][name] < (2e-5 if name in ("adam", "lamb") else 2e-6)
     assert name == "plain" or found["from plain"][name] > 1e-4
 
@@ -79,7 +79,7 @@ def test_a_batch_is_found_by_trial_with_each_strategy_and_is_the_same_on_all_ran
 
 @pytest.fixture(scope="module")
 def options(inside, tmp_path_factory):
-    """The results of the program, and its lines."""
+    """Run options.py in the image, and return its results and its output."""
     out, data = (tmp_path_factory.mktemp(name) for name in ("options", "pictures"))
     binds = {PROGRAMS: "/tests:ro", out: "/out", data: "/data"}
     done = inside("python", "/tests/options.py", binds=binds, env=SETTINGS)
@@ -159,7 +159,7 @@ def test_two_ranks_begin_with_the_same_weights_and_drop_what_each_draws(inside, 
     assert done.ok, done.lines
     ours, theirs = ((tmp_path / f"masks-{rank}").read_text().splitlines() for rank in range(2))
     assert ours[0] == theirs[0], "the first weights"
-    # In a test of the model, dropout keeps all numbers.
+    # In an evaluation, dropout keeps all numbers, so compare only the lines of training steps.
     ours, theirs = ({line for line in lines if " 0 " in line} for lines in (ours, theirs))
     assert len(ours) == len(theirs) == 4, "a mask a step"
     assert not ours & theirs
@@ -179,7 +179,8 @@ def test_models_and_sizes_of_images_are_those_that_were_asked_for(options):
     small, larger = found["cifar10"]
     assert small < larger
     assert [side for _, side in found["cifar10 resized"]] == [[64, 64], [96, 96]]
-    # The folders have 4 classes, synthetic images have 1000: each class has 1024 weights and a bias.
+    # The image folders have 4 classes and synthetic images have 1000; each class adds 1024 weights and a
+    # bias.
     (few, _), (many, _) = found["imagenet"], found["imagenet-synthetic"]
     assert many - few == 996 * 1025
 

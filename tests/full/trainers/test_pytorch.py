@@ -1,4 +1,4 @@
-"""Trainers in PyTorch: the weights of one process, resume with other ranks, and what is refused."""
+"""Test the trainers in PyTorch: weights equal to one process, resume with other ranks, and refusals."""
 
 import json
 
@@ -7,8 +7,9 @@ import pytest
 from tests.full.trainers.boxes import TrainerBox
 
 TOLERANCE = 1e-5
-"""The largest allowed difference of a weight after 20 steps in float32, because ranks add up in another
-order; 2e-6 was measured."""
+"""Largest allowed difference of a weight after 20 steps in float32; the order of additions differs between
+ranks, and 2e-6 was measured.
+"""
 
 COMPARE = """
 import json, torch
@@ -22,7 +23,7 @@ print("APART", json.dumps({
 
 @pytest.fixture(scope="module")
 def inside(engine, tmp_path_factory):
-    """Run shell lines in the image of PyTorch."""
+    """Return an object that runs shell commands in the PyTorch image."""
     out = tmp_path_factory.mktemp("out")
     return TrainerBox(engine, "torch-cpu", out, GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
 

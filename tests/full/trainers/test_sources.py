@@ -1,6 +1,6 @@
-"""Sources of samples and the distributor in the training image: TensorFlow reads, mpi4py sends.
+"""Test the data sources and the distributor in the training image, with TensorFlow and mpi4py.
 
-Each of the two programs below runs once in a container; the tests check its output.
+Each of the two programs below runs once in a container, and the tests check its output.
 """
 
 import json
@@ -144,7 +144,9 @@ def answer(ran):
 
 @pytest.fixture(scope="module")
 def cifar10(tmp_path_factory):
-    """Ten records per file: the format is the same as the full data set's, which test_data fetches."""
+    """Return a folder in CIFAR-10's format, with ten records per file; test_data downloads the full data
+    set.
+    """
     folder = tmp_path_factory.mktemp("cifar")
     for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
         (folder / f"{name}.bin").write_bytes(b"".join(bytes((kind,)) + bytes(3072) for kind in range(10)))
@@ -153,7 +155,7 @@ def cifar10(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(inside, cifar10, tmp_path_factory):
-    """The pixels that TensorFlow read from the same images in each format."""
+    """Return the pixels that TensorFlow read from the same images in each format."""
     ran = inside("python", "-c", READ, binds={tmp_path_factory.mktemp("data"): "/data", cifar10: "/cifar:ro"})
     assert ran.ok, ran.lines
     return answer(ran)
@@ -196,8 +198,8 @@ def distance(one, other):
 def test_the_centre_is_the_middle_seven_eighths_of_the_shorter_side(found):
     image = found["centre"][0]
     assert all(one == image for one in found["centre"])
-    # The image has 120 rows and 100 columns, each 2 brighter than the last; the crop shows the 88 in the
-    # middle.
+    # The image has 120 rows and 100 columns, each brighter by 2 than the one before; the crop has the middle
+    # 88.
     top, left = image[0][0][0], image[0][0][1]
     bottom, right = image[-1][-1][0], image[-1][-1][1]
     assert abs(top - 2 * (16 + 88 / 32)) <= 2
@@ -210,7 +212,7 @@ def test_small_images_are_moved_by_up_to_four_pixels_and_mirrored_half_of_the_ti
     moves, mirrored = set(), 0
     whole = found["small"]
     for image in found["moved"]:
-        # The middle of the image is only shifted: each row and each column is still 2 brighter than the last.
+        # Augmentation only shifts the middle of the image, so each row and column is still brighter by 2.
         down, across = image[16][16][0] - whole[16][16][0], image[16][17][1] - image[16][16][1]
         mirrored += across < 0
         moves.add(down // 2)

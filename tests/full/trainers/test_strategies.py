@@ -1,5 +1,4 @@
-"""Every way to distribute a training, in one container: the same weights as one process, and the same exit
-status."""
+"""Test every strategy in one container: the same weights as one process, and the right exit status."""
 
 import json
 import math
@@ -11,11 +10,12 @@ import pytest
 SCRIPTS = Path(__file__).parent / "strategies"
 
 BUSY = 1200.0
-"""Seconds for many starts of up to four ranks each, on a machine that does other things as well."""
+"""Limit in seconds for many starts of up to four ranks, on a machine that has other work, too."""
 
 TOLERANCE = 1e-6
-"""The largest allowed difference of a weight after 20 steps in float32, because each strategy adds up in
-another order; 2e-7 was measured."""
+"""Largest allowed difference of a weight after 20 steps in float32; the order of additions differs between
+strategies, and 2e-7 was measured.
+"""
 
 PIPELINES = """
 import contextlib, io
@@ -42,7 +42,7 @@ def results(done):
 
 @pytest.fixture(scope="module")
 def trained(inside, tmp_path_factory):
-    """20 steps of 32 images with each strategy; the script prints the result of each."""
+    """Train 20 steps of 32 images with each strategy, and return the results by strategy."""
     out = tmp_path_factory.mktemp("trained")
     done = inside("sh", "/test/equal.sh", binds={SCRIPTS: "/test:ro", out: "/out"}, timeout=BUSY)
     found = results(done)
@@ -110,7 +110,7 @@ def test_the_plugins_calls_aggregate_for_several_teams(inside, tmp_path):
 
 @pytest.fixture(scope="module")
 def pipelines(inside, few):
-    """The pipeline's output for each choice: devices, pieces, the first and the last loss."""
+    """Return the pipeline's output for each choice: devices, pieces, and the first and the last loss."""
     done = inside("python", "-c", PIPELINES, binds={few: "/data:ro"})
     assert done.ok, done.lines
     form = re.compile(
@@ -140,7 +140,7 @@ def test_pieces_steps_batch_and_rate_of_the_pipeline_are_those_that_were_asked_f
 
 @pytest.fixture(scope="module")
 def ended(inside, tmp_path_factory):
-    """Jobs that are started wrongly, that fail, that are stopped, and whose ranks are killed."""
+    """Run jobs that start wrongly, fail, are stopped, or lose ranks; return how each exited."""
     out = tmp_path_factory.mktemp("ended")
     names = (
         "multiworker-killed",

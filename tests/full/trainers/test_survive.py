@@ -1,6 +1,6 @@
-"""Trainings that are stopped, killed, or have no space: they resume and reach the same result.
+"""Test that stopped and killed trainings, and trainings on a full disk, resume and reach the same result.
 
-If the stop file exists before the training starts, the training stops after its first 32 steps.
+A training stops after its first 32 steps if the stop file exists before the start.
 """
 
 import json
@@ -19,7 +19,7 @@ one, other = (tensorflow.keras.models.load_model(file).get_weights() for file in
 print("differ by", max(abs(a - b).max() for a, b in zip(one, other, strict=True)))
 """
 
-# Rank 1 kills itself as soon as there is a checkpoint to resume from.
+# Rank 1 kills itself when there is a checkpoint from which the training can resume.
 DYING = f"""
 {" ".join(ONE)} --strategy horovod --epochs 60 &
 if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
@@ -36,7 +36,7 @@ kill -TERM $!
 wait $!
 """
 
-# A checkpoint takes 5 MB: the disk has space for one, but not for two.
+# A checkpoint has 5 MB; the disk has space for one checkpoint, but not for two.
 FULL = f"""
 mkdir /dev/shm/out
 dd if=/dev/zero of=/dev/shm/fill bs=1M count=56 status=none
@@ -57,7 +57,7 @@ def out(tmp_path):
 
 @pytest.fixture(scope="session")
 def run(inside, few):
-    """Run words in the image with an output folder, on one core a rank, whose sums are always the same."""
+    """Return a function that runs a command in the image with one core per rank, for reproducible sums."""
 
     def go(out, *words):
         env = {"SLURM_CPUS_PER_TASK": "1", "TOOLKIT_JOB_DIR": "/out"}
@@ -68,7 +68,7 @@ def run(inside, few):
 
 @pytest.fixture(scope="session")
 def undisturbed(run, tmp_path_factory):
-    """Output folders of one rank and of two ranks."""
+    """Return the output folders of undisturbed trainings with one rank and with two ranks."""
     folders = {}
     for ranks, words in ((1, ONE), (2, TWO)):
         folders[ranks] = tmp_path_factory.mktemp(f"undisturbed-{ranks}-")
@@ -94,7 +94,7 @@ def lines(folder, kind):
 
 
 def learnt(folder):
-    """Return the results of the epochs, without values that depend on the machine."""
+    """Return the epoch lines of the metrics, without values that depend on the machine."""
     timed = ("seconds", "images_per_second", "memory_bytes")
     return [
         {name: value for name, value in line.items() if name not in timed} for line in lines(folder, "epoch")

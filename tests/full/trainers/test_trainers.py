@@ -1,4 +1,4 @@
-"""Real training in the training image: one process, and two ranks of Open MPI in one container."""
+"""Test real trainings in the training image: one process, and two ranks of Open MPI in one container."""
 
 import json
 import math
@@ -22,7 +22,7 @@ one, other = (tensorflow.keras.models.load_model(file).get_weights() for file in
 print("differ by", max(abs(a - b).max() for a, b in zip(one, other, strict=True)))
 """
 
-# Rank 0 fails in its last action, long after the other ranks have finished.
+# Rank 0 fails in its last action, long after the other rank has finished.
 LATE = """
 import os
 if os.environ.get("OMPI_COMM_WORLD_RANK") == "0":
@@ -35,7 +35,7 @@ if os.environ.get("OMPI_COMM_WORLD_RANK") == "0":
     Loop.save = save
 """
 
-# Rank 1 kills itself as soon as the first epoch is in the file.
+# Rank 1 kills itself when the first epoch is in the metrics.
 DYING = f"""
 {" ".join(TRAIN)} --strategy horovod --data /data --epochs 200 &
 if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
@@ -54,7 +54,7 @@ if os.environ.get("OMPI_COMM_WORLD_RANK") == "1":
     shares.share = share
 """
 
-# What srun without a common PMI does: each process is a world of size 1.
+# Each process starts as a world of size 1, as with srun and MPI without a common PMI.
 ALONE = """
 for rank in 0 1; do
     SLURM_PROCID=$rank python -m toolkit.trainers.preflight --tasks 2 &
@@ -70,7 +70,7 @@ def out(tmp_path):
 
 @pytest.fixture
 def train(inside, out):
-    """Train on the data of a folder; ``ranks`` is 1 or 2."""
+    """Return a function that trains on the data in a folder; ``ranks`` is 1 or 2."""
 
     def run(data, *options, ranks=1, where=None, **more):
         launcher, strategy = (TWO, "horovod") if ranks == 2 else ((), "single")
@@ -107,7 +107,7 @@ def test_two_ranks_learn_mnist_in_two_epochs_each(train, mnist, out):
     assert header["versions"]["mpi"] == MPI
     assert result["test_accuracy"] >= 0.97
     assert [epoch["images"] for epoch in epochs] == [120_000, 120_000]
-    # Rank 0 alone speaks.
+    # Only rank 0 prints the line of an epoch.
     assert sum("epoch 1/2" in line for line in done.lines) == 1
 
 
@@ -123,7 +123,7 @@ def test_two_ranks_learn_what_one_process_learns_with_their_global_batch(train, 
     models = [f"/{folder.name}/model.keras" for folder in (alone, together)]
     told = inside("python", "-c", COMPARE, *models, binds={alone: "/alone:ro", together: "/together:ro"})
     assert told.ok, told.lines
-    # 40 steps in float32, summed in another order.
+    # The tolerance is for 40 steps in float32 with another order of additions.
     assert float(told.lines[-1].removeprefix("differ by ")) < 1e-4
 
 
@@ -143,7 +143,7 @@ def test_a_training_that_diverges_ends_in_one_line_and_status_1(train, few, out)
 
 
 def ranks_with_data_of_their_own(inside, folders, out):
-    """Start two ranks that each read another folder."""
+    """Start two ranks, each of which reads its own folder."""
     out.mkdir()
     script = f"exec {' '.join(TRAIN)} --strategy horovod --data /data$OMPI_COMM_WORLD_RANK"
     binds = {folder: f"/data{rank}:ro" for rank, folder in enumerate(folders)}
@@ -199,7 +199,7 @@ def test_data_that_no_rank_has_is_told_once(inside, tmp_path, out):
 
 
 def two_ranks_with(inside, fault, data, folder, out):
-    """Train on two ranks, each of whose Pythons runs ``fault`` first."""
+    """Train on two ranks whose Python runs the code ``fault`` at its start."""
     out.mkdir()
     (folder / "sitecustomize.py").write_text(fault)
     words = (*TWO, *TRAIN, "--strategy", "horovod", "--data", "/data")
@@ -229,8 +229,8 @@ def test_a_rank_that_fails_while_the_others_are_done_ends_the_job_in_order(insid
     assert done.status == 1, done.lines
     assert sum("there is no room for the model" in line for line in done.lines) == 1, done.lines
     # The failed rank stopped MPI before rank 0 finished, so Open MPI reports this, or its abort crashes. With
-    # Debian's libevent 2.1.12-stable-8+deb12u1, ORTE of Open MPI 4.1.4 loses the message of the abort, and
-    # reports the loss.
+    # Debian's libevent 2.1.12-stable-8+deb12u1, ORTE of Open MPI 4.1.4 loses the abort's message, and reports
+    # the loss.
     abort = ("MPI_ABORT was invoked on rank 0", "orte/util/show_help.c")
     assert any(text in line for line in done.lines for text in abort), done.lines
     assert not any("FINALIZE" in line or "signal 11" in line for line in done.lines), done.lines

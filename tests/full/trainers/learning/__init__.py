@@ -1,1 +1,1 @@
-"""Programs that run inside the training image, and the formulas of the papers that they are compared with."""
+"""Programs that run in the training image, and the published formulas for comparison."""

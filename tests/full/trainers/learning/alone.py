@@ -1,4 +1,6 @@
-"""Inside the training image: what each option does in one process, as JSON on the last line."""
+"""Print the effects of each learning option in one process, as JSON on the last line; runs in the training
+image.
+"""
 
 import json
 import math
@@ -32,8 +34,7 @@ EACH = small.BATCH / papers.SAMPLES
 
 
 def held(name, paper, rates=0.1, smoothing=0.0, l2=0.0, model=small.linear, **chosen):
-    """Train with an option and with the formulas of its paper, and record the distance between the
-    weights."""
+    """Train with an option and with its published formulas, and record the distance between the weights."""
     rates = np.broadcast_to(rates, len(BATCHES))
     theirs = papers.train(paper, BATCHES, rates, smoothing, l2)
     loop, _ = small.train(WORLD, model=model, **chosen)
@@ -53,7 +54,7 @@ def optimizers():
 
 
 def goes_on(chosen):
-    """Return the distance between the weights of a resumed training and of an uninterrupted training."""
+    """Return the distance between the weights of a resumed and of an uninterrupted training."""
     learning = Learning(0.1, optimizer="sgd", **chosen).of_batch(small.BATCH)
     whole, _ = small.train(WORLD, learning)
     loops = [small.loop(WORLD, learning) for _ in range(2)]
@@ -65,13 +66,13 @@ def goes_on(chosen):
 
 
 class Four(Alone):
-    """One process that uses the learning rate of four ranks."""
+    """A world of one process that computes its learning rate as for four ranks."""
 
     averaged = 4
 
 
 def with_fewer():
-    """Return the rate of four ranks, and the rate of one rank that resumes their training."""
+    """Return the learning rate of four ranks, and of one rank that resumes the training of four ranks."""
     learning = Learning(0.1, optimizer="sgd", warmup_epochs=1.0).of_batch(small.BATCH)
     four, one = (small.loop(world, learning) for world in (Four(), WORLD))
     for number in range(2):
@@ -162,7 +163,7 @@ def mixed():
         FOUND[kind] = papers.furthest(small.weights(loop), plain)
         dense = loop.model.layers[-1]
         FOUND[f"{kind} types"] = [dense.compute_dtype, dense.variable_dtype]
-    # Gradients that float16 holds with a bit or two, unless the loss is made larger.
+    # float16 represents these gradients with one or two bits, unless the loss is scaled up.
     inputs, classes = papers.samples()
     faint = {"data": (inputs * 1e-5, classes), "batch": papers.SAMPLES, "epochs": 1, "learning_rate": 1e4}
     moved = {}
@@ -222,7 +223,7 @@ def dropout():
 
 
 def pooled(**options):
-    """Return a model with a convolution before a pooling, of the same weights each time."""
+    """Return a model with a convolution before a pooling; each call gives the same weights."""
     layers = tf.keras.layers
     tf.keras.utils.set_random_seed(4)
     around = {
@@ -243,7 +244,7 @@ def pooled(**options):
 
 
 def slopes(model, images):
-    """Return the output of a model in training, and the gradients of all its weights."""
+    """Return a model's output in training, and the gradients of all its weights."""
 
     @tf.function
     def both():
@@ -259,7 +260,7 @@ def slopes(model, images):
 def pooling():
     layers = tf.keras.layers
     images = tf.random.stateless_normal([16, 9, 9, 2], (1, 2))
-    # Equal pixels, such as the black around digits: the gradient must go to the same one of them.
+    # With equal pixels, such as a black background, the gradient must go to the same pixel in both models.
     images = tf.concat([images[:8], tf.zeros_like(images[8:])], 0)
     for kind in ("relu", "linear"):
         plain, ours = pooled(activation=kind), pooled(activation=kind)
@@ -304,7 +305,7 @@ def pooling():
 
 
 def normalised(*, axis=-1, trainable=True, shown=False, **options):
-    """Return a model with a normalisation after its convolution, of the same weights each time."""
+    """Return a model with a normalisation after a convolution; each call gives the same weights."""
     layers = tf.keras.layers
     tf.keras.utils.set_random_seed(5)
     inputs = layers.Input((9, 9, 2))

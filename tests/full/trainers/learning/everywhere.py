@@ -1,6 +1,7 @@
-"""Inside the training image: the effect of options with a strategy: everywhere.py STRATEGY FOLDER.
+"""Print the effects of learning options with a strategy: everywhere.py STRATEGY FOLDER; runs in the training
+image.
 
-``single`` stores its weights in FOLDER; all other strategies print the distance of their weights from these.
+``single`` stores its weights in FOLDER. All other strategies print the distance of their weights from these.
 """
 
 import json
@@ -65,7 +66,9 @@ WORLD.begin()
 
 
 def by_trial():
-    """Find a batch size, and print it with its sum over all ranks, which must all find the same size."""
+    """Return the batch size that --batch-size auto finds, and its mean over all ranks, which must be the
+    same.
+    """
     inputs, classes = papers.samples()
     data = Samples(np.tile(inputs, (20, 1)), np.tile(classes, 20))
     trial._SECONDS = 0.05
@@ -74,7 +77,9 @@ def by_trial():
 
 
 def trained(chosen):
-    """Return the weights and the losses of all epochs, where all devices together take 16 samples a step."""
+    """Train with 16 samples per step of all devices together; return the weights, and the loss of each
+    epoch.
+    """
     learning = {name: value for name, value in chosen.items() if name not in ("model", "data")}
     known = Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **learning})
     if find_refusal(known, STRATEGY.removesuffix("-sync"), known):

@@ -1,4 +1,6 @@
-"""Inside the training image, one process of two devices: what each option does, as JSON on the last line."""
+"""Print the effects of each learning option in one process with two devices, as JSON; runs in the training
+image.
+"""
 
 import json
 import sys
@@ -19,7 +21,9 @@ WORLD.begin()
 
 
 def both(name, half=8, **chosen):
-    """Train two devices with half of the batch, and one with the whole; note how far they are apart."""
+    """Train two devices with half the batch and one with the whole batch; record the distance of their
+    weights.
+    """
     together, seen = small.train(WORLD, batch=half, **chosen)
     alone = {name: value for name, value in chosen.items() if name != "sync_batch_norm"}
     one, other = small.train(ALONE, batch=2 * half, reference_batch=half, **alone)

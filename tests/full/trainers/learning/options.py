@@ -1,6 +1,7 @@
-"""Inside the training image, one process: what options of the command line do, as JSON on the last line.
+"""Print the effects of command-line options in one process, as JSON on the last line; runs in the training
+image.
 
-With a word on the command line, two ranks train on pictures that cannot all be read.
+With an argument, two ranks train on images of which some cannot be read.
 """
 
 import json
@@ -53,7 +54,9 @@ PACKED = Trainer(
 
 
 def go(trainer, name, *words):
-    """Run a trainer as the command line does; return its status, and its metrics but the start."""
+    """Run a trainer with command-line options; return its exit status, and its metrics without the start
+    line.
+    """
     try:
         run(trainer, ["--output", str(OUT / name), *words])
     except SystemExit as end:
@@ -85,7 +88,9 @@ def image(number):
 
 
 def png(_):
-    """Return a PNG without using TensorFlow, which accepts no settings after its first computation."""
+    """Return a PNG that was made without TensorFlow, because TensorFlow must not compute before its
+    settings.
+    """
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -136,7 +141,7 @@ def pictures():
 
 
 class Slow:
-    """Samples that each take some time to make."""
+    """A source of samples that each take some time."""
 
     def __init__(self, seconds):
         self._seconds = seconds
@@ -154,8 +159,8 @@ class Slow:
 
 
 def waiting():
-    # The first epoch builds the graph. In later epochs a busy machine may delay samples or steps, so the
-    # epoch with the smallest delay counts.
+    # The first epoch builds the graph. In later epochs, a busy machine may delay samples or steps, so use the
+    # epoch with the smallest delay.
     for name, seconds, width, clearest in (("slow", 0.05, 4, max), ("quick", 0.0, 100_000, min)):
         trainer = Trainer(
             name,
@@ -197,7 +202,7 @@ def measured():
 
 
 def two_ranks():
-    """Train on images of which the truncated one belongs to another rank or to this one."""
+    """Train on images of which one is truncated: an image of this rank or of the other rank."""
     where = folders(DATA / os.environ["OMPI_COMM_WORLD_RANK"], png)
     cut = where / "train/class-3/3.jpg"
     cut.write_bytes(cut.read_bytes()[:700])
@@ -205,7 +210,7 @@ def two_ranks():
 
 
 def masks():
-    """Write the sum of this rank's first weights, and which numbers of a sample each step keeps."""
+    """Write the sum of this rank's initial weights, and the numbers that dropout keeps in each step."""
     file = f"file://{OUT}/masks-{os.environ['OMPI_COMM_WORLD_RANK']}"
 
     def dropping():

@@ -1,4 +1,4 @@
-"""A linear model with softmax, trained in NumPy by the formulas of the papers, in float64."""
+"""Train a linear model with softmax in NumPy with float64, by the published formulas of each optimizer."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ CLASSES, FEATURES, SAMPLES = 3, 8, 52
 
 
 def samples(seed=7):
-    """52 samples, which a batch of 16 does not divide."""
+    """Return the inputs and classes of 52 samples, a number that 16 does not divide."""
     random = np.random.default_rng(seed)
     inputs = random.normal(size=(SAMPLES, FEATURES)).astype("float32")
     return inputs, random.integers(0, CLASSES, SAMPLES).astype("int32")
@@ -18,7 +18,7 @@ def weights(seed=3):
 
 
 def gradients(now, inputs, classes, smoothing=0.0):
-    """Mean loss, and its gradients."""
+    """Return the mean loss and its gradients."""
     logits = inputs.astype("float64") @ now[0] + now[1]
     likely = np.exp(logits - logits.max(axis=1, keepdims=True))
     likely /= likely.sum(axis=1, keepdims=True)
@@ -29,7 +29,9 @@ def gradients(now, inputs, classes, smoothing=0.0):
 
 
 class Sgd:
-    """Goyal et al. 2017, equation 9: the rate is outside the momentum, so it may change."""
+    """SGD by Goyal et al. 2017, equation 9: the velocity does not include the rate, so the rate may
+    change.
+    """
 
     def __init__(self, momentum=0.0, decay=0.0, nesterov=False):
         self.momentum, self.decay, self.nesterov, self.velocity = momentum, decay, nesterov, [0.0, 0.0]
@@ -43,8 +45,7 @@ class Sgd:
 
 
 class Uncorrected(Sgd):
-    """Equation 10 without its correction: the velocity contains the rate, so it keeps old rates after a
-    change."""
+    """SGD by Goyal et al. 2017, equation 10, without its correction: the velocity includes the old rate."""
 
     def step(self, now, found, rate):
         for i, gradient in enumerate(found):
@@ -53,7 +54,7 @@ class Uncorrected(Sgd):
 
 
 class AdamW:
-    """Loshchilov and Hutter 2019, algorithm 2."""
+    """AdamW by Loshchilov and Hutter 2019, algorithm 2."""
 
     def __init__(self, decay=0.0):
         self.decay, self.mean, self.square, self.count = decay, [0.0, 0.0], [0.0, 0.0], 0
@@ -72,7 +73,7 @@ class AdamW:
 
 
 class Lamb(AdamW):
-    """You et al. 2020, algorithm 2; biases go as in Adam."""
+    """LAMB by You et al. 2020, algorithm 2; biases are updated as by Adam."""
 
     def step(self, now, found, rate):
         self.count += 1
@@ -87,7 +88,7 @@ class Lamb(AdamW):
 
 
 class Lars(Sgd):
-    """You, Gitman, Ginsburg 2017, algorithm 1; biases go as in SGD with momentum."""
+    """LARS by You, Gitman, Ginsburg 2017, algorithm 1; biases are updated as by SGD with momentum."""
 
     trust = 0.02
 
@@ -103,7 +104,7 @@ class Lars(Sgd):
 
 
 def train(optimizer, batches, rates, smoothing=0.0, l2=0.0):
-    """Return the weights after all batches; ``rates`` has one rate for each."""
+    """Return the weights after all batches; ``rates`` has one learning rate per batch."""
     now = weights()
     for (inputs, classes), rate in zip(batches, rates, strict=True):
         _, found = gradients(now, inputs, classes, smoothing)
@@ -113,5 +114,5 @@ def train(optimizer, batches, rates, smoothing=0.0, l2=0.0):
 
 
 def furthest(ours, theirs):
-    """Return the largest difference of two lists of arrays."""
+    """Return the largest absolute difference between two lists of arrays."""
     return max(float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in zip(ours, theirs, strict=True))

@@ -1,4 +1,4 @@
-"""A small training by the framework's own loop, for the programs beside this one."""
+"""Run a small training with the trainers' own loop, for the programs in this folder."""
 
 import numpy as np
 import papers
@@ -24,8 +24,9 @@ def linear(l2=0.0):
 
 
 def normed():
-    """Return a model with batch normalisation; 48 samples divide evenly among ranks, as its statistics
-    require."""
+    """Return a model with batch normalisation, whose statistics need 48 samples, a number that ranks divide
+    evenly.
+    """
     tf.keras.utils.set_random_seed(1)
     layers = tf.keras.layers
     return tf.keras.Sequential(
@@ -40,7 +41,7 @@ def normed():
 
 
 def embedded():
-    """Return a model with word embeddings; each batch contains only a few of the words."""
+    """Return a model with word embeddings; each batch has only a few of the words."""
     tf.keras.utils.set_random_seed(1)
     layers = tf.keras.layers
     return tf.keras.Sequential(
@@ -49,7 +50,7 @@ def embedded():
 
 
 def words():
-    """Return samples for the network."""
+    """Return the inputs and classes of samples for the model with word embeddings."""
     random = np.random.default_rng(7)
     inputs = random.integers(0, 50, (papers.SAMPLES, 4)).astype("int32")
     return inputs, random.integers(0, papers.CLASSES, papers.SAMPLES).astype("int32")
@@ -68,7 +69,7 @@ def loop(world, learning, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None
 
 
 def train(world, learning=None, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None, **chosen):
-    """Return the training loop after these epochs, and the loss and learning rate after each epoch."""
+    """Train for ``epochs`` epochs; return the loop, and the loss and learning rate after each epoch."""
     learning = learning or Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **chosen})
     made, seen = loop(world, learning, model=model, batch=batch, epochs=epochs, data=data), []
     for number in range(epochs):
@@ -82,7 +83,7 @@ def weights(loop):
 
 
 def batches(batch=BATCH, epochs=EPOCHS):
-    """Return the batches that one process is dealt, in their order, and the epochs done before each."""
+    """Return the batches of one process in order, and the number of epochs done before each batch."""
     inputs, classes = papers.samples()
     found, done = [], []
     for number in range(epochs):

@@ -1,4 +1,4 @@
-"""Inside the training image, two ranks of Horovod: what each option does, as JSON on the last line."""
+"""Print the effects of each learning option with two Horovod ranks, as JSON; runs in the training image."""
 
 import json
 import sys
@@ -15,7 +15,9 @@ WORLD, ALONE, FOUND = Horovod(), Alone(), {}
 
 
 def both(name, half=8, **chosen):
-    """Train two ranks with half of the batch, and one process with the whole; note how far they are apart."""
+    """Train two ranks with half the batch and one process with the whole; record the distance of their
+    weights.
+    """
     together, _ = small.train(WORLD, batch=half, scaling="none", **chosen)
     alone = {name: value for name, value in chosen.items() if name not in ("compression", "sync_batch_norm")}
     one, _ = small.train(ALONE, batch=2 * half, scaling="none", **alone)

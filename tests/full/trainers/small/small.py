@@ -1,4 +1,6 @@
-"""Trainers of few images: a dense network for 20 steps, and a residual one with augmentation."""
+"""Define two trainers with few images: a dense network for 20 steps, and a residual network with
+augmentation.
+"""
 
 import sys
 from dataclasses import replace

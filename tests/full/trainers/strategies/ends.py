@@ -1,4 +1,4 @@
-"""Start ranks as srun does, without any PMI, disturb one of them, and print how all ended: ends.py CASE..."""
+"""Start ranks as srun does without PMI, disturb one rank, and print how all ranks exited: ends.py CASE..."""
 
 import json
 import os
@@ -14,7 +14,7 @@ MANY = ("--epochs", "500")
 
 
 def ranks(name, strategy, count, *options, started=None, environment=None):
-    """Start ``started`` of the ranks of a job."""
+    """Start the first ``started`` of a job's ``count`` ranks, and return their processes."""
     host = socket.gethostname()
     common = {
         **os.environ,
@@ -39,7 +39,7 @@ def ranks(name, strategy, count, *options, started=None, environment=None):
 
 
 def trained(name):
-    """Wait until an epoch is in the metrics."""
+    """Wait until an epoch is in the training's metrics."""
     file = Path(f"/out/{name}/metrics.jsonl")
     for _ in range(1200):
         if file.exists() and '"record": "epoch"' in file.read_text():
@@ -48,7 +48,7 @@ def trained(name):
 
 
 def signalled(name, strategy, count, victim, number):
-    """Send a rank a signal when it trains."""
+    """Start all ranks, send a signal to the rank ``victim`` when it trains, and return the processes."""
     every = ranks(name, strategy, count, *MANY, environment=LONG)
     trained(name)
     every[victim].send_signal(number)
@@ -56,7 +56,7 @@ def signalled(name, strategy, count, victim, number):
 
 
 def alone(name, strategy, count, *options):
-    """Start only the first of N ranks; with 0, no launcher sets variables."""
+    """Start only the first of ``count`` ranks; with 0, start a process without a launcher's variables."""
     if count:
         return ranks(name, strategy, count, *options, started=1)
     words = [sys.executable, "/test/small.py", "--output", f"/out/{name}", "--strategy", strategy, *options]

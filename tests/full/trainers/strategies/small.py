@@ -1,4 +1,4 @@
-"""A trainer with 20 steps: 640 images of noise, which all ranks share in one pass."""
+"""Define a trainer with 20 steps on 640 images of noise; all ranks together make one pass."""
 
 import os
 
@@ -27,7 +27,8 @@ def model():
     import tensorflow as tf
 
     layers = tf.keras.layers
-    # The mean of the devices' biased moving averages differs from the average on one device.
+    # A small momentum is needed: the mean of the devices' biased moving averages differs from one device's
+    # average.
     normal = [layers.BatchNormalization(momentum=0.8)] * bool(os.environ.get("NORMAL"))
     return tf.keras.Sequential(
         [

@@ -1,4 +1,6 @@
-"""The life cycle of the plugin on two ranks, with two teams of different schedules, as for a GAN."""
+"""Use ``ranks.aggregate`` on two ranks from init to finalize, with two teams of different schedules, as for a
+GAN.
+"""
 
 import os
 import time
@@ -43,7 +45,7 @@ try:
     mc.gradients([tf.zeros((2000, 1000))], 0)
 except Trouble as error:
     larger = error.message
-# A gradient that takes half a second to compute keeps only its own bucket waiting.
+# A gradient that takes half a second must delay only its own bucket.
 left, average = [], team.GradientBuffer.average
 
 
