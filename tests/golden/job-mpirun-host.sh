@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
-# Launch mode mpirun-host: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
+# Launch mode mpirun-host: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -3,7 +3,7 @@
 #
 # NEVER RUN: no launch was recorded with shifter. Its command line follows its documentation. Read it before you use it.
 #
-# Launch mode srun-pmix: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
+# Launch mode srun-pmix: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -26,7 +26,7 @@ def test_facts_that_were_saved_give_the_same_verdict(cluster, training_sif, tmp_
     toolkit("probe", "--cluster", cluster.name, "-o", str(facts))
     done = toolkit("doctor", str(training_sif), "--facts", str(facts), "--mode", "srun-pmi2", ok=False)
     assert done.returncode == 1
-    assert "speaks neither PMI-1 nor PMI-2" in done.stdout
+    assert "supports neither PMI-1 nor PMI-2" in done.stdout
 
 
 def test_a_cluster_that_is_not_up_is_missing(training_sif):

@@ -246,7 +246,7 @@ def _of_one_architecture(host: HostFacts, image: ImageFacts) -> tuple[HostFacts,
 def _fill_usual(facts: _Facts, usually: dict[str, Any], absent: tuple[str, ...]) -> _Facts:
     given = msgspec.to_builtins(facts)
     merged = _merge_facts(given, usually, {*facts.absent})
-    lacking = {name: "not stated; absent as usual" for name in absent if merged.get(name) is None}
+    lacking = {name: "not stated; absent on a typical cluster" for name in absent if merged.get(name) is None}
     merged["absent"] = {**merged.get("absent", {}), **lacking}
     merged["unknown"] = {
         name: why for name, why in merged.get("unknown", {}).items() if _is_missing(name, merged)
@@ -279,7 +279,7 @@ def _with_fact(facts: _Facts, name: str, value: object) -> _Facts:
     for book in books.values():
         book.pop(name, None)
     if value is None:
-        books["absent"][name] = "absent as usual"
+        books["absent"][name] = "absent on a typical cluster"
     return msgspec.structs.replace(facts, **{name: value}, **books)
 
 

@@ -87,7 +87,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
         earlier = [a for a in (*undecided, *doubts) if a in before and not (a.hit and a.hit.by_chance)]
         return _failure_prediction(case, first, earlier, named, ids, missing)
     if missing:
-        because = "what is not known: " + "; ".join(dict.fromkeys(map(case.why_unknown, missing)))
+        because = "unknown facts: " + "; ".join(dict.fromkeys(map(case.why_unknown, missing)))
         return Prediction(
             mode=case.mode, outcome="unknown", because=because, findings=ids, missing=missing, plan=case.plan
         )
@@ -159,7 +159,7 @@ def _failure_prediction(
     chance = tuple(dict.fromkeys(o for o in (*hit.by_chance, *chances) if o != outcome))
     if earlier:
         lacking = "; ".join(dict.fromkeys(doubt for a in earlier for doubt in _doubts(case, a)))
-        outcome, because = "unknown", f"{because}; but another fault may occur first: {lacking}"
+        outcome, because = "unknown", f"{because}, unless an earlier fault occurs: {lacking}"
         chance = ()
     plan = None if outcome == "unavailable" else case.plan
     return Prediction(

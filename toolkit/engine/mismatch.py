@@ -83,7 +83,7 @@ def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bo
                 stage=LaunchStage.START if row.first else None,
                 by_chance=row.by_chance,
             )
-    because = f"no launch of {mpi_name(mpi)} without a compatible launcher was recorded"
+    because = f"toolkit has no recorded launch of {mpi_name(mpi)} without a compatible launcher"
     return Hit(case.cite("image.mpi", *asked), "unknown", because)
 
 

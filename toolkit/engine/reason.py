@@ -21,15 +21,15 @@ def _by_mpi(case: Case) -> str:
     match case.mode:
         case "srun-pmix":
             client, server = plain(case.image_facts.pmix), plain(case.host_facts.pmix)
-            return f"{mpi} in the image speaks PMIx {client}, Slurm serves PMIx {server}"
+            return f"{mpi} in the image uses PMIx {client}; Slurm offers PMIx {server}"
         case "srun-pmi2":
-            return f"{mpi} in the image speaks PMI, which Slurm's pmi2 plugin answers"
+            return f"{mpi} in the image supports PMI, which Slurm's pmi2 plugin offers"
         case "mpirun-host":
             return _by_launcher(case, mpi)
         case "srun-none":
             return f"no rule predicts a failure for {mpi}"
         case "bind":
-            return f"{_loaded_mpi(case)}, and {posixpath.basename(case.plan.launcher[0])} supports it"
+            return f"{_loaded_mpi(case)}; {posixpath.basename(case.plan.launcher[0])} supports the loaded MPI"
         case "gloo":
             return "Horovod's Gloo finds its ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:
@@ -46,7 +46,7 @@ def _by_launcher(case: Case, mpi: str) -> str:
     if host and host.implementation not in {"openmpi", *HYDRA}:
         return f"the host's {mpi_name(host)} starts the same MPI in the image"
     if host and host.implementation != "openmpi":
-        return f"the host's {mpi_name(host)} starts {mpi} in the image; both speak PMI"
+        return f"the host's {mpi_name(host)} starts {mpi} in the image; both support PMI"
     return f"the host's {mpi_name(host)} starts {mpi} in the image; their PMIx is compatible"
 
 
@@ -56,13 +56,19 @@ def _without_mpi(case: Case) -> str:
     if not case.plan.wrapper:
         return f"{title} does not need the launcher"
     if case.plan.starter:
-        return f"srun starts {case.plan.starter} on each node; the job script gives it the list of nodes"
-    return f"the job script gives each rank of {title} its number and its peers; MPI is not needed"
+        return (
+            f"srun starts {case.plan.starter} on each node; the job script gives {case.plan.starter} the "
+            f"list of nodes"
+        )
+    return (
+        f"the job script gives each rank of {title} its rank number and the addresses of its peers, without "
+        f"MPI"
+    )
 
 
 def _loaded_mpi(case: Case) -> str:
     """Return which MPI programs load in the launch mode ``bind``, as a clause."""
     mpi = mpi_name(case.image_facts.mpi)
     if case.image_facts is case.original_facts:
-        return f"the image's own {mpi} is loaded"
+        return f"programs load the image's own {mpi}"
     return f"programs load {mpi} of the host instead of {mpi_name(case.original_facts.mpi)}"

@@ -111,7 +111,7 @@ def _untold(ok: Effect) -> str:
 
 def _unmeasured_effect(ok: Effect) -> str:
     said = f"{ok.name}={ok.value}" if ok.value else ok.name
-    return f"the effect of {said} has not been measured"
+    return f"toolkit has not measured the effect of {said}"
 
 
 def _python(case: Case, ok: Effect) -> Effect:
@@ -369,7 +369,7 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
     if lacking is None:
         return ok
     missing = ", ".join(sorted(lacking))
-    because = f"{ok.name}={ok.value} leaves no transport between all ranks; add one of {missing}"
+    because = f"{ok.name}={ok.value} leaves no transport between all ranks; add {missing}"
     return replace(ok, outcome="init-failure", because=because, source=row.source)
 
 

@@ -99,7 +99,7 @@ def _runtime(text: str) -> tuple[str, str]:
     if name not in known or (version and parse(version) is None):
         raise BadInput(
             f"cluster.runtime: {text!r} is not a container runtime and its release",
-            fix=f"write it as in: apptainer 1.3.4; names: {', '.join(known)}",
+            fix=f"write name and release, as in: apptainer 1.3.4; names: {', '.join(known)}",
         )
     return name, version
 
@@ -110,7 +110,7 @@ def _mpi(text: str, key: str) -> tuple[str, str]:
     if name not in _MPIS or parse(release) is None:
         raise BadInput(
             f"{key}: {text!r} is not a name and a release",
-            fix=f"write it as in: openmpi 4.1.5; names: {', '.join(_MPIS)}",
+            fix=f"write name and release, as in: openmpi 4.1.5; names: {', '.join(_MPIS)}",
         )
     return name, release
 

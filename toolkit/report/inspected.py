@@ -74,10 +74,10 @@ def _learning(facts: ImageFacts) -> Iterator[tuple[str, str]]:
 
 def _launch_rows(facts: ImageFacts, mpi: ImageMpi) -> Iterator[tuple[str, str]]:
     if mpi.interfaces is None:
-        yield "speaks", facts.unknown.get("mpi.interfaces", "-")
+        yield "supports", facts.unknown.get("mpi.interfaces", "-")
     else:
         how = [f"{face} ({mpi.how[face]})" if face in mpi.how else face for face in mpi.interfaces]
-        yield "speaks", ", ".join(how) or "neither PMI nor PMIx"
+        yield "supports", ", ".join(how) or "neither PMI nor PMIx"
     yield "launcher", mpi.launcher or "-"
     shown = [f"{k} {' '.join(v)}" for k in _TELLING if (v := mpi.components.get(k))]
     if told := mpi.device or "; ".join(shown):

@@ -31,7 +31,7 @@ def _trial(trial: Trial, live: Live, host: HostFacts, style: Style, width: int) 
     yield style(trial.mode, "bold")
     yield from _row("predicted", f"{trial.predicted}: {trial.because}", width)
     if trial.observed is None:
-        yield from _row("observed", "not tried: this machine or cluster cannot run it", width)
+        yield from _row("observed", "not tried: this machine or cluster cannot run this mode", width)
         return
     colour = "good" if trial.good else "bad"
     yield from (
@@ -44,7 +44,10 @@ def _trial(trial: Trial, live: Live, host: HostFacts, style: Style, width: int) 
     if trial.observed == "ok":
         yield from _transport(trial, host, style, width)
     if trial.agrees is False:
-        text = f"prediction wrong: please report. Predicted {trial.predicted}, observed {trial.observed}"
+        text = (
+            f"the prediction was wrong, please report it: predicted {trial.predicted}, observed "
+            f"{trial.observed}"
+        )
         yield from (style(line, "bad") for line in _row("", text, width))
         yield from _row("", f"predicted because {trial.because}", width)
     yield from _row("job", f"{trial.seconds:.1f} s; toolkit jobs logs {trial.job}".replace(" ", _TIED), width)
@@ -58,10 +61,10 @@ def _sizes(trial: Trial, live: Live) -> str:
     if not trial.seen.sizes:
         return f": none of {ranks} ranks completed MPI_Init"
     sizes = sorted(set(trial.seen.sizes))
-    world = f"a world of {sizes[0]}" if len(sizes) == 1 else f"worlds of {', '.join(map(str, sizes))}"
+    world = f"world size {sizes[0]}" if len(sizes) == 1 else f"world sizes {', '.join(map(str, sizes))}"
     hosts = ", ".join(dict.fromkeys(trial.seen.hosts))
     right = trial.seen.sums
-    summed = "" if not right else "; the sum is right" if all(right) else "; the sum is WRONG"
+    summed = "" if not right else "; the allreduce is correct" if all(right) else "; the allreduce is WRONG"
     return f": {len(trial.seen.sizes)} of {ranks} ranks on {hosts} found {world}{summed}"
 
 
@@ -84,14 +87,15 @@ def _transport(trial: Trial, host: HostFacts, style: Style, width: int) -> Itera
         return
     transport = trial.seen.transport
     if transport is None:
-        yield from _row("transport", "the MPI library does not report it", width)
+        yield from _row("transport", "the MPI library does not report its transport", width)
         return
     yield from _row("transport", transport.name, width)
     yield from (style(line, "dim") for line in _row("", f"· {transport.evidence}", width))
     if trial.missed_fabric:
         fast = ", ".join((*(host.infiniband or ()), *(host.fabrics or ())))
         text = (
-            f"a fast network was missed: the nodes have {fast}, and the messages went over {transport.name}"
+            f"MPI did not use the fast network: the nodes have {fast}, and the messages went over "
+            f"{transport.name}"
         )
         yield from (style(line, "warn") for line in _row("", text, width))
 

@@ -55,7 +55,7 @@ def rule_page(rule: Rule) -> str:
         f"{rule.id} ({rule.severity})\n\n{_filled(f'{rule.title}.')}",
         "What happens\n" + "\n\n".join(_filled(text, _INDENT) for text in happens(rule)),
         "Effect on a launch\n" + _filled(consequence(rule, shown), _INDENT),
-        "Facts that decide\n" + "\n".join(_recognition_lines(rule)),
+        "Facts that the rule uses\n" + "\n".join(_recognition_lines(rule)),
     ]
     if shown:
         parts.append("For example\n" + "\n".join(_example(shown)))

@@ -81,7 +81,7 @@ def test_a_mode_that_fails_exits_1_with_the_reason(image):
     result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2")
     assert result.exit_code == 1
     assert "init-failure" in result.stdout
-    assert "speaks neither PMI-1 nor PMI-2" in result.stdout
+    assert "supports neither PMI-1 nor PMI-2" in result.stdout
 
 
 def test_the_json_has_its_schema(image):
@@ -126,7 +126,7 @@ def test_a_build_file_is_judged_by_its_text(tmp_path):
     assert result.exit_code == 0
     assert pasted(answered(result.stdout)) == f"Perhaps: srun-pmix. docker build -t my-image {tmp_path}"
     assert "Dockerfile:2: Open MPI 4.1.4, package openmpi-bin of apt" in result.stdout
-    assert "speaks PMIx 4.2.2" in " ".join(result.stdout.split())
+    assert "uses PMIx 4.2.2" in " ".join(result.stdout.split())
     assert len(run(str(file), "--facts", CLUSTER, "--all").stdout) > len(result.stdout)
 
 
@@ -135,7 +135,9 @@ def test_a_fault_of_a_build_file_is_a_no_and_in_the_json(tmp_path):
     file.write_text("FROM debian:12\nRUN pip install torch horovod\nRUN apt-get install -y mpich\n")
     result = run(str(file), "--facts", CLUSTER)
     assert result.exit_code == 1
-    assert result.stdout.startswith("No: Horovod is installed before the MPI, so it is built without MPI.")
+    assert result.stdout.startswith(
+        "No: Horovod is installed before the MPI, so Horovod is built without MPI."
+    )
     found = json.loads(run(str(file), "--facts", CLUSTER, "--json").stdout)
     assert found["schema"] == "toolkit.doctor/1"
     assert found["findings"][0]["id"] == "horovod-before-mpi"
@@ -180,7 +182,7 @@ def test_the_pmix_of_slurm_and_that_of_mpirun_are_told_apart(tmp_path, slurms, o
 def test_an_image_where_slurm_does_not_answer_is_unknown(image):
     result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
     assert result.exit_code == 1
-    assert result.stdout.startswith("Unknown: toolkit lacks the facts that decide.")
+    assert result.stdout.startswith("Unknown: toolkit lacks facts that decide whether the launch works.")
 
 
 def test_bad_files_and_options(image, tmp_path):
@@ -243,7 +245,7 @@ def test_where_no_command_helps_none_is_promised(image, tmp_path):
     facts.write_bytes(msgspec.json.encode(with_(host, absent={**host.absent, "runtime": "not found"})))
     result = run(image, "--facts", str(facts))
     assert result.exit_code == 1
-    assert "\nWhat to do\n  Load its module (module avail" in result.stdout
+    assert "\nWhat to do\n  Load a module of the runtime (`module avail" in result.stdout
     assert "toolkit" not in answered(result.stdout)
 
 

@@ -117,7 +117,7 @@ def test_what_fails_every_mode_comes_before_what_fails_one():
 def test_one_node_is_named_where_it_is_predicted_to_work():
     old = truth().images["ubuntu-openmpi-2.1.1-ssh"].facts
     said = advice(truth().hosts["pmix"], old)
-    assert said.text.startswith("With both ranks on one node, the launch is predicted to work.")
+    assert said.text.startswith("With both ranks on one node, toolkit predicts that the launch works.")
     assert "--nodes 1 --ranks-per-node 2" in said.command
     assert "one node" not in advice(truth().hosts["pmix"], old, nodes=1, mode="srun-pmi2").text
 
@@ -127,7 +127,7 @@ def test_options_that_fix_writes_are_named_where_they_make_it_work(monkeypatch):
     host, image = truth().hosts["pmix"], truth().images["venv-impi-2021.6.0"].facts
     monkeypatch.setattr("toolkit.cli.doctor.advice.find_fix", lambda *_: object())
     said = advice(host, image)
-    assert said.text.endswith("With the options that --fix writes, the launch is predicted to work.")
+    assert said.text.endswith("toolkit predicts that the launch works with the options that --fix writes.")
     assert said.command == f"toolkit doctor {image.path} --nodes 2 --facts facts.json --fix"
 
 

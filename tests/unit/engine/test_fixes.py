@@ -72,7 +72,7 @@ def test_where_no_way_works_none_is_named():
         HOST, with_(image_with(INTEL_MPI), libfabric=None, absent={"libfabric": "x"}), Request()
     )
     assert "ok" not in outcomes(verdict).values()
-    assert the(verdict, "image-lacks-pmix").fix == "rebuild the image with an MPI that speaks PMIx"
+    assert the(verdict, "image-lacks-pmix").fix == "rebuild the image with an MPI that supports PMIx"
     assert not {m for f in verdict.findings for m in named(f.fix)}
 
 
@@ -81,9 +81,10 @@ def test_a_pair_that_nobody_measured_is_no_fault_and_is_not_mended():
     found = the(verdict, "pmix-pair-fails")
     assert (found.severity, found.undecided, outcomes(verdict)["srun-pmix"]) == ("warning", True, "unknown")
     assert (
-        found.title == "Not decided: no launch was recorded of a PMIx 1.2.5 server with a PMIx 4.2.2 client"
+        found.title
+        == "Not decided: toolkit has no recorded launch of a PMIx 1.2.5 server with a PMIx 4.2.2 client"
     )
-    assert found.fix == "use mode mpirun-host; or try it: `toolkit doctor IMAGE --live --mode MODE`"
+    assert found.fix == "use mode mpirun-host; or try the launch: `toolkit doctor IMAGE --live --mode MODE`"
 
 
 def test_a_mode_that_was_asked_for_keeps_the_others_in_the_fixes():

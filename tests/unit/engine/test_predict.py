@@ -121,7 +121,7 @@ def test_the_plugin_of_parastation_serves_pmix_of_a_release_that_is_not_known():
     slurm = with_(SLURM, mpi_types=("none", "pspmi", "pspmix"), mpi_default="pspmix")
     verdict = predict(unread(with_(HOST, slurm=slurm), "pmix", "not told"), IMAGE, Request(nodes=2))
     found = verdict.of("srun-pmix")
-    assert (found.outcome, found.because) == ("unknown", "what is not known: host.pmix: not told")
+    assert (found.outcome, found.because) == ("unknown", "unknown facts: host.pmix: not told")
     assert found.plan is not None
     assert found.plan.launcher == ("srun", "--mpi=pspmix")
     assert predict(with_(HOST, slurm=slurm), IMAGE, Request(nodes=2)).chosen == "srun-pmix"
@@ -322,7 +322,7 @@ def test_all_releases_of_one_major_may_decide(types: tuple[str, ...], client: st
 
 
 def test_a_server_of_which_only_the_major_release_is_known_is_called_by_that():
-    assert of_major("pmix_v4").because.endswith("Slurm serves PMIx 4")
+    assert of_major("pmix_v4").because.endswith("Slurm offers PMIx 4")
     assert "pmix-store-of-early-5" not in of_major("pmix_v5", client="5.0.7").findings
 
 

@@ -70,7 +70,7 @@ def test_a_warning_of_openib_does_not_say_that_ucx_is_missing():
     # open-mpi/ompi 6517, 7188 and 10693: the line comes also where UCX carries the messages.
     (finding,) = explain("WARNING: There was an error initializing an OpenFabrics device.")
     assert (finding.id, finding.severity) == ("openib-ignored", "warning")
-    assert "UCX uses the card and you lose no speed" in finding.fix
+    assert "change nothing, because UCX uses the card" in finding.fix
 
 
 MPI = [

@@ -83,7 +83,7 @@ def test_what_nobody_measured_is_told_as_not_decided_and_no_fault(name: str, of:
     if finding.undecided:
         assert finding.severity == "warning"
         assert finding.title.startswith("Not decided: ") or finding.title.endswith("is unknown")
-        assert "try it: `toolkit" in finding.fix
+        assert "try the launch: `toolkit" in finding.fix
 
 
 @every_row("rule", [r for r in RULES if not r.advice], ids=lambda r: r.id)

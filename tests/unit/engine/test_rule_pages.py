@@ -26,7 +26,7 @@ def test_a_page_tells_what_a_person_needs(rule: Rule):
     wanted = [
         "What happens",
         "Effect on a launch",
-        "Facts that decide",
+        "Facts that the rule uses",
         "For example",
         "Fix",
     ]

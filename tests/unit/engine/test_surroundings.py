@@ -339,7 +339,7 @@ def test_one_rank_needs_no_mpi_unless_a_launcher_in_the_image_starts_it():
 def test_more_nodes_than_slurm_has_are_unavailable():
     prediction = predict(HOST, IMAGE, Request(nodes=3)).of("srun-pmix")
     assert prediction.outcome == "unavailable"
-    assert "3 nodes are requested; the largest partition has 2" in prediction.because
+    assert "the job requests 3 nodes; the largest partition has 2" in prediction.because
 
 
 def test_what_a_person_sets_counts():
@@ -433,7 +433,7 @@ def test_an_earlier_doubt_makes_a_later_failure_uncertain():
     wheel = image_with(with_(OPEN_MPI_4, version="4.1.8", plugins=True), "3.2.5")
     prediction = predict(host, wheel, Request()).of("mpirun-host")
     assert prediction.outcome == "unknown"
-    assert "could not read what the host's mpirun exports" in prediction.because
+    assert "could not read which variables the host's mpirun sets" in prediction.because
 
 
 def test_advice_that_lacks_facts_changes_no_outcome():

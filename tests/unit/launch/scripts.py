@@ -38,7 +38,7 @@ DESCRIBED = {
     "sarus": "tar",
 }
 """Runtimes of which no script was run, and how the name of an image for each ends."""
-BECAUSE = "PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm"
+BECAUSE = "Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7"
 
 EVERYTHING = spec(
     ranks_per_node=4,

@@ -110,7 +110,7 @@ def test_the_fix_of_the_fault_is_said_once():
     advice = f"{fix[0].upper()}{fix[1:]}."
     text = page(host, image, verdict, Request(), next_command="x", advice=advice)
     assert " ".join(text.split()).count(fix[1:]) == 1
-    assert text.startswith("No: The MPI in the image does not find the libfabric")
+    assert text.startswith("No: The MPI in the image does not find libfabric")
 
 
 def test_a_host_alone_is_answered():

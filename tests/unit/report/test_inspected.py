@@ -23,7 +23,7 @@ def shown(**facts):
 def test_an_mpi_is_shown_with_what_it_speaks_and_lacks():
     text = shown(mpi=MPI, glibc="2.36", glibc_needed="2.34", cpu_level="x86-64-v2")
     assert "mpi           Open MPI 4.1.8 (/opt/x/lib/libmpi.so.40)" in text
-    assert "speaks        pmix (component ext3x)" in text
+    assert "supports      pmix (component ext3x)" in text
     assert "launcher      /opt/x/bin/mpirun" in text
     assert "components    pmix ext3x; btl self tcp" in text
     assert "lacks         libfoo.so.1" in text
@@ -36,7 +36,7 @@ def test_a_device_stands_for_components_and_other_mpis_follow():
     )
     text = shown(mpi=mpich, other_mpis=(MPI,))
     assert "device        ch4:ofi,ucx" in text
-    assert "speaks        neither PMI nor PMIx" in text
+    assert "supports      neither PMI nor PMIx" in text
     assert "also          Open MPI 4.1.8 (/opt/x/lib/libmpi.so.40)" in text
 
 
@@ -76,7 +76,7 @@ def test_what_could_not_be_read_says_why_and_what_is_not_there_is_a_dash():
         unknown={"mpi.interfaces": "/b: it cannot be read", "tensorflow": "/opt cannot be read"},
         disagreements=("stack.json says pmix 5; toolkit found 4",),
     )
-    assert "speaks        /b: it cannot be read" in text
+    assert "supports      /b: it cannot be read" in text
     assert "tensorflow    /opt cannot be read" in text
     assert "pmix          -" in text
     assert text.endswith("disagreement: stack.json says pmix 5; toolkit found 4")
@@ -92,7 +92,7 @@ def test_values_are_wrapped_where_there_is_a_width():
     facts = ImageFacts(path="a.sif", format="sif", mpi=MPI)
     narrow = list(lines(facts, 40))
     assert "components    pmix ext3x; btl self tcp" in narrow
-    assert "speaks        pmix (component ext3x)" in narrow
+    assert "supports      pmix (component ext3x)" in narrow
     assert [line for line in narrow if "MPI" in line or "libmpi" in line] == [
         "mpi           Open MPI 4.1.8",
         "              (/opt/x/lib/libmpi.so.40)",

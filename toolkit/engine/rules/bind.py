@@ -65,7 +65,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
     "bind-has-no-effect",
     "Programs in the image do not load the mounted MPI library",
     severity="warning",
-    fix="mount an MPI of the same family and ABI as the image's",
+    fix="mount an MPI of the same family and ABI as the MPI in the image",
     instead=MPI_MODES,
     source=_SOURCE,
     facts=("host.mpis", "image.mpi", "image.mpi.plugins"),
@@ -93,10 +93,10 @@ def bind_has_no_effect(case: Case) -> Hit | None:
             f"programs have a search path (DT_RPATH) that precedes LD_LIBRARY_PATH and leads to {mpi.library}"
         )
         fix = (
-            "use a mode that starts the image's MPI; or link programs again without DT_RPATH (mpi4py: "
-            "install it with pip)"
+            "use a mode that starts the image's MPI; or link programs again without DT_RPATH (install "
+            "mpi4py with pip)"
         )
-    because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
+    because = f"{why}; programs load the image's own {mpi_name(mpi)}"
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
     if hides and mpi.implementation == "openmpi" and mpi.plugins:
@@ -107,9 +107,9 @@ def bind_has_no_effect(case: Case) -> Hit | None:
 
 @rule(
     "bind-name-of-another",
-    "The mounted MPI library has the same name as the image's, but belongs to another family",
+    "The mounted MPI library and the image's MPI library have one name but belong to different families",
     severity="error",
-    fix="mount an MPI of the same family as the image's",
+    fix="mount an MPI of the same family as the MPI in the image",
     instead=MPI_MODES,
     source=f"tests/matrix/truth: bind of MPICH 4.1.3 over Open MPI 1.10.2, both libmpi.so.12; {_SOURCE}",
     facts=("host.mpis", "image.mpi"),
@@ -130,16 +130,20 @@ def bind_name_of_another(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.mpi")
     both = f"{mpi_name(mpi)} and {mpi_name(host)} of the host are both called {mpi.soname}"
     if mpi.implementation == "openmpi":
-        because = f"{both}, and a program built for one of them does not find its symbols in the other"
+        because = f"{both}, and a program that was built for one library misses symbols in the other library"
         return Hit(evidence, "loader-failure", because)
-    return Hit(evidence, "unknown", f"{both}; what a program does with the other library was not measured")
+    return Hit(
+        evidence,
+        "unknown",
+        f"{both}; toolkit has not measured whether a program works with the other library",
+    )
 
 
 @rule(
     "bind-glibc-older",
     "The host's MPI needs a newer C library than the image has",
     severity="error",
-    fix="use an image whose distribution is as new as the host's, with glibc",
+    fix="use an image with glibc whose distribution is at least as new as the host's distribution",
     instead=MPI_MODES,
     source='tests/matrix: set bind, "version `GLIBC_2.38\' not found"',
     facts=("host.mpis", "image.mpi", "image.glibc"),
@@ -172,7 +176,7 @@ def _loads_mounted(case: Case) -> bool:
     "bind-library-older",
     "The loader finds the host's older libfabric before the image's newer libfabric",
     severity="error",
-    fix="mount an MPI of the same family and ABI as the image's",
+    fix="mount an MPI of the same family and ABI as the MPI in the image",
     instead=MPI_MODES,
     source=(
         "ld.so(8): LD_LIBRARY_PATH before DT_RUNPATH; ofiwg/libfabric:libfabric.map.in; "
@@ -204,7 +208,7 @@ def bind_library_older(case: Case) -> Hit | None:
     "bind-library-missing",
     "The host's MPI needs a library that the image does not have",
     severity="error",
-    fix="mount the folder of that library too",
+    fix="also mount the folder of the missing library",
     instead=MPI_MODES,
     source="tests/matrix: set bind, 'libfabric.so.1: cannot open shared object file'",
     facts=("host.mpis", "image.mpi", "image.libraries"),
@@ -258,7 +262,7 @@ def _second_libraries(case: Case, host: HostMpi) -> set[str]:
     "bind-component-lacks-library",
     "A component of the mounted MPI needs a library that the image does not have",
     severity="error",
-    fix="mount the folder of that library too",
+    fix="also mount the folder of the missing library",
     instead=MPI_MODES,
     source="open-mpi/ompi:opal/mca/base/mca_base_component_repository.c at v4.1; tests/matrix/truth: bind",
     facts=("host.mpis", "image.mpi", "image.libraries"),
@@ -294,7 +298,7 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     "bind-modules-differ",
     "UCX of the host would load modules of another UCX release from the image",
     severity="error",
-    fix="use an image with the host's UCX",
+    fix="use an image with the host's UCX release",
     instead=MPI_MODES,
     source="tests/matrix: set bind, 'symbol lookup error: libucs_fuse.so.0'",
     facts=("host.mpis", "image.mpi"),
@@ -316,14 +320,14 @@ def bind_modules_differ(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.ucx")
     if older(host.ucx, inside):
         return Hit(evidence, "loader-failure", because)
-    return Hit(evidence, "unknown", f"{because}; the effect has not been measured")
+    return Hit(evidence, "unknown", f"{because}; toolkit has not measured the effect")
 
 
 @rule(
     "bind-plugins-missing",
     "The mounted Open MPI does not find its components",
     severity="error",
-    fix="mount the folder of its components, and name it: OMPI_MCA_mca_base_component_path",
+    fix="mount the folder of Open MPI's components, and set OMPI_MCA_mca_base_component_path to that folder",
     source="tests/matrix: set bind, 'libs only' against 'libs+plugins+OMPI_MCA_mca_base_component_path'",
     facts=("host.mpis", "image.mpi"),
     modes=("bind",),
@@ -343,7 +347,7 @@ def bind_plugins_missing(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.mpi")
     because = f"{mpi_name(host)} looks for components in {host.plugins}, which is not mounted"
     if inside.plugins and _loads_components_of(host.version, inside.version):
-        because = f"{because}; whether components of {mpi_name(inside)} fit has not been measured"
+        because = f"{because}; toolkit has not measured whether the components of {mpi_name(inside)} work"
         return Hit(evidence, "unknown", because)
     return Hit(evidence, "init-failure", because)
 

@@ -24,7 +24,7 @@ _NV = "--nv"
     "cuda-compat-refused",
     "The forward-compatibility libraries in the image do not work on this host",
     severity="error",
-    fix="use an image with an older CUDA; administrator: a newer driver",
+    fix="use an image with an older CUDA; administrator: install a newer driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; recipes/knowledge/cuda.toml, [[compat]]",
     facts=(*PAIR, "image.cuda_compat", "host.gpus"),
     advice=True,
@@ -50,7 +50,7 @@ def _is_loaded(case: Case) -> bool | None:
 def _refusal(case: Case) -> str:
     consumer = [kind for kind in gpu_kinds(case) if not kind.data_centre]
     if consumer:
-        return f"cuda-compat is not for GPUs such as this one ({consumer[0].family}, not a data-centre GPU)"
+        return f"cuda-compat does not support this GPU ({consumer[0].family}, not a data-centre GPU)"
     if _is_loaded(case) is False:
         return f"cuda-compat does not work on the branch of driver {case.host.gpu_driver}"
     return ""
@@ -58,9 +58,10 @@ def _refusal(case: Case) -> str:
 
 @rule(
     "cuda-compat-needed",
-    "CUDA works here only with the forward-compatibility libraries of the image",
+    "On this host, CUDA works only with the forward-compatibility libraries of the image",
     severity="warning",
-    fix="put their folder first in LD_LIBRARY_PATH inside the container, before the host's driver",
+    fix="put the folder of these libraries first in LD_LIBRARY_PATH inside the container, before the host's "
+    "driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; Apptainer user guide, GPU support",
     facts=(*PAIR, "image.cuda_compat", "image.environment"),
     advice=True,
@@ -84,7 +85,7 @@ def cuda_compat_needed(case: Case) -> Hit | None:
     evidence = case.cite(*PAIR, "image.cuda_compat")
     words = _path_with(case, (case.image_facts.cuda_compat_folders or _COMPAT)[0])
     if known:
-        return Hit(evidence, fix=f"put their folder first inside the container: {words}")
+        return Hit(evidence, fix=f"put the folder of these libraries first inside the container: {words}")
     title = (
         f"toolkit does not know whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works "
         "on driver "
@@ -93,7 +94,7 @@ def cuda_compat_needed(case: Case) -> Hit | None:
     return Hit(
         evidence,
         title=title,
-        fix=f"look up the pair in NVIDIA's CUDA Compatibility guide, or try it: {words}",
+        fix=f"look up this driver and CUDA in NVIDIA's CUDA Compatibility guide, or try: {words}",
     )
 
 

@@ -79,7 +79,7 @@ def _reads_files(case: Case, server: str | None) -> bool:
     "tmp-not-mounted",
     "Open MPI keeps its session in /tmp, which the container does not have as a writable folder",
     severity="error",
-    fix="add `--bind /tmp`; administrator: 'mount tmp = yes' in apptainer.conf",
+    fix="add `--bind /tmp`; administrator: set 'mount tmp = yes' in apptainer.conf",
     source="tests/matrix: 'apptainer --no-mount tmp', '--no-mount tmp plus PMIX_MCA_gds=hash'",
     facts=("image.mpi", "host.runtime"),
     modes=MPI_MODES,
@@ -104,7 +104,7 @@ def tmp_not_mounted(case: Case) -> Hit | None:
     if brings_prrte(mpi) and case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     if case.mode == "mpirun-container":
-        return Hit(tuple(said), "unknown", "Open MPI's own launcher was not measured without /tmp")
+        return Hit(tuple(said), "unknown", "toolkit has not measured Open MPI's own launcher without /tmp")
     because = "without /tmp Open MPI cannot create its session directory"
     # ORTE creates the session directory for a single rank too (tests/matrix/truth: Open MPI 1.10.2). A single
     # rank of Open MPI 5.0.10 needs no session directory.

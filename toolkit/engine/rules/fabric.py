@@ -110,7 +110,7 @@ def mpi_lacks_fabric(case: Case) -> Hit | None:
     row = _slow_network(case, "none")
     if row is None:
         return None
-    title = f"{mpi_name(case.image.mpi)} in the image cannot use {row.shown}; it would use TCP"
+    title = f"{mpi_name(case.image.mpi)} in the image cannot use {row.shown} and would use TCP"
     return Hit(_evidence(case, row), title=title, fix=_another_mpi(row), source=row.source)
 
 
@@ -121,7 +121,7 @@ def _another_mpi(row: Fabric) -> str:
     if row.mtl:
         return row.fix
     opened = _OPENS_UCX if row.ucx else _OPENS_LIBFABRIC
-    return f"use an image whose MPI opens {opened}; then {row.fix}"
+    return f"use an image whose MPI uses {opened}; then {row.fix}"
 
 
 _OPENS_UCX = "UCX (Open MPI --with-ucx, MPICH --with-device=ch4:ucx)"
@@ -150,7 +150,8 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
     title = f"The UCX in the image has no module for {row.shown}"
     if not row.ucx:
         title = (
-            f"{mpi_name(case.image.mpi)} sends by UCX, which has no module for {row.shown}: it would use TCP"
+            f"{mpi_name(case.image.mpi)} sends messages through UCX; without a module for {row.shown}, UCX "
+            f"would use TCP"
         )
     fix = row.fix if row.ucx else _another_mpi(row)
     return Hit(evidence, title=title, fix=fix, source=row.source)
@@ -160,7 +161,7 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
     "libfabric-lacks-provider",
     "The libfabric in the image has no provider for the host's fast network",
     severity="warning",
-    fix="put a libfabric with that provider into the image",
+    fix="install a libfabric with a provider for the network in the image",
     source="recipes/knowledge/fabric.toml, [[fabric]]; ofiwg/libfabric:man",
     facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", *_CARRIERS),
     modes=_OWN_MPI,
@@ -183,8 +184,8 @@ def libfabric_lacks_provider(case: Case) -> Hit | None:
 
 
 _ANOTHER_MPICH = (
-    "use an MPICH with an external libfabric (`--with-libfabric=DIR`), or built with that provider; "
-    "mounting the host's libfabric changes nothing here"
+    "use an MPICH that was built with an external libfabric (`--with-libfabric=DIR`) or with that provider; "
+    "do not mount the host's libfabric, because this MPICH does not load it"
 )
 
 
@@ -201,7 +202,7 @@ def _contains_libfabric(mpi: ImageMpi | None) -> bool:
     "verbs-driver-missing",
     "The image lacks the user-space driver of the host's RDMA device",
     severity="warning",
-    fix="put rdma-core's drivers into the image (Debian: ibverbs-providers); never bind the host's",
+    fix="put rdma-core's drivers into the image (Debian: ibverbs-providers); never bind the host's drivers",
     source="linux-rdma/rdma-core:libibverbs/dynamic_driver.c; NVIDIA/nccl:src/misc/ibvwrap.cc",
     facts=("host.infiniband", "image.verbs_providers", "image.nccl"),
     advice=True,
@@ -278,7 +279,7 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
         return None
     evidence = (*case.cite("host.infiniband"), f"plan: {' '.join(case.plan.container)}")
     if kind is podman:
-        title = "podman gives the container no /dev/infiniband, so that ranks use TCP between nodes"
+        title = "podman does not mount /dev/infiniband into the container, so ranks use TCP between nodes"
         return Hit(evidence, title=title, severity="warning")
     inside = {**case.image_facts.environment, **case.host_facts.environment}
     if kind not in (PYXIS, RUNTIME) or "MELLANOX_VISIBLE_DEVICES" in inside:
@@ -291,7 +292,7 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
     "locked-memory-limited",
     "The limit on locked memory is too low for RDMA",
     severity="warning",
-    fix="administrator: LimitMEMLOCK=infinity for slurmd; in a job, `ulimit -l` prints the limit",
+    fix="administrator: set LimitMEMLOCK=infinity for slurmd; in a job, `ulimit -l` prints the limit",
     source="Slurm MPI Users Guide: LimitMEMLOCK=infinity; open-mpi/ompi FAQ, locked memory",
     facts=("host.infiniband", "host.locked_memory"),
     advice=True,
@@ -306,7 +307,7 @@ def locked_memory_limited(case: Case) -> Hit | None:
     limit = case.host.locked_memory
     if limit is None or limit < 0 or limit >= fabric.fabric().locked_memory.small:
         return None
-    title = f"Processes may lock {limit // 1024} KiB of memory, RDMA needs several GiB or no limit"
+    title = f"Processes may lock {limit // 1024} KiB of memory; RDMA needs several GiB or no limit"
     return Hit(case.cite("host.infiniband", "host.locked_memory"), title=title)
 
 
@@ -314,7 +315,7 @@ def locked_memory_limited(case: Case) -> Hit | None:
     "shared-memory-small",
     "The shared memory of a node is too small for training with several processes",
     severity="warning",
-    fix="administrator: a larger /dev/shm on the nodes; until then, set NCCL_SHM_DISABLE=1 for NCCL and "
+    fix="administrator: enlarge /dev/shm on the nodes; until then, set NCCL_SHM_DISABLE=1 for NCCL and "
     "num_workers=0 for PyTorch",
     source="recipes/knowledge/fabric.toml, shared_memory; NVIDIA NCCL user guide, troubleshooting",
     facts=("host.shm",),
@@ -336,7 +337,7 @@ def shared_memory_small(case: Case) -> Hit | None:
     "single-copy-unavailable",
     "Ranks of one node cannot copy from each other's memory directly",
     severity="info",
-    fix="start the ranks in one namespace (`--sharens`, or a setuid installation); or set "
+    fix="start all ranks of a node in one namespace (`--sharens`, or a setuid installation); or set "
     "kernel.yama.ptrace_scope=0",
     source="open-mpi/ompi:NEWS 4.0.2 (CMA and user namespaces); process_vm_readv(2); apptainer issue 769",
     facts=("host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.xpmem"),

@@ -49,7 +49,8 @@ def too_old(case: Case) -> bool:
     "gpu-driver-too-old",
     "The host's NVIDIA driver is too old for the CUDA in the image",
     severity="error",
-    fix="use an image with an older CUDA, or one with the package cuda-compat; administrator: a newer driver",
+    fix="use an image with an older CUDA, or one with the package cuda-compat; administrator: install a "
+    "newer driver",
     source="recipes/knowledge/cuda.toml, major_driver; CUDA runtime API: cudaErrorInsufficientDriver (35)",
     facts=(*PAIR, "image.cuda_compat"),
     advice=True,
@@ -70,7 +71,7 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
         return None
     least = cuda.least_driver(case.image.cuda or "")
     title = (
-        f"CUDA {cuda.series(case.image.cuda or '')} needs driver {least}, the host has {case.host.gpu_driver}"
+        f"CUDA {cuda.series(case.image.cuda or '')} needs driver {least}; the host has {case.host.gpu_driver}"
     )
     return Hit(case.cite("image.cuda", "host.gpu_driver", "image.cuda_compat"), title=title)
 
@@ -135,14 +136,17 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     for kind in gpu_kinds(case):
         # ``kind.last`` is a series such as 12.9, which includes 12.9.1.
         if older(kind.last, cuda.series(case.image.cuda or "")):
-            title = f"CUDA {kind.last} is the last for {kind.family} GPUs; the image has {case.image.cuda}"
+            title = (
+                f"CUDA {kind.last} is the last release for {kind.family} GPUs; the image has "
+                f"{case.image.cuda}"
+            )
             return Hit(case.cite("image.cuda", "host.gpus"), title=title, source=kind.source)
     return None
 
 
 @rule(
     "gpu-parts-apart",
-    "The GPUs are divided by MIG, and ranks cannot copy directly between the parts",
+    "MIG divides the GPUs, and ranks cannot copy directly between MIG instances",
     severity="info",
     fix="change nothing if ranks communicate little; otherwise request whole GPUs",
     source="NVIDIA MIG user guide, deployment considerations; RAPIDS guide, MIG; NVIDIA/nccl issue 1716",
@@ -181,7 +185,7 @@ def gpu_without_driver(case: Case) -> Hit | None:
 
 @rule(
     "gpu-driver-mismatch",
-    "The NVIDIA kernel module and the driver's libraries are of different releases",
+    "The NVIDIA kernel module and the driver's libraries have different releases",
     severity="error",
     fix="use other nodes; administrator: restart this node, or load the new release's kernel module",
     source="NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH (18); CUDA runtime: cudaErrorSystemDriverMismatch (803)",
@@ -269,7 +273,7 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
     hidden = hides(case, "shm")
     if host.gpus or not hidden or "/dev/kfd" in mounted:
         return None
-    title = f"{_NO_GPUS}: {why}, and {', '.join(hidden)} leaves /dev/kfd out"
+    title = f"{_NO_GPUS}: {why}, and {', '.join(hidden)} hides /dev/kfd"
     return Hit((*case.cite("host.amd_gpus", "host.runtime"), *hidden.values()), title=title)
 
 
@@ -300,14 +304,19 @@ def _not_visible(case: Case) -> Hit | None:
         return None
     title = f"{_NO_GPUS}: neither the image nor the job sets {VISIBLE}"
     evidence = (*case.cite("host.gpus"), f"image: environment: no {VISIBLE}")
-    return Hit(evidence, title=title, fix=f"before you submit: export {VISIBLE}=all; or set it in the image")
+    return Hit(
+        evidence,
+        title=title,
+        fix=f"before you submit: export {VISIBLE}=all; or set {VISIBLE}=all in the image",
+    )
 
 
 @rule(
     "gpu-libraries-missed",
     "This release of the container runtime may not find the driver's libraries",
     severity="warning",
-    fix="bind them: `--bind /usr/lib64/libcuda.so.1`; administrator: install a later release",
+    fix="bind the driver's libraries: `--bind /usr/lib64/libcuda.so.1`; administrator: install a later "
+    "release of the runtime",
     source="recipes/knowledge/runtime.toml, [[missed_driver]]",
     facts=("host.runtime", "host.runtime.version", "host.gpus"),
     advice=True,
@@ -330,7 +339,7 @@ def gpu_libraries_missed(case: Case) -> Hit | None:
     "ranks-more-than-gpus",
     "A node has fewer GPUs than ranks; each rank of PyTorch or JAX needs a GPU",
     severity="error",
-    fix="start as many ranks on a node as it has GPUs: `--ranks-per-node`",
+    fix="start one rank for each GPU of a node: `--ranks-per-node`",
     source="NVIDIA/nccl:src/init.cc, 'Duplicate GPU detected'; CUDA runtime: cudaErrorInvalidDevice (101)",
     facts=("host.gpus",),
     advice=True,

@@ -57,7 +57,8 @@ def slurm_absent(case: Case) -> Hit | None:
     "runtime-absent",
     "Neither Apptainer nor Singularity is on the host",
     severity="error",
-    fix="load its module (module avail apptainer singularity), or ask the administrator to install Apptainer",
+    fix="load a module of the runtime (`module avail apptainer singularity`), or ask the administrator to "
+    "install Apptainer",
     source="Apptainer user guide, quick start",
     facts=("host.runtime",),
 )
@@ -72,8 +73,8 @@ def runtime_absent(case: Case) -> Hit | None:
     "user-namespaces-off",
     "Containers cannot be started: no user namespaces, and no setuid installation",
     severity="error",
-    fix="administrator: allow user namespaces (sysctl user.max_user_namespaces; where AppArmor restricts "
-    "them, a profile for Apptainer's starter), or install apptainer-suid",
+    fix="administrator: allow user namespaces (sysctl user.max_user_namespaces; with AppArmor, add a "
+    "profile for Apptainer's starter), or install apptainer-suid",
     source="Apptainer administrator guide, user namespaces; apptainer/apptainer issues 2027 and 2608",
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces", "host.environment"),
 )
@@ -90,7 +91,7 @@ def user_namespaces_off(case: Case) -> Hit | None:
     case.ask("host.user_namespaces")
     evidence = case.cite("host.user_namespaces", "host.runtime")
     if asked:
-        because = f"{next(iter(asked))} needs a user namespace, and the host gives users none"
+        because = f"{next(iter(asked))} needs a user namespace, which the host does not allow"
         fix = f"leave out {next(iter(asked))}; or {_ALLOW}"
         return Hit((*evidence, *asked.values()), "unavailable", because, because, fix)
     by_root = runtime_of(case.host_facts).BY_ROOT
@@ -98,15 +99,16 @@ def user_namespaces_off(case: Case) -> Hit | None:
         case.ask("host.runtime.setuid")
         return Hit(evidence, "unavailable")
     name = case.host_facts.runtime.name if case.host_facts.runtime else ""
-    because = f"{name} starts containers in user namespaces, and the host gives users none"
+    because = f"{name} starts containers in user namespaces, which the host does not allow"
     return Hit(evidence, "unavailable", because, because, _ALLOW)
 
 
 @rule(
     "user-namespaces-few",
-    "The kernel gives a user fewer user namespaces than the ranks of a node need",
+    "The kernel allows fewer user namespaces than the ranks of a node need",
     severity="error",
-    fix="start fewer ranks on a node, or ranks that share a namespace: --sharens (Apptainer from 1.3 on); "
+    fix="start fewer ranks on a node, or let them share a namespace with `--sharens` (Apptainer 1.3 or "
+    "later); "
     "administrator: raise user.max_user_namespaces on the compute nodes",
     source=(
         "Apptainer 1.4.5: one namespace for each start ('maximum number of user namespaces exceeded'); "
@@ -139,7 +141,7 @@ def user_namespaces_few(case: Case) -> Hit | None:
 
 @rule(
     "gpu-hook-lacks-program",
-    "enroot starts no container that asks for GPUs: its hook needs nvidia-container-cli",
+    "enroot cannot start a container with GPUs, because its GPU hook does not find nvidia-container-cli",
     severity="error",
     fix="administrator: install libnvidia-container-tools on the nodes; to start without GPUs:"
     " export NVIDIA_VISIBLE_DEVICES=void before you submit",
@@ -166,7 +168,7 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     "too-few-nodes",
     "Slurm has fewer nodes than the job requests",
     severity="error",
-    fix="request fewer: `--nodes`; `sinfo` shows the number of nodes of each partition",
+    fix="request fewer nodes with `--nodes`; `sinfo` shows the number of nodes of each partition",
     source="sbatch(1): --nodes; srun(1): 'Requested node configuration is not available'",
     facts=("host.slurm",),
 )
@@ -180,13 +182,13 @@ def too_few_nodes(case: Case) -> Hit | None:
     slurm = case.host.slurm
     if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
         return None
-    because = f"{case.request.nodes} nodes are requested; the largest partition has {slurm.nodes}"
+    because = f"the job requests {case.request.nodes} nodes; the largest partition has {slurm.nodes}"
     return Hit((f"host: sinfo: the largest partition has {slurm.nodes} nodes",), "unavailable", because)
 
 
 @rule(
     "architecture-differs",
-    "The image is for another processor architecture",
+    "The image was built for another processor architecture than the host has",
     severity="error",
     fix="build the image on a machine of the cluster's architecture",
     source="execve(2): ENOEXEC; Apptainer user guide",
@@ -197,7 +199,7 @@ def architecture_differs(case: Case) -> Hit | None:
     case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None
-    because = f"the image is for {case.image.architecture}, the host is {case.host.architecture}"
+    because = f"the image was built for {case.image.architecture}; the host has {case.host.architecture}"
     return Hit(case.cite("host.architecture", "image.architecture"), "loader-failure", because)
 
 
@@ -205,7 +207,7 @@ def architecture_differs(case: Case) -> Hit | None:
     "slurm-lacks-pmix",
     "Slurm has no PMIx plugin",
     severity="error",
-    fix="ask the administrator for Slurm's PMIx plugin (configure `--with-pmix`)",
+    fix="ask the administrator to install Slurm's PMIx plugin (configure `--with-pmix`)",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     facts=("host.slurm.mpi_types",),
@@ -224,7 +226,7 @@ def slurm_lacks_pmix(case: Case) -> Hit | None:
     "slurm-lacks-pmi2",
     "Slurm has no PMI-2 plugin",
     severity="error",
-    fix="ask the administrator for Slurm's pmi2 plugin",
+    fix="ask the administrator to install Slurm's pmi2 plugin",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     facts=("host.slurm.mpi_types",),
@@ -242,7 +244,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
 
 @rule(
     "mpi-type-not-offered",
-    "Slurm does not offer the --mpi type of the site profile",
+    "Slurm does not offer the --mpi type that the site profile names",
     severity="error",
     fix="correct launch.mpi in the site profile, or leave `--site` out; `srun --mpi=list` prints the types",
     instead=MPI_MODES,
@@ -289,7 +291,7 @@ def host_launcher_absent(case: Case) -> Hit | None:
     "host-launcher-broken",
     "The host's mpirun does not start",
     severity="error",
-    fix="load its module with all dependencies, or name its lib folder in LD_LIBRARY_PATH",
+    fix="load the module of that MPI with all dependencies, or add its lib folder to LD_LIBRARY_PATH",
     instead=MPI_MODES,
     source="ld.so(8): 'error while loading shared libraries'",
     facts=("host.mpis",),
@@ -307,7 +309,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
 
 @rule(
     "mpi-default-none",
-    "srun without --mpi offers no PMI here",
+    "On this cluster, srun without --mpi offers ranks no PMI",
     severity="info",
     fix="always name an interface: `srun --mpi=…` (`toolkit launch` does)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",

@@ -33,7 +33,10 @@ selects the extension (mpi4py's _mpiabi.py).
 """
 _RANK_VARIABLES = frozenset(("PMI_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMI_ID"))
 _PROVIDER_PATH = "FI_PROVIDER_PATH"
-_ADD_PROVIDER = "add the libraries that its providers need, or a libfabric with tcp (Debian: libfabric1)"
+_ADD_PROVIDER = (
+    "install the libraries that libfabric's providers need, or a libfabric with the provider tcp (Debian: "
+    "libfabric1)"
+)
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
 """Folders of Intel MPI's own libfabric. Intel's mpirun searches the first two (env/vars.sh); mpi4py searches
 all of them.
@@ -74,7 +77,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     "mpi-moved",
     "The Open MPI in the image was moved and does not find its plugins",
     severity="error",
-    fix="set its folder, as `toolkit launch` does: `--env OPAL_PREFIX=DIR`",
+    fix="set Open MPI's folder, as `toolkit launch` does: `--env OPAL_PREFIX=DIR`",
     source="open-mpi/ompi:opal/mca/installdirs, opal/runtime/opal_init.c; measured with 4.1.6",
     facts=("image.mpi",),
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
@@ -90,9 +93,9 @@ def mpi_moved(case: Case) -> Hit | None:
     said = {word.partition("=")[0] for word in (*case.plan.env, *case.plan.container)}
     if said & OPAL_FOLDERS or any(setting_value(case, name) is not None for name in OPAL_FOLDERS):
         return None
-    because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, but they are not there"
+    because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, which does not contain them"
     words = " ".join(f"--env {name}={value}" for name, value in mpi.led_by.items())
-    fix = f"set its folder, as `toolkit launch` does: `{words}`"
+    fix = f"set Open MPI's folder, as `toolkit launch` does: `{words}`"
     return Hit(
         case.cite("image.mpi", "image.mpi.built_for"),
         "init-failure",
@@ -106,7 +109,7 @@ def mpi_moved(case: Case) -> Hit | None:
     "mpi-lacks-plugins",
     "The Open MPI in the image has no plugins",
     severity="error",
-    fix="install Open MPI in the image as a package; a copy needs its folder of plugins, lib/openmpi, too",
+    fix="install Open MPI in the image as a package, or also copy its plugin folder lib/openmpi",
     source="open-mpi/ompi:opal/runtime/opal_init.c; measured with copied libraries of Open MPI 4.1.4",
     facts=("image.mpi", "image.mpi.components"),
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
@@ -126,7 +129,7 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
 
 @rule(
     "image-mpi-not-measured",
-    "No launch with this MPI was recorded",
+    "toolkit has no recorded launch with this MPI",
     severity="warning",
     fix=TRY_IT,
     source="tests/matrix covers Open MPI, MPICH and Intel MPI",
@@ -145,14 +148,16 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
         return None  # programs load the host's own MPI, as without a container
     if case.mode == "mpirun-host" and is_same_mpi(host_launcher(case.host_facts), mpi):
         return None
-    return Hit(case.cite("image.mpi"), "unknown", f"{family(mpi.implementation)} has no recorded launches")
+    return Hit(
+        case.cite("image.mpi"), "unknown", f"toolkit has no recorded launch with {family(mpi.implementation)}"
+    )
 
 
 @rule(
     "libfabric-missing",
-    "The MPI in the image does not find the libfabric that it opens",
+    "The MPI in the image does not find libfabric, which it needs",
     severity="error",
-    fix="add libfabric to the image's loader path (Debian: libfabric1), or mount the host's",
+    fix="add libfabric to the image's loader path (Debian: libfabric1), or mount the host's libfabric",
     source="recipes/knowledge/mpi.toml, [[libfabric]]; tests/matrix: 'libfabric.so.1 supplied'",
     facts=("image.mpi.version", "image.libfabric", "image.libraries", "image.programs"),
     modes=MPI_MODES,
@@ -189,7 +194,7 @@ def libfabric_missing(case: Case) -> Hit | None:
     "libfabric-lacks-providers",
     "The libfabric in the image does not search the folder of its providers",
     severity="error",
-    fix="name the folder: `--env FI_PROVIDER_PATH=DIR`",
+    fix="set the folder of the providers: `--env FI_PROVIDER_PATH=DIR`",
     source="ofiwg/libfabric:src/fabric.c, fi_ini; measured: Intel MPI 2021.13 alone, on one node and on two",
     facts=("image.mpi", "image.libfabric", "image.libfabric_providers", "image.libraries"),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),

@@ -13,9 +13,9 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 
 @rule(
     "image-tmpdir-not-writable",
-    "TMPDIR of the image names a folder in which its launcher cannot write",
+    "The image sets TMPDIR to a folder in which its launcher cannot write",
     severity="error",
-    fix="export APPTAINERENV_TMPDIR=/tmp before the job; or leave TMPDIR out of the image",
+    fix="export APPTAINERENV_TMPDIR=/tmp before the job; or remove TMPDIR from the image",
     instead=("srun-pmix", "mpirun-host"),
     source="measured on five clusters with Open MPI 4.1.4: 'A call to mkdir was unable to create'",
     facts=("image.mpi",),
@@ -38,9 +38,9 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
 
 @rule(
     "image-launcher-interface",
-    "A setting of the image names a network interface for its launcher that the host does not have",
+    "The image's launcher setting names a network interface that the host does not have",
     severity="error",
-    fix="take oob_tcp_if_include out of the image's openmpi-mca-params.conf or environment",
+    fix="remove oob_tcp_if_include from the image's openmpi-mca-params.conf or environment",
     instead=("srun-pmix", "mpirun-host"),
     source="measured on five clusters with Open MPI 4.1.4: oob_tcp_if_include = ib0 in a file of the image",
     facts=("image.mpi", "image.environment", "host.interfaces"),

@@ -15,7 +15,7 @@ _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
     "network-apart",
     "Each container has its own network",
     severity="error",
-    fix="give containers the network of the node: `podman run --network=host`; leave `--net` out",
+    fix="use the network of the node: `podman run --network=host`; leave out `--net`",
     source="podman-run(1), --network; tests/matrix: 'without --network=host'",
     facts=("host.runtime",),
 )
@@ -38,14 +38,14 @@ def network_apart(case: Case) -> Hit | None:
         return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
     if case.mode in {"mpirun-container", "srun-none"}:
         return None
-    return Hit(evidence, "unknown", "no launch with separate networks was recorded")
+    return Hit(evidence, "unknown", "toolkit has no recorded launch with separate networks")
 
 
 @rule(
     "user-inside-differs",
-    "Ranks have another user number than the PMIx server expects",
+    "Ranks run with another user ID than the PMIx server expects",
     severity="error",
-    fix="keep the user number: `podman run --userns=keep-id`",
+    fix="keep the user ID: `podman run --userns=keep-id`",
     source=(
         "openpmix/openpmix:src/mca/psec/native/psec_native.c at v5.0.7, validate_cred; "
         "tests/matrix: 'without --userns=keep-id'"
@@ -61,7 +61,9 @@ def user_inside_differs(case: Case) -> Hit | None:
     found, offered = hides(case, "identity"), offer(case)
     if not found or clearing_options(case) or offered is None or interface_in_use(case, offered) != "pmix":
         return None
-    because = f"with {next(iter(found))} ranks are user 0, and the PMIx server expects the user of the job"
+    because = (
+        f"with {next(iter(found))} ranks have user ID 0, and the PMIx server expects the user ID of the job"
+    )
     return Hit(tuple(dict.fromkeys(found.values())), "hang", because)
 
 
@@ -90,7 +92,7 @@ def pmi_socket_closed(case: Case) -> Hit | None:
     "join-lacks-slurm",
     "`ch-run --join` does not find the other ranks of its node",
     severity="error",
-    fix="say how many there are and which: `--join-ct=N --join-tag=TAG`; or leave `--join` out",
+    fix="give the number of ranks on a node and a tag: `--join-ct=N --join-tag=TAG`; or leave out `--join`",
     source="hpc/charliecloud:doc/ch-run.rst, --join-ct, --join-tag; lanl/BEE issue 449 (Summit, LSF)",
     facts=("host.runtime", "host.slurm"),
 )
@@ -104,5 +106,5 @@ def join_lacks_slurm(case: Case) -> Hit | None:
     case.ask("host.runtime", "host.slurm")
     if case.host_facts.slurm is not None or runtime_of(case.host_facts) is not CHARLIECLOUD:
         return None
-    because = "ch-run --join reads variables of Slurm, and the launcher is another"
+    because = "ch-run --join reads Slurm's variables, but another launcher starts the ranks"
     return Hit((f"plan: {' '.join(words)}", *case.cite("host.slurm")), "unavailable", because)

@@ -51,7 +51,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
     if host is None or mpi is None or host.implementation != "openmpi" or clearing_options(case):
         return None
     if host.leaks is None:
-        seen = "toolkit could not read what the host's mpirun exports"
+        seen = "toolkit could not read which variables the host's mpirun sets"
         return Hit(case.cite("host.mpis"), "unknown", seen) if mpi.plugins else None
     left = [name for name in host.leaks if name not in case.plan.unset]
     evidence = case.cite("host.mpis", "image.mpi")
@@ -70,7 +70,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
 
 @rule(
     "launcher-prefix-half-removed",
-    "Only one of the two variables of a moved launcher is unset",
+    "The launch unsets OPAL_PREFIX but not PMIX_INSTALL_PREFIX, and the image's Open MPI aborts",
     severity="error",
     fix="do not unset OPAL_PREFIX, or unset PMIX_INSTALL_PREFIX too",
     source=(
@@ -103,7 +103,7 @@ def launcher_prefix_half_removed(case: Case) -> Hit | None:
     "launcher-pmix-pair",
     "The PMIx of the host's mpirun and the PMIx in the image are not compatible",
     severity="error",
-    fix="load another release of the host's Open MPI, or rebuild the image with that release",
+    fix="load another release of the host's Open MPI, or rebuild the image with the host's release",
     instead=MPI_MODES,
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
     facts=("host.mpis", "image.mpi.interfaces", "image.pmix", *LAUNCHERLESS_FACTS),
@@ -128,7 +128,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
-        because = f"{pair} has not been measured on {shape}"
+        because = f"toolkit has not measured {pair} on {shape}"
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
@@ -154,9 +154,9 @@ def _series(pmix: str | None) -> tuple[int, ...]:
 
 @rule(
     "launcher-of-batch-system",
-    "The launcher of the batch system serves another interface than the image's MPI speaks",
+    "The launcher of the batch system offers an interface that the image's MPI does not support",
     severity="error",
-    fix="mount the host's MPI, which this launcher serves, over the MPI of the image",
+    fix="mount the host's MPI, which supports this launcher, over the MPI of the image",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[starter]]",
     facts=("image.mpi", "image.mpi.version"),
@@ -232,7 +232,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
     row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host_facts)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
-        because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
+        because = f"toolkit has not measured mpirun of {mpi_name(starter)} in such an image"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
         # On several nodes ssh is not enough, because ssh starts programs outside the container.
@@ -267,7 +267,7 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
     # PRRTE starts ranks outside any step; an Open MPI 4 then starts as a singleton.
     if row is None or brings_orte(mpi) != brings_orte(starter):
         pair = f"{mpi_name(mpi)} under mpirun of {mpi_name(starter)} in one image"
-        return Hit(evidence, "unknown", f"{pair} has not been measured")
+        return Hit(evidence, "unknown", f"toolkit has not measured {pair}")
     return None
 
 

@@ -116,7 +116,7 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
 
 @rule(
     "tensorflow-compiles-at-start",
-    "TensorFlow has no machine code for this GPU, so the driver compiles it at the first start",
+    "TensorFlow has no machine code for this GPU, so the driver compiles its PTX code at the first start",
     severity="info",
     fix="set CUDA_CACHE_PATH to a permanent folder and CUDA_CACHE_MAXSIZE=4294967296; or use a newer "
     "TensorFlow",
@@ -141,7 +141,7 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     "tensorflow-ptx-too-new",
     "The driver cannot compile TensorFlow's PTX code for this GPU",
     severity="error",
-    fix="use a TensorFlow that has machine code for this GPU; administrator: a newer driver",
+    fix="use a TensorFlow that has machine code for this GPU; administrator: install a newer driver",
     source="NVIDIA CUDA Compatibility guide: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)",
     facts=("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
@@ -280,8 +280,8 @@ def nccl_known_bad(case: Case) -> Hit | None:
     "nccl-needs-plugin",
     "NCCL needs a plugin for this network, which the image does not have",
     severity="warning",
-    fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's plugin; then look for "
-    "'NET/OFI'",
+    fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's plugin; then check that "
+    "NCCL logs 'NET/OFI'",
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
     facts=("image.nccl", "host.fabrics", "image.nccl_ofi"),
     advice=True,
@@ -298,7 +298,7 @@ def nccl_needs_plugin(case: Case) -> Hit | None:
         return None
     if case.image.nccl_ofi:
         return _plugin_out_of_reach(case, case.image.nccl_ofi, spoken)
-    title = f"NCCL would use TCP: for {' and '.join(spoken)} it needs {row.library}"
+    title = f"NCCL would use TCP, because it needs {row.library} for {' and '.join(spoken)}"
     return Hit(case.cite("image.nccl", "host.fabrics", "image.nccl_ofi"), title=title)
 
 

@@ -63,7 +63,7 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
         return None
     first, *others = users
     who = f"{first} and {len(others)} more" if others else first
-    because = f"{who}: the loader of the image does not find the MPI that it needs"
+    because = f"{who}: the loader of the image does not find the MPI library"
     evidence = case.cite("image.programs", *(("image.mpi",) if mpi else ()))
     doubt = f"{TRY_IT}; or {_NAME_MPI}"
     if any(map(MPI4PY.match, users)):
@@ -78,7 +78,7 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
     return Hit(
         evidence,
         "unknown",
-        f"{because}; toolkit does not know whether LD_LIBRARY_PATH={searched} contains it",
+        f"{because}; toolkit does not know whether LD_LIBRARY_PATH={searched} contains the MPI library",
         fix=doubt,
     )
 
@@ -137,11 +137,11 @@ def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tupl
     doubt = f"{TRY_IT}; or {_NAME_LIBRARY}"
     searched = _folders_before_image(case)
     if searched is not None:
-        because = f"{because}; it is unknown whether LD_LIBRARY_PATH={searched} contains the library"
+        because = f"{because}; toolkit does not know whether LD_LIBRARY_PATH={searched} contains the library"
         return Hit(evidence, "unknown", because, fix=doubt)
     if mpi.library in _users(case).values() or mpi.soname in (case.image_facts.libraries or ()):
         return Hit(evidence, "loader-failure", because)
-    because = f"{because}; it is unknown whether a program of the image names the library's folder"
+    because = f"{because}; toolkit does not know whether a program of the image names the library's folder"
     return Hit(evidence, "unknown", because, fix=doubt)
 
 
@@ -155,7 +155,7 @@ def _mounted_libraries(case: Case) -> set[str]:
     "bind-lacks-mpi-4",
     "mpi4py in the image calls functions of MPI 4, which the mounted MPI does not have",
     severity="error",
-    fix="build mpi4py with MPICH 3.4, which follows MPI 3.1 as the host's MPI does",
+    fix="build mpi4py with MPICH 3.4, which implements MPI 3.1, as the host's MPI does",
     source=(
         "hiddenSymmetries/simsopt issue 455 (Shifter: 'undefined symbol: MPI_Neighbor_alltoallv_c'); "
         "cp2k/cp2k pull request 4006; mpi4py/mpi4py:src/lib-mpi at 4.0.0"
@@ -179,7 +179,7 @@ def bind_lacks_mpi_4(case: Case) -> Hit | None:
         return None
     because = (
         f"mpi4py {case.image_facts.mpi4py} was built with {mpi_name(own)}, and {mpi_name(provider)} "
-        "follows MPI 3.1"
+        f"implements MPI 3.1"
     )
     found = "host.folder_mpis" if provider in (case.host_facts.folder_mpis or ()) else "host.mpis"
     return Hit(case.cite("image.mpi4py", "image.mpi", found), "loader-failure", because)

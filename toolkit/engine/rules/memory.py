@@ -173,7 +173,7 @@ def large_messages_hang(case: Case) -> Hit | None:
 
 @rule(
     "ranks-in-namespaces-of-their-own",
-    "Ranks of one node have separate process namespaces, and may have the same process number",
+    "Ranks of one node have separate PID namespaces, so two ranks may have the same process ID",
     severity="error",
     fix="leave `--pid` out and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3)",
     source=(
@@ -198,9 +198,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
         return None
     if "--sharens" in case.plan.container:
         return None
-    title = (
-        f"With {', '.join(found)}, ranks with equal process numbers crash: 14 of 55 launches of two ranks did"
-    )
+    title = f"With {', '.join(found)}, two ranks with the same process ID crash (14 of 55 recorded launches)"
     evidence, ranks = tuple(dict.fromkeys(found.values())), case.request.ranks_per_node
     if _SPARED ** (case.request.nodes * ranks * (ranks - 1) // 2) > 1 / 2:
         return Hit(evidence, title=title, severity="warning", by_chance=("crash",))
@@ -249,8 +247,8 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
     "shared-memory-apart",
     "Each rank of a node has its own /dev/shm, but the MPI in the image needs a shared one",
     severity="error",
-    fix="give the containers the host's /dev/shm: `--bind /dev`; or start them with `--sharens` (Apptainer "
-    "1.3)",
+    fix="give the containers the host's /dev/shm: `--bind /dev`; or start the containers with `--sharens` "
+    "(Apptainer 1.3)",
     source=(
         "recipes/knowledge/mpi.toml, [[apart]]; apptainer/apptainer:internal/pkg/runtime/engine/apptainer/"
         "container_linux.go, addDevMount"
@@ -277,7 +275,7 @@ def shared_memory_apart(case: Case) -> Hit | None:
     evidence = (apart, *case.cite("image.mpi"))
     row = next((row for row in knowledge.mpi().apart if row.of(mpi)), None)
     if row is None:
-        because = f"no launch of {mpi_name(mpi)} was recorded in which each rank has its own /dev/shm"
+        because = f"toolkit has no recorded launch of {mpi_name(mpi)} in which each rank has its own /dev/shm"
         return Hit(evidence, "unknown", because)
     case.ask("image.mpi.device")
     return Hit(evidence, row.outcome, row.because, source=row.source)
@@ -287,7 +285,7 @@ def shared_memory_apart(case: Case) -> Hit | None:
     "loader-shared-memory-small",
     "The data loaders of PyTorch may not find enough shared memory",
     severity="warning",
-    fix="mount the /dev/shm of the host and make it larger, or set num_workers=0 in the DataLoader",
+    fix="mount the host's /dev/shm and enlarge it, or set num_workers=0 in the DataLoader",
     source="PyTorch README, Docker image: shared memory and --shm-size; tests/matrix/peers: loader.py",
     facts=("host.shm",),
     programs=("torch",),
@@ -308,10 +306,10 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
 
 @rule(
     "rdma-memory-refused",
-    "NCCL cannot lock the memory that it sends from",
+    "The limit on locked memory is too low for NCCL over RDMA",
     severity="error",
-    fix="administrator: LimitMEMLOCK=infinity for slurmd; until then NCCL_IB_DISABLE=1 and NCCL_NET=Socket "
-    "select TCP",
+    fix="administrator: set LimitMEMLOCK=infinity for slurmd; until then, set NCCL_IB_DISABLE=1 and "
+    "NCCL_NET=Socket, which select TCP",
     source=(
         "NVIDIA/nccl-tests issue 206 ('ibv_reg_mr_iova2 failed with error Cannot allocate memory', 8 MiB); "
         "awslabs/awsome-distributed-ai issue 647 (EFA: 'Failure to post internal receive buffers', 64 MiB); "

@@ -67,7 +67,9 @@ def image_compression_too_new(case: Case) -> Hit | None:
     evidence = case.cite("image.compression", "host.kernel", "host.runtime")
     if older(kernel, _MENDED):
         return Hit(evidence, "unavailable", title, title, source=row.source)
-    return Hit(evidence, "unknown", f"{title}, but the distribution may have added it", source=row.source)
+    return Hit(
+        evidence, "unknown", f"{title}, but the distribution may have added support", source=row.source
+    )
 
 
 @rule(
@@ -184,11 +186,11 @@ def writable_needs_folders(case: Case) -> Hit | None:
     targets = [target for target in bind_targets(case.plan) if target not in _IN_EVERY_IMAGE]
     if not targets:
         return None
-    because = f"whether the image has {targets[0]} is not known, and --writable needs it"
+    because = f"toolkit does not know whether the image has {targets[0]}, which --writable needs"
     return Hit((*asked.values(), *case.cite("host.runtime")), "unknown", because)
 
 
-_UNPACK_ONCE = "unpack once: `apptainer build --sandbox DIR IMAGE`, start DIR"
+_UNPACK_ONCE = "unpack the image once with `apptainer build --sandbox DIR IMAGE`, and start DIR"
 
 
 @rule(
@@ -224,7 +226,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
         return None
     if runtime.runtime().fuse.allows(case.host.kernel or ""):
         return None
-    fix = f"administrator: a newer kernel, or a setuid installation; or {_UNPACK_ONCE}"
+    fix = f"administrator: install a newer kernel or a setuid runtime; or {_UNPACK_ONCE}"
     source = runtime.runtime().fuse.source
     return Hit(case.cite("host.kernel", "host.runtime"), fix=fix, source=source)
 
@@ -233,7 +235,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
     "squashfuse-refused",
     "The kernel of the host does not let squashfuse mount the image",
     severity="error",
-    fix=f"{_UNPACK_ONCE}; or set APPTAINER_UNSQUASH=1, and each rank unpacks; "
+    fix=f"{_UNPACK_ONCE}; or set APPTAINER_UNSQUASH=1, so that each rank unpacks the image; "
     "administrator: install apptainer-suid",
     source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),

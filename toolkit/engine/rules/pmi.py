@@ -19,8 +19,8 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     "slurm-pmi-unreachable",
     "The MPI in the image uses Slurm's PMI-1 library, which does not work inside a container",
     severity="error",
-    fix="build the MPI with its own PMI (MPICH without `--with-pmi=slurm`) for Slurm's pmi2 plugin; or "
-    "use an MPI that speaks PMIx",
+    fix="build the MPI with its own PMI (MPICH without `--with-pmi=slurm`) for Slurm's pmi2 plugin; or use "
+    "an MPI that supports PMIx",
     instead=MPI_MODES,
     source=(
         "SchedMD/slurm:contribs/pmi/pmi.c, src/api/slurm_pmi.c at slurm-22-05-8-1; measured: 17 launches of "
@@ -41,7 +41,7 @@ def slurm_pmi_unreachable(case: Case) -> Hit | None:
     named = ", ".join(name for name in mpi.needs if name.startswith(("libpmi.so", "libslurm")))
     evidence = (*case.cite("image.mpi"), f"image: {mpi.library}: needs {named}")
     if any(is_below(_CONFIGURATION, bind_target(bind)) for bind in case.plan.binds):
-        because = f"no launch was recorded in which {mpi_name(mpi)} has the cluster's slurm.conf"
+        because = f"toolkit has no recorded launch in which {mpi_name(mpi)} finds the cluster's slurm.conf"
         return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build the MPI with its own PMI")
     because = f"{mpi_name(mpi)} uses Slurm's libpmi, which finds no slurm.conf in the container"
     return Hit(evidence, "init-failure", because, stage=LaunchStage.START)

@@ -50,7 +50,8 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     evidence = case.cite("host.pmix", "image.pmix")
     if row is None:
         because = (
-            f"no launch was recorded of a PMIx {plain(server)} server with a PMIx {plain(client)} client"
+            f"toolkit has no recorded launch of a PMIx {plain(server)} server with a PMIx {plain(client)} "
+            f"client"
         )
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":

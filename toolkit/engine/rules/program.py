@@ -42,7 +42,9 @@ def mount_hides_mpi(case: Case) -> Hit | None:
         return Hit(evidence, "unavailable", f"{because}, and the image has no other mpirun")
     if folder in HOST_FOLDERS:
         return Hit(evidence, "loader-failure", because, title=because)
-    return Hit(evidence, "unknown", f"{because}; toolkit does not know which files the host has there")
+    return Hit(
+        evidence, "unknown", f"{because}; toolkit does not know which files the host has in this folder"
+    )
 
 
 @rule(
@@ -77,7 +79,7 @@ def loader_refuses_program(case: Case) -> Hit | None:
 
 @rule(
     "programs-disagree",
-    "Programs in the image load MPIs that start in different ways",
+    "Programs in the image load different MPIs, which need different launch modes",
     severity="warning",
     fix=_NAME_IT,
     source="tests/matrix: image two-programs",
@@ -101,7 +103,7 @@ def programs_disagree(case: Case) -> Hit | None:
     "launcher-in-ranks",
     "Each rank starts a second launcher, which starts more ranks",
     severity="error",
-    fix="leave the second launcher out and name the program itself: toolkit starts the ranks",
+    fix="leave out the second launcher, and give only the program: toolkit starts the ranks",
     source="tests/matrix: image trap-script-runs-mpirun",
     facts=("image.program",),
 )
@@ -122,7 +124,7 @@ def launcher_in_ranks(case: Case) -> Hit | None:
 
 @rule(
     "program-joins-no-ranks",
-    "The program joins no ranks, so each rank works alone",
+    "The program does not join its ranks, so each rank works alone",
     severity="error",
     fix="start a program that uses MPI; for nccl-tests build with `make MPI=1`",
     source="NVIDIA/pyxis issue 60 (`srun --mpi=pmi2 … all_reduce_perf`); NVIDIA/nccl-tests:README.md, MPI=1",
@@ -145,7 +147,7 @@ def program_joins_no_ranks(case: Case) -> Hit | None:
 
 @rule(
     "entry-point-skipped",
-    "The image's entry point sets variables, and `exec` skips it",
+    "The image's entry point sets variables, and `exec` skips the entry point",
     severity="warning",
     fix="start the program through the entry point: `toolkit launch --image IMAGE -- SCRIPT COMMAND`",
     source="Apptainer user guide: run starts the runscript, exec does not",
@@ -206,7 +208,7 @@ def ranks_not_told(case: Case) -> Hit | None:
     "image-lacks-framework",
     "The image does not have the framework of the program",
     severity="warning",
-    fix="use an image that has the framework, or bind a folder of packages that contains it",
+    fix="use an image that has the framework, or bind a folder that contains the framework",
     source="toolkit image inspect IMAGE lists the frameworks of an image",
     facts=("image.pytorch", "image.jax", "image.tensorflow"),
     programs=WITHOUT_MPI,

@@ -130,7 +130,8 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
     "user-packages-shadow",
     "Python loads packages of the home folder before the image's packages",
     severity="warning",
-    fix=f"leave `--user-site` out, so that toolkit sets {_NO_USER_SITE}=1 in the container; or `--no-home`",
+    fix=f"leave `--user-site` out, so that toolkit sets {_NO_USER_SITE}=1 in the container; or use "
+    f"`--no-home`",
     source="Python documentation, site: user site-packages; Apptainer user guide, bind paths: $HOME",
     facts=("image.python", "host.user_packages", "host.runtime"),
     advice=True,
@@ -150,9 +151,10 @@ def user_packages_shadow(case: Case) -> Hit | None:
 
 @rule(
     "user-site-mpi",
-    "Python loads an MPI of the home folder instead of the image's",
+    "Python loads an MPI of the home folder instead of the image's MPI",
     severity="error",
-    fix=f"leave `--user-site` out, so that toolkit sets {_NO_USER_SITE}=1 in the container; or `--no-home`",
+    fix=f"leave `--user-site` out, so that toolkit sets {_NO_USER_SITE}=1 in the container; or use "
+    f"`--no-home`",
     source="Python documentation, site: user site-packages; measured: mpi4py and an MPICH wheel in ~/.local",
     facts=("image.python", "host.user_site", "host.runtime"),
     modes=MPI_MODES,

@@ -45,7 +45,7 @@ def gloo_lacks_horovod(case: Case) -> Hit | None:
     "horovod-lacks-gloo",
     "Horovod in the image was built without Gloo",
     severity="error",
-    fix="build it with HOROVOD_WITH_GLOO=1 (`toolkit image build` does)",
+    fix="build Horovod with HOROVOD_WITH_GLOO=1 (`toolkit image build` does)",
     instead=MPI_MODES,
     source=_SOURCE,
     facts=("image.horovod", "image.horovod_built"),
@@ -110,7 +110,7 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
 
 @rule(
     "address-is-local",
-    "The rendezvous address means a different machine on every node",
+    "The rendezvous address names a different machine on every node",
     severity="error",
     fix=_LEAVE,
     source=f"{_ENV}; tests/matrix/peers",
@@ -194,7 +194,7 @@ def world_given(case: Case) -> Hit | None:
     if number is not None:
         return Hit(evidence, _with_one_number(case, size), f"each rank is number {number.value} of {size}")
     if size > ranks:
-        return Hit(evidence, "hang", f"{ranks} ranks start, and wait until there are {size}")
+        return Hit(evidence, "hang", f"{ranks} ranks start and wait for {size} ranks")
     why = f"{ranks} ranks start, but the given number is {size}: the first {size} train without the others"
     return Hit(evidence, "singletons" if size == 1 else "wrong-size", why, by_chance=("init-failure",))
 
@@ -227,7 +227,8 @@ def _with_one_number(case: Case, size: int) -> Outcome:
     "starter-counts-differ",
     "Options of torchrun differ from the size of the job",
     severity="error",
-    fix="leave out `--nnodes`, `--nproc-per-node` and `--standalone`: toolkit sets them from the job",
+    fix="leave out `--nnodes`, `--nproc-per-node` and `--standalone`, because toolkit sets these options "
+    "from the job",
     source="https://docs.pytorch.org/docs/stable/elastic/run.html; tests/matrix/peers",
     facts=(),
     programs=("torch",),

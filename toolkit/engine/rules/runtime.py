@@ -43,7 +43,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
 
 @rule(
     "runtime-not-measured",
-    "No launch was recorded with this container runtime",
+    "toolkit has no recorded launch with this container runtime",
     severity="warning",
     fix="read the job script first: `toolkit launch --dry-run`",
     source="toolkit/runtime: the documentation that each module names",
@@ -87,7 +87,7 @@ def oci_mode(case: Case) -> Hit | None:
         return Hit(evidence, "unavailable", because, "An OCI-SIF needs --oci", fix="add `--oci`")
     if not found or (clearing_options(case) and case.mode != "mpirun-container"):
         return None
-    because = "no launch in containers of an OCI runtime was recorded"
+    because = "toolkit has no recorded launch in containers of an OCI runtime"
     return Hit((*case.cite("host.runtime"), found), "unknown", because)
 
 
@@ -95,7 +95,8 @@ def oci_mode(case: Case) -> Hit | None:
     "image-kind-forbidden",
     "The administrator forbids images of this kind",
     severity="error",
-    fix="convert it to an allowed kind: `apptainer build [--sandbox] TARGET IMAGE`; administrator: remove "
+    fix="convert the image to an allowed kind: `apptainer build [--sandbox] TARGET IMAGE`; administrator: "
+    "remove "
     "the line 'allow container …' from apptainer.conf",
     source="recipes/knowledge/runtime.toml, [[forbidden]]",
     facts=("host.runtime", "image.format"),
@@ -116,9 +117,10 @@ def image_kind_forbidden(case: Case) -> Hit | None:
 
 @rule(
     "images-limited",
-    "The administrator limits images by folder or owner",
+    "The administrator allows only images in certain folders or of certain owners",
     severity="warning",
-    fix="ask the centre for the limits, and copy the image there: 'limit container paths' in apptainer.conf",
+    fix="ask the centre which folders 'limit container paths' in apptainer.conf allows, and copy the image "
+    "to one of them",
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/prepare_linux.go, loadImage, at "
         "v1.4.5; sylabs/singularity: the same at v4.3.7"
@@ -175,7 +177,7 @@ def bind_source_missing(case: Case) -> Hit | None:
     "runtime-retired",
     "This release of the container runtime is no longer maintained",
     severity="info",
-    fix="administrator: install a release that is maintained",
+    fix="administrator: install a maintained release",
     source="recipes/knowledge/runtime.toml, [[retired]]",
     facts=("host.runtime", "host.runtime.version"),
     advice=True,
@@ -256,7 +258,8 @@ def home_not_mounted(case: Case) -> Hit | None:
     "binds-refused",
     "The administrator does not let users bind folders into containers",
     severity="warning",
-    fix="use folders that the site binds itself; administrator: 'user bind control = yes' in apptainer.conf",
+    fix="use folders that the site binds itself; administrator: set 'user bind control = yes' in "
+    "apptainer.conf",
     source="Apptainer administrator guide, apptainer.conf: user bind control",
     facts=("host.runtime",),
     advice=True,
@@ -293,7 +296,7 @@ def binds_need_folders(case: Case) -> Hit | None:
     "bind-not-allowed",
     "The administrator forbids mounting the host's MPI into a container",
     severity="error",
-    fix="administrator: 'user bind control = yes', 'enable underlay = yes' in apptainer.conf",
+    fix="administrator: set 'user bind control = yes' and 'enable underlay = yes' in apptainer.conf",
     instead=MPI_MODES,
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, addUserbindsMount and "
@@ -316,7 +319,10 @@ def bind_not_allowed(case: Case) -> Hit | None:
         return Hit((_line(case, "user bind control"),), "unavailable", because)
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
         return None
-    because = f"a bind needs an existing folder, and it is unknown whether the image has {', '.join(folders)}"
+    because = (
+        f"a bind needs an existing folder, and toolkit does not know whether the image has "
+        f"{', '.join(folders)}"
+    )
     evidence = (_line(case, "enable overlay"), _line(case, "enable underlay"))
     return Hit(evidence, "unknown", because)
 
@@ -350,7 +356,7 @@ def device_files_hidden(case: Case) -> Hit | None:
     "session-folder-small",
     "The container's own tmpfs is too small for large files",
     severity="info",
-    fix="write to a bound folder; administrator: a larger 'sessiondir max size' in apptainer.conf",
+    fix="write to a bound folder; administrator: increase 'sessiondir max size' in apptainer.conf",
     source="recipes/knowledge/runtime.toml, session",
     facts=("host.runtime",),
     advice=True,

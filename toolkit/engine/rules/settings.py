@@ -10,7 +10,7 @@ from toolkit.engine.wireup import leaves_out_home
 
 @rule(
     "setting-breaks-mpi",
-    "The MPI in the image cannot work with a setting that reaches it",
+    "The MPI in the image does not work with a setting that the container gets",
     severity="error",
     fix="remove the setting: unset the variable, or leave `--env` out; `toolkit launch` unsets the host's "
     "settings",
@@ -47,7 +47,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
         "unknown",
         because,
         "The effect of a setting on the MPI in the image is unknown",
-        "leave the setting out; or try it: `toolkit launch --force`, with the preflight on",
+        "leave the setting out; or try the launch: `toolkit launch --force`, with the preflight check",
         severity="warning",
     )
 

@@ -31,7 +31,7 @@ def _cite_variable(case: Case, name: str) -> str:
     "tmpdir-not-in-container",
     "TMPDIR names a folder that the container does not have",
     severity="warning",
-    fix='`--env TMPDIR=`/tmp, or bind the folder: `--bind "$TMPDIR"`',
+    fix='`--env TMPDIR=/tmp`, or bind the folder: `--bind "$TMPDIR"`',
     source="Apptainer user guide, environment and bind paths; Python documentation, tempfile",
     facts=("host.tmpdir",),
     advice=True,
@@ -51,7 +51,7 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
     "tmpdir-not-usable",
     "TMPDIR names a folder that is not writable",
     severity="warning",
-    fix='make the folder in the job script (`mkdir -p "$TMPDIR"`), or `--env TMPDIR=`/tmp',
+    fix='make the folder in the job script (`mkdir -p "$TMPDIR"`), or set `--env TMPDIR=/tmp`',
     source="environ(7): TMPDIR; open-mpi/ompi: session directories below TMPDIR",
     facts=("host.tmpdir_usable",),
     advice=True,
@@ -69,7 +69,7 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     "slurm-tmp-not-mounted",
     "The container does not have Slurm's folder for temporary files",
     severity="warning",
-    fix="bind it: `--bind FOLDER` (TmpFS or PMIxCliTmpDirBase of `scontrol show config`)",
+    fix="bind that folder: `--bind FOLDER` (TmpFS or PMIxCliTmpDirBase of `scontrol show config`)",
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-22-05-8-1: cli_tmpdir, spmix_appdir_…",
     facts=("host.slurm",),
     modes=("srun-pmix",),
@@ -87,7 +87,7 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     folder = settings.get(name, "")
     if not folder.startswith("/") or _bound(case, folder):
         return None
-    fix = f"bind it: `--bind {folder}`"
+    fix = f"bind that folder: `--bind {folder}`"
     return Hit((f"host: scontrol show config: {name} = {folder}",), fix=fix)
 
 
@@ -229,8 +229,7 @@ def nodes_differ(case: Case) -> Hit | None:
     "compute-nodes-not-asked",
     "The facts describe the login node; no compute node was probed",
     severity="info",
-    fix="probe compute nodes: let `toolkit probe` ask compute nodes (`--nodes`), or run `toolkit probe` "
-    "inside a job",
+    fix="probe compute nodes with `toolkit probe --nodes N`, or run `toolkit probe` inside a job",
     source="toolkit probe: srun on the nodes of a partition",
     facts=("host.slurm", "host.compute_nodes"),
     advice=True,

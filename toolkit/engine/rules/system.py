@@ -17,7 +17,7 @@ _OF_DEBIAN = ("debian", "ubuntu")
     "kernel-too-old",
     "The host's kernel is too old for the C library in the image",
     severity="error",
-    fix="use an image with an older distribution; administrator: a newer kernel",
+    fix="use an image with an older distribution; administrator: install a newer kernel",
     source="recipes/knowledge/glibc.toml, [[kernel]]",
     facts=("host.kernel", "host.architecture", "image.glibc"),
 )
@@ -39,7 +39,7 @@ def kernel_too_old(case: Case) -> Hit | None:
     "image-needs-newer-processor",
     "Libraries of the image need a newer processor than the host has",
     severity="error",
-    fix="use an image that was built for x86-64-v2 or older; or nodes with newer processors",
+    fix="use an image that was built for x86-64-v2 or older; or use nodes with newer processors",
     source="recipes/knowledge/glibc.toml, cpu; glibc: 'CPU ISA level is lower than required'",
     facts=("image.cpu_level", "host.cpu_level"),
 )
@@ -146,7 +146,9 @@ def bind_hides_c_library(case: Case) -> Hit | None:
     of_debian = (case.host_facts.distribution or "").startswith(_OF_DEBIAN)
     if not (case.image_facts.distribution or "").startswith(_OF_DEBIAN):
         if of_debian and "/lib64" in hidden:
-            because = "/lib64 of Debian and Ubuntu has a link to a loader that the image does not have"
+            because = (
+                "the loader in /lib64 of Debian and Ubuntu is a link to a file that the image does not have"
+            )
             return Hit(evidence, "loader-failure", because)
         lacks = older(outside, case.image_facts.glibc_needed or inside) or older(outside, inside)
         return Hit(evidence, "loader-failure" if lacks else "unknown", shown)

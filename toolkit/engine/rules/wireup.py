@@ -77,9 +77,9 @@ def environment_cleaned(case: Case) -> Hit | None:
 
 @rule(
     "image-lacks-pmix",
-    "The MPI in the image does not speak PMIx",
+    "The MPI in the image does not support PMIx",
     severity="error",
-    fix="rebuild the image with an MPI that speaks PMIx",
+    fix="rebuild the image with an MPI that supports PMIx",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmix",
     facts=("image.mpi.interfaces", *LAUNCHERLESS_FACTS),
@@ -100,9 +100,9 @@ def image_lacks_pmix(case: Case) -> Hit | None:
 
 @rule(
     "image-lacks-pmi2",
-    "The MPI in the image speaks neither PMI-1 nor PMI-2",
+    "The MPI in the image supports neither PMI-1 nor PMI-2",
     severity="error",
-    fix="rebuild the image with an MPI that speaks PMI",
+    fix="rebuild the image with an MPI that supports PMI",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmi2",
     facts=("image.mpi.interfaces", *LAUNCHERLESS_FACTS),
@@ -121,7 +121,7 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
     "nothing-offered",
     "With --mpi=none srun offers no interface by which ranks find each other",
     severity="error",
-    fix="start one rank; for several ranks, give `srun --mpi` an interface that their MPI speaks (`srun "
+    fix="start one rank; for several ranks, give `srun --mpi` an interface that their MPI supports (`srun "
     "--mpi=list`)",
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
@@ -141,9 +141,9 @@ def nothing_offered(case: Case) -> Hit | None:
 
 @rule(
     "bind-interface-differs",
-    "srun does not offer the interface that the loaded MPI speaks",
+    "srun does not offer an interface that the loaded MPI supports",
     severity="error",
-    fix="mount an MPI of the same family and ABI as the image's",
+    fix="mount an MPI of the same family and ABI as the MPI in the image",
     instead=MPI_MODES,
     source="tests/matrix: set bind, where the image's own MPI is loaded; DeiC-HPC/cotainr: examples/LUMI",
     facts=("image.mpi.interfaces", "host.slurm.mpi_default", *LAUNCHERLESS_FACTS),
@@ -166,7 +166,7 @@ def bind_interface_differs(case: Case) -> Hit | None:
     "host-launcher-other-family",
     "The host's mpirun and the MPI in the image belong to different families",
     severity="error",
-    fix="use an image with an MPI of the host's family",
+    fix="use an image whose MPI is of the same family as the host's MPI",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi, hybrid-hydra",
     facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default", *LAUNCHERLESS_FACTS),
@@ -220,7 +220,9 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
         return said
     serves = "PMI" if pair <= HYDRA else "PMIx"
-    title = f"The host's {mpi_name(host)} serves {serves}; {mpi_name(mpi)} in the image does not speak it"
+    title = (
+        f"The host's {mpi_name(host)} offers {serves}; {mpi_name(mpi)} in the image does not support {serves}"
+    )
     fix = (
         "use an image whose MPICH was built for PMI"
         if pair <= HYDRA
@@ -241,12 +243,15 @@ def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name
         None,
     )
     if row is not None:
-        because = f"{mpi_name(mpi)} assumes its own release, but the daemons belong to {mpi_name(launcher)}"
+        because = (
+            f"{mpi_name(mpi)} expects daemons of the same release, but the daemons belong to "
+            f"{mpi_name(launcher)}"
+        )
         return Hit(evidence, row.outcome, f"{because}, and {row.because}", source=row.source)
     alike = launcher.implementation == mpi.implementation
     if launcher == mpi or (alike and is_same_version(launcher.version or "", mpi.version or "-")):
         return None
-    because = f"no launch of {mpi_name(mpi)} under daemons of {mpi_name(launcher)} was recorded"
+    because = f"toolkit has no recorded launch of {mpi_name(mpi)} under daemons of {mpi_name(launcher)}"
     return Hit(evidence, "unknown", because)
 
 
@@ -254,7 +259,7 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     evidence = case.cite("host.mpis", "host.slurm.mpi_default", "image.mpi")
     why = f"{mpi_name(mpi)} uses the PMIx identity that srun gave Hydra's proxy"
     if case.request.ranks_per_node == 1:
-        because = f"{why}; with one rank on each node this identity happens to be right"
+        because = f"{why}; with one rank on each node this identity is right"
         return Hit(evidence, because=because, severity="warning", title=because)
     if case.request.nodes == 1:
         # The identity belongs to a step of one process, so each rank that uses it has a world of size 1.
@@ -264,7 +269,11 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     client = case.image_facts.pmix or ""
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
     if row is None:
-        return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how they fail is unknown")
+        return Hit(
+            evidence,
+            "unknown",
+            f"{why}, which all ranks of a node share; toolkit does not know how the launch fails",
+        )
     because = f"{why}, which all ranks of a node share"
     stage = LaunchStage.END if row.late else None
     return Hit(evidence, row.outcome, because, source=row.source, stage=stage, by_chance=row.by_chance)
@@ -307,7 +316,7 @@ def pmix_refused(case: Case) -> Hit | None:
 
 @rule(
     "rank-outside-step",
-    "Ranks on the node of the host's mpirun start as singletons",
+    "Ranks on the node of the host's mpirun start as worlds of size 1",
     severity="error",
     fix="set SLURM_STEP_ID=0 inside the container (`toolkit launch` does)",
     source=("open-mpi/ompi:orte/mca/ess at v4.1; tests/matrix: hybrid-ompi5.0.7deb-*-noSLURMenv, -noslurm"),
@@ -352,7 +361,7 @@ def _refuses_other_nodes(case: Case) -> bool:
 
 @rule(
     "host-launcher-not-known",
-    "No launch with the host's launcher was recorded",
+    "toolkit has no recorded launch with the host's launcher",
     severity="warning",
     fix=TRY_IT,
     instead=MPI_MODES,

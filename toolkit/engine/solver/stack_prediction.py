@@ -107,7 +107,7 @@ def _driver(host: HostFacts, taken: ChosenRows) -> str:
     least = least_driver(cuda.version) if cuda else None
     if cuda is None or host.gpu_driver is None or not older(host.gpu_driver, least):
         return ""
-    return f"cuda {cuda.version} needs driver {least}, the host has {host.gpu_driver}"
+    return f"cuda {cuda.version} needs driver {least}; the host has {host.gpu_driver}"
 
 
 def _trouble(prediction: Prediction) -> str:

@@ -33,10 +33,10 @@ def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
     works = [p.mode for p in verdict.predictions if p.works]
     if works:
         return DoctorAnswer(
-            "No", f"only mode {works[0]} is predicted to work, and toolkit uses it only if you name it"
+            "No", f"only mode {works[0]} is predicted to work, and toolkit uses this mode only if you name it"
         )
     if any(p.outcome == "unknown" for p in verdict.predictions):
-        return DoctorAnswer("Unknown", "toolkit lacks the facts that decide")
+        return DoctorAnswer("Unknown", "toolkit lacks facts that decide whether the launch works")
     fault = main_fault(verdict)
     return DoctorAnswer("No", fault.title if fault else "no launch mode is predicted to work")
 

@@ -89,7 +89,7 @@ def _no_mpi(image: ImageFacts) -> str:
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:
-    """Say which PMIx Slurm serves, and name mpirun if its PMIx has another release."""
+    """Say which PMIx Slurm offers, and name mpirun if its PMIx has another release."""
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None
@@ -176,7 +176,7 @@ def _speaks(image: ImageFacts | None) -> str:
     if mpi is None or mpi.interfaces is None:
         return ""
     launcher = f"; {mpi.launcher}" if mpi.launcher else "; no mpirun"
-    return f"speaks {' '.join(mpi.interfaces) or 'nothing'}{launcher}"
+    return f"supports {' '.join(mpi.interfaces) or 'nothing'}{launcher}"
 
 
 def _learning(image: ImageFacts | None) -> str:

@@ -200,9 +200,9 @@ def test_no_libfabric_of_the_host_mends_one_inside_mpich():
 @every_row(
     ("on", "of", "opens"),
     [
-        (SLINGSHOT, mpi(components=UCX_ALONE), "use an image whose MPI opens libfabric (Open MPI --with-ofi"),
-        (SLINGSHOT, image(mpi=MPICH), "use an image whose MPI opens libfabric"),
-        (HOST, mpi(components=TCP_ALONE), "use an image whose MPI opens UCX (Open MPI --with-ucx"),
+        (SLINGSHOT, mpi(components=UCX_ALONE), "use an image whose MPI uses libfabric (Open MPI --with-ofi"),
+        (SLINGSHOT, image(mpi=MPICH), "use an image whose MPI uses libfabric"),
+        (HOST, mpi(components=TCP_ALONE), "use an image whose MPI uses UCX (Open MPI --with-ucx"),
         (SLINGSHOT, IMAGE, "bind the host's libfabric"),
         (OMNI_PATH, mpi(components=TCP_ALONE), "put libpsm2 into the image"),
         (OMNI_PATH, image(mpi=MPICH), "put libpsm2 into the image"),
@@ -218,7 +218,7 @@ def test_roce_is_called_so():
     rules = tuple(r for r in RULES if r.id == "mpi-lacks-fabric")
     for of, shown in ((ROCE, "RoCE"), (HOST, "InfiniBand"), (host(link_layers={}), "InfiniBand or RoCE")):
         _, (found,) = judge(case(of, mpi(components=TCP_ALONE)), rules)
-        assert found.title == f"Open MPI 4.1.6 in the image cannot use {shown}; it would use TCP"
+        assert found.title == f"Open MPI 4.1.6 in the image cannot use {shown} and would use TCP"
 
 
 def test_slow_messages_are_still_messages():

@@ -205,9 +205,9 @@ def test_two_of_one_family_are_told_what_keeps_them_apart():
     (rule,) = [rule for rule in RULES if rule.id == "host-launcher-other-family"]
     pairs = {"mpich": (plain, pmix_alone), "openmpi": (host(), OPEN_MPI_1), "other": (host(), MPICH_IMAGE)}
     said = {name: judge(case(there, of, "mpirun-host"), (rule,))[1][0] for name, (there, of) in pairs.items()}
-    hydra = f"The host's MPICH 4.2.1 serves PMI; MPICH {MPICH.version} in the image does not speak it"
+    hydra = f"The host's MPICH 4.2.1 offers PMI; MPICH {MPICH.version} in the image does not support PMI"
     assert (said["mpich"].title, said["mpich"].fix) == (hydra, "use an image whose MPICH was built for PMI")
-    assert said["openmpi"].title.endswith("serves PMIx; Open MPI 1.10.2 in the image does not speak it")
+    assert said["openmpi"].title.endswith("offers PMIx; Open MPI 1.10.2 in the image does not support PMIx")
     assert said["openmpi"].fix == "use an image with Open MPI 4.1 or 5"
     assert said["other"].title == rule.title
 

@@ -58,7 +58,7 @@ def test_a_driver_that_is_too_old_for_the_cuda_closes_every_way():
     taken = {**stack(*MEASURED["bookworm-ompi"]), "cuda": row("cuda", "11.8", "debian")}
     old = with_(HOST, gpu_driver="418.39", absent={})
     assert set(predict_stack(old, stacks(), "x86_64", taken, (), Request()).values()) == {
-        "cuda 11.8 needs driver 450.80.02, the host has 418.39"
+        "cuda 11.8 needs driver 450.80.02; the host has 418.39"
     }
     new = with_(HOST, gpu_driver="535.54.03", absent={})
     assert predict_stack(new, stacks(), "x86_64", taken, (), Request())["srun-pmix"] == ""

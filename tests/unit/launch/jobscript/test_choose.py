@@ -73,7 +73,7 @@ def test_what_is_not_there_cannot_be_forced():
 
 
 def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
-    open_one = msgspec.structs.replace(OK, outcome="unknown", because="what is not known: x")
+    open_one = msgspec.structs.replace(OK, outcome="unknown", because="unknown facts: x")
     verdict = Verdict(predictions=(open_one, GONE), findings=(FINDING,), chosen=None)
     with pytest.raises(CheckFailed, match="'unknown'") as caught:
         choose(verdict, "srun-pmix", force=False)
@@ -87,7 +87,7 @@ def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
 
 @every_row("mode", ["srun-pmix", None])
 def test_after_a_probe_without_answers_the_fix_is_to_ask_again(mode):
-    because = "what is not known: host.environment: env: no answer in time"
+    because = "unknown facts: host.environment: env: no answer in time"
     late = msgspec.structs.replace(OK, outcome="unknown", because=because)
     verdict = Verdict(predictions=(late, GONE), findings=(FINDING,), chosen=None)
     with pytest.raises(CheckFailed) as caught:
@@ -97,7 +97,7 @@ def test_after_a_probe_without_answers_the_fix_is_to_ask_again(mode):
 
 def test_a_mode_without_mpi_is_not_tried_by_a_trial_of_mpi():
     for mode in ("torch", "gloo"):
-        open_one = msgspec.structs.replace(OK, mode=mode, outcome="unknown", because="what is not known: x")
+        open_one = msgspec.structs.replace(OK, mode=mode, outcome="unknown", because="unknown facts: x")
         with pytest.raises(CheckFailed, match="'unknown'") as caught:
             choose(Verdict(predictions=(open_one,), findings=(), chosen=None), mode, force=False)
         assert "--live" not in caught.value.fix
