@@ -8,7 +8,7 @@ from toolkit.launch.tracking.state_text import describe_resumption, describe_sta
 def test_a_job_that_waits_tells_its_place_the_reason_and_when():
     status = JobStatus("pending", "Priority", started="2026-11-21T19:00:12", place=(3, 12))
     assert describe_state(status) == (
-        "waits, place 3 of 12: jobs with a higher priority are first (Priority); "
+        "waits, place 3 of 12: jobs with a higher priority start first (Priority); "
         "expected to start 2026-11-21 19:00, the cluster's time"
     )
     assert todo(status, "7") == ""
@@ -17,8 +17,8 @@ def test_a_job_that_waits_tells_its_place_the_reason_and_when():
 def test_a_job_that_would_wait_for_ever_says_so_and_what_to_do():
     status = JobStatus("pending", "JobHeldUser")
     assert (
-        describe_state(status) == "waits and will not start by itself: the owner of the job holds it "
-        "(`scontrol hold`) (JobHeldUser)"
+        describe_state(status)
+        == "waits and will not start by itself: the owner held the job (`scontrol hold`) (JobHeldUser)"
     )
     assert todo(status, "7") == "release the job: scontrol release 7"
 
