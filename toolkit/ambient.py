@@ -38,7 +38,9 @@ def require_trusted(path: Path, fix: str = "") -> None:
         if why := _why(place, found):
             # Other users need write access to a sticky folder, so do not suggest chmod.
             own = found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX
-            repair = f"`chmod go-w {shlex.quote(str(place))}`" if own else "move it into your own folder"
+            repair = (
+                f"`chmod go-w {shlex.quote(str(place))}`" if own else "move the file into your own folder"
+            )
             raise BadInput(f"{path}: not used: {why}", fix=f"{repair}{f'; or {fix}' if fix else ''}")
 
 

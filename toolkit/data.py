@@ -122,4 +122,4 @@ def home() -> Path | None:
 def _home(variable: str) -> Path:
     if found := home():
         return found
-    raise Missing("there is no home folder", fix=f"set HOME, or {variable}")
+    raise Missing("toolkit found no home folder", fix=f"set HOME, or {variable}")

@@ -77,7 +77,10 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
     with open_given(path, label=label) as file:
         found = os.fstat(file.fileno())
         if found.st_uid not in {0, os.geteuid()}:
-            raise BadInput(f"{name}: another user owns the file", fix=f"copy it, and: `chmod 600 {path}`")
+            raise BadInput(
+                f"{name}: another user owns the file",
+                fix=f"copy the file, and run `chmod 600 {path}` on the copy",
+            )
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise BadInput(
                 f"{name}: other users may read or change the file (mode {stat.S_IMODE(found.st_mode):04o})",

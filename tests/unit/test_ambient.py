@@ -64,7 +64,7 @@ def test_settings_in_a_folder_that_others_may_write_are_refused(file: Path, mode
     assert str(file.parent) in error.message
     shared_on_purpose = mode == 0o1777
     assert error.fix == (
-        "move it into your own folder" if shared_on_purpose else f"`chmod go-w {file.parent}`"
+        "move the file into your own folder" if shared_on_purpose else f"`chmod go-w {file.parent}`"
     )
 
 

@@ -132,7 +132,7 @@ def list_clusters(as_json: bool) -> None:
     for name in found:
         say(name)
     if not found:
-        say("no virtual cluster on this machine; start one: toolkit cluster up", err=True)
+        say("no virtual cluster on this machine; start a cluster: toolkit cluster up", err=True)
 
 
 @command.command("exec", short_help="Run a command on a node")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--directory", metavar="DIR", help="Folder for images and runs, such as $WORK/toolkit")
 @click.option("--module", metavar="NAME", help="Module that provides the container runtime")
 @wait_option()
-@click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
+@click.option("-y", "--yes", is_flag=True, help="Ask no questions, use the defaults")
 @click.option("--force", is_flag=True, help="Replace an existing profile")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
               help="Write the profile to FILE instead of your sites")  # fmt: skip
@@ -121,7 +121,7 @@ def _free(profile: Path, force: bool) -> None:
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:
             raise BadInput(
-                f"{file} already exists", fix="replace it with `--force`, or give another `--name`"
+                f"{file} already exists", fix="replace the file with `--force`, or give another `--name`"
             )
 
 

@@ -107,7 +107,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 @_job_argument
 @click.option("-f", "--follow", is_flag=True, help="Continue until the job ends")
 @click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
-@json_option("Print JSON; with --follow, print it at the end")
+@json_option("Print JSON; with --follow, at the end of the job")
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
     """Print the output of JOB (the last one by default)."""
@@ -227,7 +227,7 @@ def resume(
         if is_local(record):
             conclude(record, tell)
         elif not as_json:
-            say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+            say(f"job {record.id} is submitted; follow the output: toolkit jobs logs --follow {record.key}")
 
 
 def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = True) -> Progress:

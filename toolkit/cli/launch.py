@@ -91,7 +91,7 @@ def command(
             if patterns:
                 app.fetch(record, *patterns, tell=tell)
         elif not as_json:
-            say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
+            say(f"job {record.id} is submitted; follow the output: toolkit jobs logs --follow {record.key}")
 
 
 def _check(*, local: bool, dry_run: bool, follow: bool, as_json: bool) -> None:

@@ -46,30 +46,28 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.command("scale", cls=GroupedOptions)
 @click.argument("trainer", metavar="[PROGRAM]", required=False)
 @click.option("--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks, as in 1,2,4")
-@click.option(
-    "--nodes", "over", type=_Counts(), metavar="N,N…", help="Numbers of nodes to spread the ranks over"
-)
+@click.option("--nodes", "over", type=_Counts(), metavar="N,N…", help="Numbers of nodes for the ranks")
 @click.option(
     "--ranks-per-node",
     "per_node",
     type=WholeNumber(1),
-    help="Most ranks on a node  [default: 1, or all with --nodes]",
+    help="Maximum ranks on each node  [default: 1, or all with --nodes]",
 )
 @click.option(
-    "--repeat", type=WholeNumber(1, 1000), default=3, show_default=True, help="How often to run each size"
+    "--repeat", type=WholeNumber(1, 1000), default=3, show_default=True, help="Number of runs of each size"
 )
 @click.option(
     "--weak", "scaling", flag_value="weak", default="weak", help="Each rank has a full batch (default)"
 )
 @click.option("--strong", "scaling", flag_value="strong", help="All ranks together share one batch")
-@click.option("--batch", type=WholeNumber(1), help="Batch of each rank; with --strong, of all ranks")
+@click.option("--batch", type=WholeNumber(1), help="Batch size of each rank; with --strong, of all ranks")
 @click.option("--epochs", type=WholeNumber(1), help="Epochs of each run  [default: the warm-up plus 2]")
 @click.option(
     "--warm-up",
     type=WholeNumber(),
     default=1,
     show_default=True,
-    help="First epochs to leave out of the measurement",
+    help="Number of first epochs to leave out as warm-up",
 )
 @click.option("--compare", metavar="FIELD=A,B", help="Run one series for each value of an option or variable")
 @click.option(
@@ -85,7 +83,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 )
 @click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Repeat failed runs")
 @click.option(
-    "--at-once", type=WholeNumber(1), default=1, show_default=True, help="Jobs in the queue at once"
+    "--at-once", type=WholeNumber(1), default=1, show_default=True, help="Maximum jobs in the queue at once"
 )
 @click.option(
     "--study",

@@ -34,7 +34,9 @@ def flavours() -> dict[str, Flavour]:
     try:
         return msgspec.convert(tables(text_of(file), str(file)), dict[str, Flavour])
     except msgspec.ValidationError as error:
-        raise BadInput(f"{file}: {error}", fix="install toolkit again; this file is part of it") from error
+        raise BadInput(
+            f"{file}: {error}", fix="install toolkit again; this file is a part of toolkit"
+        ) from error
 
 
 def default_flavour() -> str:

@@ -92,7 +92,7 @@ def _unhealthy(
         try:
             lines = nodes.log(layout.container(host), _LOG_LINES)
         except CheckFailed:
-            lines = ["(the container is gone, with its log)"]
+            lines = ["(the container and its log no longer exist)"]
         detail += [f"{host}: {line}" for line in lines]
     return CheckFailed(
         f"the cluster {layout.name} does not work: {why}",

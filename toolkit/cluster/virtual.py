@@ -153,7 +153,7 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
         _check_owner(name, engine.containers_with(label(name)))
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
-            others = " or ".join(_other_clusters(engine, name)) or "there is none"
+            others = " or ".join(_other_clusters(engine, name)) or "no cluster exists"
             raise Missing(
                 f"cluster {name}: not found", fix=f"give the `--name` of an existing cluster: {others}"
             )
@@ -219,7 +219,8 @@ def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
 def _another(name: str, how: str) -> BadInput:
     return BadInput(
         f"the cluster {name} {how}",
-        fix=f"remove it first: `toolkit cluster down --name {name}`; or give the new cluster another "
+        fix=f"remove the cluster first: `toolkit cluster down --name {name}`; or give the new cluster "
+        f"another "
         "`--name`",
     )
 
@@ -332,7 +333,7 @@ def _foreign(name: str) -> Missing:
     return Missing(
         f"the cluster {name} was made by another user or with another XDG_STATE_HOME: its keys are not in "
         f"{Access(name).folder}",
-        fix=f"use another `--name`, or remove it: `toolkit cluster down --name {name}`",
+        fix=f"use another `--name`, or remove the cluster: `toolkit cluster down --name {name}`",
     )
 
 

@@ -43,7 +43,7 @@ class Archive:
             with packed, gzip.GzipFile(fileobj=packed, mode="rb") as unpacked:
                 yield cast("IO[bytes]", unpacked)
         else:
-            raise Missing(f"{self.place}: holds no file {path}")
+            raise Missing(f"{self.place}: the archive has no file {path}")
 
     def _open_member(self, path: str) -> IO[bytes] | None:
         try:
@@ -83,13 +83,13 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
                 yield archive
             return
         file.seek(size + size % 2, io.SEEK_CUR)
-    raise Missing(f"{place}: is a package without files")
+    raise Missing(f"{place}: the package has no files")
 
 
 def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:
     """Yield name and size of each member; the file is then at the start of its content."""
     if file.read(len(_AR)) != _AR:
-        raise Missing(f"{place}: is not a Debian package")
+        raise Missing(f"{place}: not a Debian package")
     while header := file.read(_AR_HEADER):
         size = header[48:58].strip()
         if len(header) < _AR_HEADER or header[58:] != b"`\n" or not size.isdigit():

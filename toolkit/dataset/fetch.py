@@ -127,6 +127,7 @@ def _none_gave(
             return CheckFailed(error.message, fix=error.fix, detail=detail)
     return Missing(
         f"no source has {file.name} of {dataset.name}",
-        fix="connect this machine, set a proxy (https_proxy), install npm, or copy the files here",
+        fix="connect this machine to the Internet, set a proxy (https_proxy), install npm, or copy the "
+        "files here yourself",
         detail=detail,
     )

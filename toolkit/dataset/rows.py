@@ -81,7 +81,7 @@ def _unpacked(chunks: Iterator[tuple[bytes, bytes]], most: int) -> Iterator[byte
 
 def _chunks(image: IO[bytes], place: str) -> Iterator[tuple[bytes, bytes]]:
     if image.read(len(_SIGNATURE)) != _SIGNATURE:
-        raise Missing(f"{place}: is not a PNG")
+        raise Missing(f"{place}: not a PNG image")
     while head := image.read(8):
         size, kind = int.from_bytes(head[:4], "big"), head[4:]
         if size > _MOST:

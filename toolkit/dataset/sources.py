@@ -91,7 +91,7 @@ def _package(source: DebSource, store: Path, tell: Tell) -> Iterator[FileIO]:
     raise Missing(
         f"{source.place}: no mirror has this package: {'; '.join(reasons)}"
         if known
-        else f"{source.place}: this machine knows no mirror of Debian; {mirrors.MIRROR}=URL names one"
+        else f"{source.place}: no Debian mirror is configured on this machine; set {mirrors.MIRROR}=URL"
     )
 
 

@@ -169,7 +169,7 @@ def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Ope
         raise BadInput(
             f"{ref.shown}: not an image; toolkit reads SIF and squashfs files, sandboxes, "
             "Docker and OCI archives",
-            fix="convert it first: `toolkit image sif`, or `apptainer build`",
+            fix="convert the file first: `toolkit image sif`, or `apptainer build`",
         )
     digest = _digest(ref.path)
     if not is_sif(head):
@@ -187,7 +187,7 @@ def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _
         raise BadInput(
             f"{ref.shown}: this tar archive is not an image: it contains neither {dockersave.MANIFEST} nor "
             f"{oci.INDEX}",
-            fix="`docker save` writes an image; `docker export` leaves out its settings",
+            fix="use `docker save`, because `docker export` leaves out the settings of the image",
         )
     return _open_layers(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
 

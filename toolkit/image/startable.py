@@ -39,5 +39,5 @@ def check_startable(path: Path, option: str) -> None:
         return
     raise BadInput(
         f"{option} {path}: this is {facts.format}; a job needs a SIF",
-        fix=f"make one: `{sif_command(facts)}`",
+        fix=f"make a SIF: `{sif_command(facts)}`",
     )

@@ -38,7 +38,7 @@ def data_parcels(
     if len(files) > _MOST_FILES:
         raise BadInput(
             f"--data {local}: more than {_MOST_FILES} files to copy to the cluster",
-            fix="copy the files to the cluster yourself, and give their folder with `--data cluster:/PATH`",
+            fix="copy the files to the cluster yourself, and give the folder with `--data cluster:/PATH`",
         )
     parcels = [Parcel.of(f, posixpath.join(folder, *f.relative_to(local).parts)) for f in files]
     if shared := data_there(runner, asked.site, name, folder, parcels):

@@ -145,7 +145,7 @@ def _tell_result(study: Study, point: Point, retry: int, tell: Tell) -> None:
 
 
 def _tell_failure(point: Point, retry: int, tell: Tell) -> None:
-    then = "toolkit runs it again" if point.tries <= retry else "toolkit leaves it out"
+    then = "toolkit repeats the run" if point.tries <= retry else "toolkit skips the run"
     tell.step(f"{point.title} failed; {then}: {point.why}")
 
 

@@ -114,7 +114,7 @@ def _target(
     script.load_template(asked.site)
     said = probing.result()
     if memory.age is not None:
-        tell.step(f"{runner.place} is unchanged since toolkit probed it {_ago(memory.age)}")
+        tell.step(f"{runner.place} is unchanged since the probe {_ago(memory.age)}")
     host = loaded.with_runtime(said.host, asked.site, job.modules or (), job.runtime or "")
     command = loaded.command_of(host, asked.site, job.runtime or "")
     find_startable(found, command)

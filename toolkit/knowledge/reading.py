@@ -33,4 +33,6 @@ def read(name: str, kind: type[_T], arrange: Callable[[Tables], Tables] = _as_th
     try:
         return msgspec.convert(arrange(tables(text_of(file), str(file))), kind)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{file}: {error}", fix="install toolkit again; this file is part of it") from error
+        raise BadInput(
+            f"{file}: {error}", fix="install toolkit again; this file is a part of toolkit"
+        ) from error

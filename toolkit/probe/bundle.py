@@ -20,7 +20,7 @@ from toolkit.probe.group import Group, group_nodes
 from toolkit.probe.read.site import site_facts
 from toolkit.probe.view import view
 
-_FIX = "write a new one with: `toolkit probe -o FACTS.json`"
+_FIX = "write a new facts file with: `toolkit probe -o FACTS.json`"
 _LARGEST = 256 << 20
 """The most bytes of a facts file: the answers of ten thousand nodes of 20 kB each fit."""
 MARK = '{\n  "schema": "toolkit.facts/'
@@ -94,7 +94,7 @@ def load_bundle(path: Path) -> Bundle:
     Raises:
         BadInput: if the file is not a facts file; the message names the wrong field.
     """
-    content = read_given(path, most=_LARGEST, fix="write one with: `toolkit probe -o FACTS.json`")
+    content = read_given(path, most=_LARGEST, fix="write a facts file with: `toolkit probe -o FACTS.json`")
     content = content.removeprefix(codecs.BOM_UTF8)
     if not content.lstrip().startswith(b"{"):
         return _from_raw(path, content)

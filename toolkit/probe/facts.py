@@ -210,7 +210,7 @@ def _note_runtime(found: ContainerRuntime, book: HostEvidence) -> None:
     if not found.settings:
         book.unknown["runtime.settings"] = f"{found.name.partition('-')[0]}.conf: not found or not readable"
     if found.setuid is None:
-        book.unknown["runtime.setuid"] = f"{found.name} buildcfg does not say where its starter is"
+        book.unknown["runtime.setuid"] = f"{found.name} buildcfg does not print the path of the starter"
 
 
 def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:

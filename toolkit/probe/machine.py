@@ -240,7 +240,7 @@ class MachineFacts:
         if not said:
             self.book.unread("xpmem", section, "/dev/xpmem")
             return None
-        self.book.note("xpmem", f"/dev/xpmem: {'is there' if said[0] == 'yes' else 'not there'}")
+        self.book.note("xpmem", f"/dev/xpmem: {'exists' if said[0] == 'yes' else 'does not exist'}")
         return said[0] == "yes"
 
     def munge(self) -> bool | None:

@@ -64,7 +64,12 @@ def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
     """Return why no compute node answered; without Slurm there are no compute nodes."""
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
-    return {"unknown": {**login.unknown, "compute_nodes": f"compute nodes: {why or 'the probe asked none'}"}}
+    return {
+        "unknown": {
+            **login.unknown,
+            "compute_nodes": f"compute nodes: {why or 'the probe asked no compute node'}",
+        }
+    }
 
 
 def _of(book: Mapping[str, str], *, slurm: bool) -> dict[str, str]:

@@ -72,7 +72,7 @@ def _task(task: JobTask, progress: str, values: Mapping[int, sweep_values.Row]) 
 
 def _numbers(record: JobRecord) -> str:
     before = [number for number in record.numbers if number != record.id]
-    number = record.id or "its number in Slurm is unknown"
+    number = record.id or "the number of the job in Slurm is unknown"
     return f"{number} (before: {', '.join(before)})" if before else number
 
 

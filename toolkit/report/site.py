@@ -52,7 +52,7 @@ def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | 
         )
         for name, one in sites.items()
     ]
-    return table(("name", "processor", "scheduler", "tested", "what it is"), rows, width)
+    return table(("name", "processor", "scheduler", "tested", "cluster"), rows, width)
 
 
 def row(name: str, site: Site, *, own: bool) -> dict[str, Any]:
@@ -107,7 +107,10 @@ def _notes(text: str, width: int | None) -> Iterator[str]:
 
 def _facts(site: Site) -> Iterator[tuple[str, str]]:
     launch, usual = site.launch, site.defaults
-    tested = {"run": "jobs were run there", "rendered": "scripts were rendered and read, nothing was run"}
+    tested = {
+        "run": "toolkit ran jobs on the cluster",
+        "rendered": "toolkit wrote job scripts, but ran no job",
+    }
     yield "tested", tested[site.tested]
     yield "retired", site.retired
     yield (
@@ -167,12 +170,12 @@ def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterat
         if point.state != "holds":
             yield f"{point.state:10} {point.field}: {point.text}"
     count = Counter(point.state for point in points)
-    said = [f"{count['holds']} of {len(points)} hold"]
+    said = [f"{count['holds']} of {len(points)} values match"]
     said += [f"{count[state]} {word}" for state, word in _WORDS.items() if count[state]]
     yield f"{name} on {place}: {', '.join(said)}"
 
 
-_WORDS: dict[State, str] = {"differs": "differ", "undecided": "undecided"}
+_WORDS: dict[State, str] = {"differs": "different", "undecided": "undecided"}
 
 
 def check_json(name: str, place: str, points: Sequence[ProfileCheck]) -> dict[str, Any]:

@@ -21,5 +21,5 @@ def lines(recipe: Recipe, solution: Solution, width: int) -> list[str]:
         begin = "  ".join(cell.ljust(size) for cell, size in zip(cells, columns, strict=True))
         said += [f"{begin}  {first}", *(" " * (sum(columns) + 6) + more for more in rest)]
     if solution.mode:
-        said.append(f"It is predicted to start there by {solution.mode}.")
+        said.append(f"toolkit predicts that this image starts on the cluster with {solution.mode}.")
     return said

@@ -59,8 +59,8 @@ def signing_key(wanted: str) -> SigningKey:
     if not found:
         raise Missing(
             f"--key {wanted}: gpg has no such secret key",
-            fix="list your secret keys: `gpg --list-secret-keys`; make one: `gpg "
-            "--quick-generate-key 'NAME <EMAIL>'`",
+            fix="list your secret keys: `gpg --list-secret-keys`; make a key: `gpg --quick-generate-key "
+            "'NAME <EMAIL>'`",
         )
     if len(found) > 1:
         several = ", ".join(key for key, *_ in found)
@@ -68,10 +68,12 @@ def signing_key(wanted: str) -> SigningKey:
     fingerprint, validity, abilities, user = found[0]
     states = {"e": "has expired", "r": "was revoked", "d": "is disabled", "i": "is invalid"}
     if why := states.get(validity):
-        raise CheckFailed(f"--key {wanted}: the key {fingerprint} {why}", fix="use another key, or make one")
+        raise CheckFailed(
+            f"--key {wanted}: the key {fingerprint} {why}", fix="use another key, or make a new key"
+        )
     if "S" not in abilities:
         raise CheckFailed(
-            f"--key {wanted}: the key {fingerprint} cannot sign", fix="use another key, or make one"
+            f"--key {wanted}: the key {fingerprint} cannot sign", fix="use another key, or make a new key"
         )
     if len(fingerprint) != _FINGERPRINT:
         raise BadInput(f"--key {wanted}: this is a key of a newer version; a SIF accepts only version 4")
@@ -147,15 +149,13 @@ class Verifier:
         )
         if done.timed_out:
             raise CheckFailed(
-                "gpg did not answer within a minute", fix="restart its agent: `gpgconf --kill all`"
+                "gpg did not answer within a minute", fix="restart the agent of gpg: `gpgconf --kill all`"
             )
         if not gpg_status.is_answer(done.text):
             raise _unusable(done, "gpg cannot check signatures")
         found = gpg_status.signature(done.text, text.read_bytes() if text.is_file() else b"")
         if found.state == "good" and not text.is_file():
-            raise Missing(
-                "gpg does not report what was signed, because it is too old", fix="install GnuPG 2.2 or later"
-            )
+            raise Missing("gpg is too old to report which text was signed", fix="install GnuPG 2.2 or later")
         return found
 
 
@@ -170,7 +170,7 @@ def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") 
     if not _gpg(*home, "--with-colons", "--list-keys").text.count("\npub:"):
         raise BadInput(
             f"{option} {keyring}: the file contains no public key",
-            fix="write one: `gpg --export --armor FINGERPRINT > keys.asc`",
+            fix="write a file of public keys: `gpg --export --armor FINGERPRINT > keys.asc`",
             detail=done.errors.splitlines()[-2:],
         )
     return home

@@ -97,7 +97,7 @@ def _spython(path: str) -> "Iterator[_Client]":
 
             yield get_client(quiet=True)
         except SystemExit as error:
-            raise CheckFailed(f"spython gave up on {path} (status {error.code})") from error
+            raise CheckFailed(f"spython failed with {path} (status {error.code})") from error
         finally:
             os.environ["PATH"] = before
 

@@ -59,7 +59,7 @@ class Tunnel:
         while (line := next(lines, None)) is None or carried.hear(line)[0] != HELLO:
             if line is None or len(banner) > _LONGEST_BANNER:
                 said = (*banner, *far.errors().splitlines())
-                raise CheckFailed("the tunnel's other end did not start", detail=said[-8:])
+                raise CheckFailed("the remote end of the tunnel did not start", detail=said[-8:])
             banner.append(line.decode("utf-8", "replace"))
         self._carried = carried
         try:

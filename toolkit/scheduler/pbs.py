@@ -32,7 +32,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     for field in FIELDS:
         if not field.pbs and getattr(spec, field.name):
             raise BadInput(
-                f"{field.option_name}: toolkit does not support this option with PBS; leave it out"
+                f"{field.option_name}: toolkit does not support this option with PBS; leave out the option"
             )
     limit = minutes(spec.time)
     if limit is None:

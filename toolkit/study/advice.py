@@ -86,21 +86,22 @@ def _reasons(advice: Advice) -> list[str]:
     said = [f"the gradients of a step are {size}, and become ready {within}"]
     if advice.start is None:
         said.append(
-            f"reductions run at {rate}; all have the same size, so the cost of a small reduction is unknown"
+            f"reductions run at {rate}; all reductions have the same size, so the cost of a small reduction "
+            f"is unknown"
         )
     else:
-        said.append(f"a reduction takes {advice.start:.2g} ms even if it is small, and runs at {rate}")
+        said.append(f"even a small reduction takes {advice.start:.2g} ms, and reductions run at {rate}")
     now = f"now {advice.now:.1f}"
     if advice.groups == 1:
         said.append(
-            f"so one reduction per step is best ({now}): the fusion threshold is larger than all gradients"
+            f"one reduction per step is best ({now}), so the fusion threshold is larger than all gradients"
         )
     else:
-        first = "the first reductions run while later gradients are computed"
-        said.append(f"so {advice.groups} reductions per step are best ({now}): {first}")
-    looks = "" if advice.cycle_now is None else f"Horovod looks every {advice.cycle_now:.2g} ms now; "
+        first = "the first reductions run during the computation of later gradients"
+        said.append(f"{advice.groups} reductions per step are best ({now}): {first}")
+    looks = "" if advice.cycle_now is None else f"Horovod's cycle time is {advice.cycle_now:.2g} ms now; "
     if at_once:
-        said.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay them")
+        said.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay the reductions")
     else:
         said.append(f"{looks}in {advice.cycle:g} ms enough gradients become ready for one reduction")
     return said

@@ -118,7 +118,7 @@ def _demands(
         bare = [str(row.nodes) for row in rows if row.gpu is None]
         yield FormDemand(
             "the GPU utilisation"
-            + (f"; the study did not record it for {', '.join(bare)} nodes" if bare else ""),
+            + (f"; the study did not record the GPU utilisation for {', '.join(bare)} nodes" if bare else ""),
             not bare,
             "run the study with --gpus-per-node; the job records what nvidia-smi reports" if bare else "",
         )

@@ -47,7 +47,7 @@ def _reached_speed(curve: Curve, takes: str) -> str:
     text = f"{sized} {takes} {duration(largest.seconds.value)}, "
     alone = f"on {_ranks(base)}"
     if gained < 1:
-        return f"{text}longer than the {duration(base.seconds.value)} {alone}: more ranks do not help here."
+        return f"{text}longer than the {duration(base.seconds.value)} {alone}: more ranks do not help."
     return f"{text}{gained:.3g} times as fast as {alone}: {percent(largest.efficiency.value)} of ideal."
 
 
@@ -68,7 +68,7 @@ def _why(curve: Curve) -> Iterator[str]:
         yield f"Communication takes {percent(told.shares.communication)} of a step on {_ranks(told)}."
         return
     for number, text in enumerate(found):
-        yield f"{'What limits it most' if number == 0 else 'Then'}: {text}."
+        yield f"{'What limits the speed most' if number == 0 else 'The next limit'}: {text}."
 
 
 def _threads(curve: Curve) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _check_sentences(check: FitCheck | None) -> Iterator[str]:
         outside = "which is outside this range: the model does not describe this machine well"
         verdict = "which is within this range" if check.holds else outside
         if check.holds and check.predicted.high > _WIDE * check.predicted.low:
-            verdict = "which is within this range, but the range is wide: more runs make it narrower"
+            verdict = "which is within this range, but the range is wide: more runs make the range narrower"
         yield (
             f"Check: from the smaller sizes, the model predicts {said} for {check.ranks} ranks; "
             f"the runs measured {duration(check.measured)}, {verdict}."

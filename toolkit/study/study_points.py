@@ -151,12 +151,12 @@ def check(study: Study) -> None:
     _check_series(study)
     trainer = trainer_of(study)
     if trainer and study.pattern:
-        raise BadInput("--pattern: a trainer's figures are in its metrics; leave it out")
+        raise BadInput("--pattern: a trainer writes its figures as metrics; leave out `--pattern`")
     if not trainer and not study.words:
         raise BadInput("say what to run: a trainer, or a command after --", fix="`toolkit scale --help`")
     if not trainer and not study.pattern:
         raise BadInput(
-            "--pattern is missing: it finds the figures in the output of this command",
+            "--pattern is missing; toolkit needs a pattern to find the figures in the output of this command",
             fix="`--pattern 'images/sec: ([0-9.]+)'`",
         )
     if not trainer and study.batch is None and any("{batch}" in word for word in study.words):

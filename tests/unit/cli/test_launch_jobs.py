@@ -384,7 +384,7 @@ def test_the_only_one_that_cannot_be_cancelled_is_told_as_it_is(reached):
     cancelled_around(reached)
     done = jobs("cancel", "b", "--json")
     assert done.stdout == ""
-    assert "b: its number in Slurm is unknown" in done.exception.message
+    assert "b: the number of the job in Slurm is unknown" in done.exception.message
 
 
 def test_a_job_that_stopped_for_time_is_told_how_to_go_on_and_does(reached):

@@ -65,7 +65,7 @@ def test_a_timeline_is_told_as_text_and_as_json():
     text = report("--timeline", TIMELINE).stdout
     assert "steps of" in text
     assert "reduce" in text
-    assert "Worth a try: --env HOROVOD_FUSION_THRESHOLD=2097152 --env HOROVOD_CYCLE_TIME=" in text
+    assert "Settings to try: --env HOROVOD_FUSION_THRESHOLD=2097152 --env HOROVOD_CYCLE_TIME=" in text
     assert f"toolkit scale TRAINER --ranks N --prove {TIMELINE}" in text
     told = json.loads(report("--timeline", TIMELINE, "--json").stdout)
     assert told["advice"]["groups"] == 1

@@ -80,7 +80,7 @@ def test_a_secret_on_the_command_line_is_warned_of(tmp_path):
     words = ("--env", f"MY_TOKEN={CANARY}", "--image", str(tmp_path / "nope.sif"), "--", "true")
     done = CliRunner().invoke(launch.command, words, obj={"verbose": False, "quiet": False})
     assert "warning: --env MY_TOKEN=…: the value of MY_TOKEN is in the argument list" in done.stderr
-    assert "export it and write --env MY_TOKEN" in done.stderr
+    assert "export the variable and write --env MY_TOKEN" in done.stderr
     assert CANARY not in done.output
 
 

@@ -86,7 +86,7 @@ def test_files_are_read_in_any_order():
     ids=lambda member: "-".join(str(one)[:20] for one in member),
 )
 def test_only_a_file_of_exactly_that_name_counts(member):
-    with pytest.raises(Missing, match="here: holds no file data/set/images"):
+    with pytest.raises(Missing, match="here: the archive has no file data/set/images"):
         read(packed(member, ("data/set/other", b"x")))
 
 
@@ -103,10 +103,10 @@ def test_a_package_of_debian_is_read():
 @every_row(
     ("content", "said"),
     [
-        (b"", "is not a Debian package"),
-        (b"<html>", "is not a Debian package"),
-        (package(b"", b"other.tar.xz"), "is a package without files"),
-        (package(b"x")[:70], "is a package without files|is damaged"),
+        (b"", "not a Debian package"),
+        (b"<html>", "not a Debian package"),
+        (package(b"", b"other.tar.xz"), "the package has no files"),
+        (package(b"x")[:70], "the package has no files|is damaged"),
         (package(b"x").replace(b"`\n", b"xx"), "is damaged"),
         (package(b"no tar"), "not an archive"),
         (package(lzma.compress(b"no tar")), "not an archive"),

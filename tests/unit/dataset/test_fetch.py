@@ -170,7 +170,8 @@ def test_a_transfer_that_takes_too_long_in_all_is_given_up():
         serving({"/images.gz": stalling(packed(IMAGES), 0.5)}) as (url, _),
         http.open_address(f"{url}/images.gz", seconds=0.1) as body,
         pytest.raises(
-            http.Slow, match=r"images\.gz: broke off: its answer is not complete after 0\.1 seconds"
+            http.Slow,
+            match=r"images\.gz: the download stopped: its answer is not complete after 0\.1 seconds",
         ),
     ):
         body.read(10)

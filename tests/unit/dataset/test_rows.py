@@ -85,8 +85,8 @@ IMAGE = written(smooth())
 @every_row(
     ("image", "said"),
     [
-        (b"", "is not a PNG"),
-        (b"GIF89a", "is not a PNG"),
+        (b"", "not a PNG image"),
+        (b"GIF89a", "not a PNG image"),
         (IMAGE[:60], "damaged or incomplete"),
         (IMAGE[:50] + b"\xff" + IMAGE[51:], "damaged or incomplete"),
         (written(smooth()[:, :, 0]), "with 8 bits per colour"),

@@ -84,7 +84,7 @@ def test_an_archive_that_was_changed_is_not_opened(fetched):
 def test_an_archive_without_the_file_is_told(fetched):
     with serving({"/tiny.tar.gz": whole(TAR)}) as (url, _), pytest.raises(Missing) as told:
         fetched(archive(url, folder="other"))
-    assert "holds no file other/one" in told.value.detail[0]
+    assert "the archive has no file other/one" in told.value.detail[0]
 
 
 def test_an_archive_with_other_bytes_in_the_file_is_refused(fetched, tmp_path):
@@ -107,7 +107,10 @@ def test_without_a_mirror_it_is_said_how_to_name_one(fetched, monkeypatch):
     monkeypatch.setattr("toolkit.run.docker.mirrors.of_machine", dict)
     with pytest.raises(Missing) as told:
         fetched(deb())
-    assert "knows no mirror of Debian; TOOLKIT_DEBIAN_MIRROR=URL names one" in told.value.detail[0]
+    assert (
+        "no Debian mirror is configured on this machine; set TOOLKIT_DEBIAN_MIRROR=URL"
+        in told.value.detail[0]
+    )
 
 
 def test_a_mirror_without_the_package_is_told_with_the_reason(fetched, monkeypatch):

@@ -59,4 +59,4 @@ def test_meanings_come_from_the_example_of_a_site_and_from_the_options_of_a_laun
     assert "| `network` | text |  | The network interface for sockets of NCCL and Gloo. |" in site
     assert "| `defaults.qos` | text |  | Quality of service |" in site
     assert "| `gpus` | table |  | How a job requests GPUs. |" in site
-    assert "| `time` | text | `01:00:00` | Time limit, as sbatch takes it |" in job
+    assert "| `time` | text | `01:00:00` | Time limit in the format of sbatch |" in job

@@ -29,7 +29,7 @@ def test_the_bytes_of_an_image_are_those_of_its_files():
 def test_an_image_for_another_processor_is_not_built_but_rendered():
     client = SimpleNamespace(info=lambda: {"Architecture": "aarch64"})
     with pytest.raises(
-        BadInput, match=r"mpi-only is for x86_64, and this Docker engine runs on aarch64"
+        BadInput, match=r"mpi-only is a recipe for x86_64; this Docker engine runs on aarch64"
     ) as caught:
         build(client, load("mpi-only"), load_lock("mpi-only"), Silent())
     assert "toolkit image render mpi-only -o ctx" in caught.value.fix

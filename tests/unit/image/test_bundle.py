@@ -209,7 +209,7 @@ def test_a_sif_that_is_none_is_named(tmp_path):
 
 @every_row("name", ["my image.sif", "a(1).sif", "\u00fcbung.sif", "_a.sif", "-a.sif", ".a.sif", "a\n.sif"])
 def test_a_sif_that_could_not_be_unpacked_is_refused_before_any_work(tmp_path, name):
-    with pytest.raises(BadInput, match=r"--sif: .* is not a name that a bundle can hold"):
+    with pytest.raises(BadInput, match=r"--sif: .* is not a valid file name in a bundle"):
         bundle(None, (), tmp_path / "b.tar", Silent(), sifs=(tmp_path / name,))
     with pytest.raises(BadInput):
         read_sums(f"{LINE}{INDEX}\n{LINE}sif/{name}\n".encode(), tmp_path)

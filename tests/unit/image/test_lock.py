@@ -201,13 +201,13 @@ def test_a_lock_that_cannot_be_read_is_mended_by_the_command_that_its_error_name
 
 def test_a_lock_that_fits_is_kept_and_with_own_is_kept_in_ones_own_folder(mine, locked, tmp_path):
     own = tmp_path / "config" / "toolkit" / "recipes" / "mpi-only.lock.json"
-    assert "already fits its recipe" in locked.run("mpi-only").stdout
+    assert "already matches its recipe" in locked.run("mpi-only").stdout
     done = locked.run("mpi-only", "--own")
     assert f"{own}  written" in done.stdout
     assert stale(load_lock("mpi-only"), load("mpi-only").recipe) == ""
     assert lock_path("mpi-only") == own
     assert own.is_file()
-    assert f"{own}  already fits its recipe" in locked.run("mpi-only", "--own").stdout
+    assert f"{own}  already matches its recipe" in locked.run("mpi-only", "--own").stdout
     assert locked.asked == 0
 
 

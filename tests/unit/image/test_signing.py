@@ -133,7 +133,7 @@ def test_an_object_in_a_group_of_its_own_is_not_covered(keys: Keys, sif: Path):
     found = checked(sif)
     assert [one.holds for one in found] == [True]
     with sif.open("rb") as file:
-        assert coverage_gap(file, sif, {1}) == "no valid signature covers group 2 of its objects"
+        assert coverage_gap(file, sif, {1}) == "no valid signature covers group 2 of the SIF's objects"
 
 
 def test_a_signature_of_another_file_does_not_hold(keys: Keys, sif: Path, tmp_path: Path):

@@ -237,7 +237,7 @@ def test_a_file_that_the_index_does_not_name_is_refused(tmp_path, monkeypatch, s
 
 
 def test_a_file_that_no_lock_names_is_refused(home):
-    assert "which none of its locks names" in refused(home, packed(members({**GOOD, STRAY: b"x"})))
+    assert "which no lock in the bundle names" in refused(home, packed(members({**GOOD, STRAY: b"x"})))
 
 
 def test_a_file_under_another_hash_is_refused(home):

@@ -152,7 +152,7 @@ def test_one_rank_may_start_ranks_inside_its_container():
         ("srun", "toolkit starts the ranks"),
         ("docker", "the container of `--image`"),
         ("a b", "separately: -- a b"),
-        ("a && b", "run it in a shell: -- sh -c 'a && b'"),
+        ("a && b", "run the line in a shell: -- sh -c 'a && b'"),
     ],
 )
 def test_a_command_of_a_launch_has_its_own_hint(program, hint):

@@ -224,7 +224,7 @@ def test_a_failed_sweep_names_its_tasks_and_how_to_run_them_again(record):
     tasks = tuple(JobTask(index=i, state="failed" if i in {1, 2} else "completed") for i in range(4))
     error = app.failure(msgspec.structs.replace(kept, state="failed", tasks=tasks))
     assert "2 of 4 tasks failed: 1 (lr=0.1 seed=2), 2 (lr=0.01 seed=1)" in error.detail
-    assert f"to run them again: toolkit launch --from-job {kept.key} --array 1,2" in error.detail
+    assert f"to run the failed tasks again: toolkit launch --from-job {kept.key} --array 1,2" in error.detail
 
 
 def test_following_counts_the_tasks_that_ended(record, monkeypatch):

@@ -98,7 +98,13 @@ def test_parts_of_plots_are_found_by_names_that_are_there_once(whole, drawn):
 
 def test_the_page_says_what_was_measured_where_and_what_is_left_out(whole, drawn):
     text = page(whole, drawn)
-    for said in ("What limits it most", "sha256:abab", "srun --mpi=pmix", "These runs failed", "exit code 7"):
+    for said in (
+        "What limits the speed most",
+        "sha256:abab",
+        "srun --mpi=pmix",
+        "These runs failed",
+        "exit code 7",
+    ):
         assert said in text
     assert "&lt;script&gt;" in text
     assert "mnist: 1 rank on 1 node, run 3" in text
@@ -195,7 +201,7 @@ def test_a_terminal_is_told_the_same(whole):
     text = text_of(whole, 90)
     assert "~8" in text
     assert "marks a prediction" in text
-    assert "What limits it most" in text
+    assert "What limits the speed most" in text
     assert "Failed runs:" in text
     assert "Not measured yet: 3 runs" in text
 

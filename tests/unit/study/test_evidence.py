@@ -88,7 +88,7 @@ def test_other_data_are_noticed():
 def test_the_use_of_gpus_and_a_script_are_asked_for():
     form = msgspec.structs.replace(PLAIN, gpu=True, script=True)
     assert [demand.text for demand in unmet(form, runs(8.0, 4.0, 2.0), script=False)] == [
-        "the GPU utilisation; the study did not record it for 1, 2, 4 nodes",
+        "the GPU utilisation; the study did not record the GPU utilisation for 1, 2, 4 nodes",
         "a job script",
     ]
     busy = [

@@ -33,10 +33,10 @@ def test_what_is_reached_comes_first():
 
 def test_the_largest_measured_share_is_named_first():
     words = said([point(1, 8.0), point(2, 6.6), timeline(2, reduce=0.3, negotiate=0.1)])
-    assert "What limits it most: on 2 ranks the allreduce takes 30 % of a step" in words[1]
+    assert "What limits the speed most: on 2 ranks the allreduce takes 30 % of a step" in words[1]
     assert (
-        "Then: on 2 ranks the ranks wait for each other during 10 % of a step; rank 1 is the last in 90 %"
-        in words[2]
+        "The next limit: on 2 ranks the ranks wait for each other during 10 % of a step; rank 1 is the last "
+        "in 90 %" in words[2]
     )
 
 
@@ -61,10 +61,7 @@ def test_ranks_that_had_different_numbers_of_cores_are_told():
 
 
 def test_more_ranks_that_take_longer_are_called_so():
-    assert (
-        "longer than the 4 s on 1 rank: more ranks do not help here"
-        in said([point(1, 4.0), point(2, 5.0)])[0]
-    )
+    assert "longer than the 4 s on 1 rank: more ranks do not help" in said([point(1, 4.0), point(2, 5.0)])[0]
 
 
 def test_a_check_that_does_not_hold_is_told():
@@ -93,7 +90,7 @@ def test_figures_are_said_with_the_digits_that_matter():
 def test_input_is_named_where_it_limits():
     words = said([point(1, 8.0), point(2, 6.6, waiting=0.35), timeline(2, reduce=0.3, negotiate=0.1)])
     assert words[1].startswith(
-        "What limits it most: on 2 ranks each rank waits for its samples 35 % of the time"
+        "What limits the speed most: on 2 ranks each rank waits for its samples 35 % of the time"
     )
     assert "the allreduce takes 30 %" in words[2]
 

@@ -173,7 +173,7 @@ def test_series_whose_files_would_have_one_name_are_refused(values):
 @every_row(
     ("more", "said"),
     [
-        ({"pattern": "(x)"}, "leave it out"),
+        ({"pattern": "(x)"}, "leave out `--pattern`"),
         ({"said": {}}, "say what to run"),
         ({"said": {}, "words": ("true",)}, "--pattern is missing"),
         ({"said": {}, "pattern": "(x)", "words": ("bench", "{batch}")}, "the command contains {batch}"),

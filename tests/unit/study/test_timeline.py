@@ -116,7 +116,7 @@ def test_gradients_that_become_ready_slowly_are_reduced_in_groups(tmp_path, smal
     assert found.groups > 1
     assert found.threshold >= found.gradient / found.groups
     assert found.start == pytest.approx(3.5, rel=0.1)
-    assert any("while later gradients are computed" in reason for reason in found.reasons)
+    assert any("during the computation of later gradients" in reason for reason in found.reasons)
 
 
 def test_too_little_gives_no_advice(tmp_path):

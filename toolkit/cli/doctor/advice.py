@@ -68,11 +68,11 @@ def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
     found = main_fault(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)
     if find_fix(asked.host, asked.image, request, asked.site) is not None:
-        text = "With the options that --fix writes, the launch is predicted to work."
+        text = "toolkit predicts that the launch works with the options that --fix writes."
         return NextStep(f"{_sentence(found.fix)} {text}" if found and of_all else text, _fix_command(asked))
     if not of_all and (one := _on_one_node(asked)) is not None:
         ranks = "both" if one.ranks_per_node == 2 else f"all {one.ranks_per_node}"
-        text = f"With {ranks} ranks on one node, the launch is predicted to work."
+        text = f"With {ranks} ranks on one node, toolkit predicts that the launch works."
         return NextStep(_or_another_image(asked, text), _launch(asked, one, one.mode))
     text = _sentence(found.fix) if found else ""
     with_image = _or_another_image(asked, text)

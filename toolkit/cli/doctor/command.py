@@ -42,7 +42,7 @@ _COUNT = WholeNumber(1)
     multiple=True,
     type=click.Choice(MODES),
     metavar="MODE",
-    help=f"Judge only this mode; with --live, try it: {', '.join(MODES)}",
+    help=f"Judge only this mode; with --live, run a job in this mode: {', '.join(MODES)}",
 )
 @click.option("--live", is_flag=True, help="Run a small job, and compare its result with the prediction")
 @click.option("--no-run", is_flag=True, help="Do not start a container to read variables")
@@ -53,9 +53,7 @@ _COUNT = WholeNumber(1)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
 )
-@click.option(
-    "--ask", is_flag=True, help="Answer from a few facts: ask you for them, or read --facts FILE.toml"
-)
+@click.option("--ask", is_flag=True, help="Answer from a few facts that you type, or from --facts FILE.toml")
 @click.option(
     "-a", "--all", "everything", is_flag=True, help="Show every launch mode, all findings and all facts"
 )

@@ -107,7 +107,7 @@ def _no_fix(verdict: Verdict) -> CheckFailed:
     """Return the error if no change makes the launch work."""
     missing = dict.fromkeys(name for prediction in verdict.predictions for name in prediction.missing)
     return CheckFailed(
-        "neither options nor an image of toolkit makes this launch work",
+        "toolkit found neither options nor an image that make this launch work",
         fix=f"probe these facts first: {', '.join(missing)}"
         if missing
         else "see the reasons: `toolkit doctor IMAGE`",

@@ -17,13 +17,13 @@ from toolkit.units import format_size
 _FILE = click.Path(path_type=Path)
 ENV = click.argument("env", metavar="ENV", type=_FILE)
 OVER = click.option(
-    "--over", metavar="IMAGE", help="Image  [default: the image that it was made over, in the same folder]"
+    "--over", metavar="IMAGE", help="Image  [default: the environment's image, in the same folder]"
 )
 REPLACE = click.option(
     "--replace", multiple=True, metavar="NAME", help="Replace a package of the image with another version"
 )
 LINKS = click.option(
-    "--find-links", "links", multiple=True, metavar="DIR", help="Also search a folder for wheels"
+    "--find-links", "links", multiple=True, metavar="DIR", help="Also search this folder for wheels"
 )
 
 __all__ = [
@@ -114,6 +114,6 @@ def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
     for one, why in made.left.items():
         say(f"  left out: {one}: {why}", err=True)
     for folder in made.outside:
-        say(f"  not copied: {folder}; jobs read this folder where it is")
+        say(f"  not copied: {folder}; jobs read this folder directly")
     if made.packages and not made.compiled:
         say("  not compiled: this machine has no Python of this release and cannot start the image", err=True)

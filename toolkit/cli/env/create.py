@@ -17,7 +17,13 @@ _FILE = click.Path(path_type=Path)
 
 @click.command("create")
 @click.option(
-    "-f", "--file", "files", multiple=True, type=_FILE, metavar="FILE", help="List of packages to install"
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    type=_FILE,
+    metavar="FILE",
+    help="File that lists the packages to install",
 )
 @click.option("--over", required=True, metavar="IMAGE", help="SIF file, or name of a recipe")
 @click.option(

@@ -25,7 +25,7 @@ def command(env: Path, as_json: bool) -> None:
         (one.name, one.version, "built in the image" if one.built else "wheel", ", ".join(one.via) or "you")
         for one in lock.packages
     ]
-    say_text(table(("package", "version", "from", "asked for by"), rows))
+    say_text(table(("package", "version", "from", "required by"), rows))
     for one, why in lock.left.items():
         say(f"left out: {one}: {why}")
     for folder in lock.outside:

@@ -25,9 +25,9 @@ from toolkit.units import format_size
     "pythons",
     multiple=True,
     metavar="3.N",
-    help="Python release on the target machine  [default: as here]",
+    help="Python release on the target machine  [default: the same as here]",
 )
-@click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="A SIF to add")
+@click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="SIF file to add")
 @click.option("--builder/--no-builder", default=True, help="Add the image that converts images to SIFs")
 @ACCEPT_OPTION
 @json_option()

@@ -105,5 +105,5 @@ def _print_lock(
         return
     for change in changes:
         say(f"{change.where:<14} {change.name:<28} {change.old or '-'} -> {change.new or '-'}")
-    state = "already fits its recipe" if kept else "written"
+    state = "already matches its recipe" if kept else "written"
     say(f"{file}  {state}: {len(files)} files, {format_size(sum(files.values()))}")

@@ -43,7 +43,9 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("image")
 @click.argument("target")
 @registry_options
-@click.option("--facts", is_flag=True, help="Also write a facts file, so that others can launch it")
+@click.option(
+    "--facts", is_flag=True, help="Also write a facts file, so that other users can launch the image"
+)
 @place_options
 @json_option()
 @click.pass_context

@@ -26,7 +26,7 @@ def registry_options(function: _F) -> _F:
         click.option(
             "--plain-http",
             is_flag=True,
-            help="Connect without TLS (always so for a registry on this machine)",
+            help="Connect without TLS (the default for a registry on this machine)",
         ),
         click.option(
             "--ca",

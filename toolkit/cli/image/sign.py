@@ -20,7 +20,12 @@ from toolkit.report.progress import Progress
 
 @click.command("sign")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--key", required=True, metavar="FINGERPRINT|EMAIL", help="Your key in gpg")
+@click.option(
+    "--key",
+    required=True,
+    metavar="FINGERPRINT|EMAIL",
+    help="Fingerprint or e-mail address of your signing key in gpg",
+)
 @click.option(
     "--provenance",
     type=click.Choice(["lock", "full"]),

@@ -22,7 +22,7 @@ _FILE = click.Path(path_type=Path)
 @click.command("verify")
 @click.argument("sif", type=_FILE)
 @click.option("--keyring", type=_FILE, help="File of trusted public keys  [default: your keyring]")
-@click.option("--lock", "lock_file", type=_FILE, help="Lock that the SIF must be built from")
+@click.option("--lock", "lock_file", type=_FILE, help="Lock file to compare the SIF with")
 @click.option(
     "--unsigned",
     is_flag=True,
@@ -64,7 +64,7 @@ def command(
 def _fix(failed: list[Check]) -> str:
     if [check.told for check in failed] == [NO_SIGNATURE]:
         return "sign your own SIF with `toolkit image sign`; `--unsigned` accepts a SIF without signature"
-    return "do not run this SIF; copy it again from its source"
+    return "do not run this SIF; copy the SIF again from its source"
 
 
 def _lock(file: Path) -> Lock:

@@ -99,7 +99,7 @@ def environment(pairs: tuple[str, ...]) -> dict[str, str]:
         names = ", ".join(exposed)
         say(
             f"warning: --env {exposed[0]}=…: the value of {names} is in the argument list of this command, "
-            f"which all users of this machine can see; export it and write --env {exposed[0]}",
+            f"which all users of this machine can see; export the variable and write --env {exposed[0]}",
             err=True,
         )
     return given

@@ -32,5 +32,5 @@ def wait_option(default: int = 15) -> Callable[[_F], _F]:
         default=default,
         show_default=True,
         metavar="SECONDS",
-        help="Time to wait for a free compute node",
+        help="Seconds to wait for a free compute node",
     )

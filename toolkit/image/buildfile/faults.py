@@ -81,9 +81,9 @@ def _horovod(
         yield _fault(
             "horovod-before-mpi",
             "error",
-            "Horovod is installed before the MPI, so it is built without MPI",
+            "Horovod is installed before the MPI, so Horovod is built without MPI",
             (here, later[0].shown),
-            "install the MPI first, and set HOROVOD_WITH_MPI=1 so that the build stops without it",
+            "install the MPI first, and set HOROVOD_WITH_MPI=1 so that the build stops if it finds no MPI",
         )
     elif not mpis:
         yield _fault(
@@ -99,7 +99,7 @@ def _horovod(
         yield _fault(
             "horovod-before-framework",
             "error",
-            "Horovod is installed before TensorFlow and PyTorch, so it is built for neither",
+            "Horovod is installed before TensorFlow and PyTorch, so Horovod is built without both",
             (here, *(f"{name}:{one.line}: {one.name}" for one in frameworks)),
             "install the framework first, in a step before Horovod",
         )

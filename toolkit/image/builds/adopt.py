@@ -182,5 +182,5 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
             id="no-trainers",
             severity="info",
             title="the image does not contain toolkit's trainers",
-            fix="`toolkit image adopt --layer` puts them on top",
+            fix="`toolkit image adopt --layer` adds the trainers to the image",
         )

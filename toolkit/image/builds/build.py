@@ -69,14 +69,14 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     if named.recipe.unbuildable:
         raise BadInput(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
-            fix=f"`toolkit image render {named.name}` prints the Dockerfile, to build the image on another "
-            "machine",
+            fix=f"build the image on another machine; `toolkit image render {named.name}` prints the "
+            f"Dockerfile",
         )
     if (has := architecture(client)) != lock.solution.architecture:
         raise BadInput(
-            f"{named.name} is for {lock.solution.architecture}, and this Docker engine runs on {has}",
-            fix=f"`toolkit image render {named.name} -o ctx`, and build on such a machine: the folder ctx "
-            "holds all files that a build needs",
+            f"{named.name} is a recipe for {lock.solution.architecture}; this Docker engine runs on {has}",
+            fix=f"run `toolkit image render {named.name} -o ctx`, and build the folder ctx on a machine "
+            f"with that architecture",
         )
     making = Making(lock=lock)
     source = source_hash(making)

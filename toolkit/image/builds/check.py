@@ -117,9 +117,9 @@ def _try(
     ran = run_once(client, Box(image, timeout=_SECONDS), words, tell.detail)
     if ran.ok:
         return ran.lines
-    late = f"it did not finish within {_SECONDS} s"
+    late = f"the command did not finish within {_SECONDS} s"
     how = late if ran.timed_out else f"{words[0]} exited with status {ran.status}"
     raise CheckFailed(
-        f"the image was built but cannot {doing}: {how}; it is not tagged",
+        f"toolkit built the image but did not tag it, because the image cannot {doing}: {how}",
         detail=ran.lines[-_KEPT_LINES:],
     )

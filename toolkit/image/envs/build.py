@@ -31,7 +31,7 @@ def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str
         named = ", ".join(f"{one.name} {one.version}" for one in sources)
         raise Missing(
             f"{named}: no wheel fits the image, and toolkit cannot build one inside the image: {why}",
-            fix=f"run this on a machine that starts the image, or {_WAYS}",
+            fix=f"run this command on a machine that can start the image, or {_WAYS}",
         )
 
 

@@ -112,11 +112,11 @@ def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
     why = differs(lock.base, base.digest, base.python, base.glibc, base.architecture)
     same = EnvCheck(name="image", ok=not why, told=why or f"the environment was made over {image.name}")
     changed = [
-        f"{name} {version} is {base.has.get(name, 'gone')}"
+        f"{name} {version} is now {base.has.get(name, 'missing')}"
         for name, version in lock.base.has.items()
         if base.has.get(name) != version and (is_kept(name) or not lock.version(name))
     ]
-    told = ", ".join(changed[:5]) if changed else "the packages of the image are those in the lock"
+    told = ", ".join(changed[:5]) if changed else "the image has the packages in the lock"
     return [same, EnvCheck(name="packages of the image", ok=not changed, told=told)]
 
 

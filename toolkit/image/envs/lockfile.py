@@ -121,7 +121,8 @@ def read_env(path: Path, label: str = "") -> EnvLock:
         named = f"{label} {path}".lstrip()
         if file.read(len(_MAGIC)) != _MAGIC:
             raise BadInput(
-                f"{named}: not an environment", fix="make one: `toolkit env create -f FILE --over IMAGE`"
+                f"{named}: not an environment",
+                fix="make an environment: `toolkit env create -f FILE --over IMAGE`",
             )
         return lock_in(SquashTree(file, 0, named, Budget(named)), named)
 
@@ -134,9 +135,12 @@ def lock_in(tree: FileTree, name: str) -> EnvLock:
     """
     if tree.kind(f"/{LOCK}") != "file":
         raise BadInput(
-            f"{name}: a squashfs without {LOCK}", fix="make one: `toolkit env create -f FILE --over IMAGE`"
+            f"{name}: a squashfs without {LOCK}",
+            fix="make an environment: `toolkit env create -f FILE --over IMAGE`",
         )
     try:
         return msgspec.json.decode(tree.content(f"/{LOCK}", _MOST), type=EnvLock)
     except DECODE_ERRORS as error:
-        raise BadInput(f"{name}: {LOCK} in it cannot be read: {error}", fix="create it again") from error
+        raise BadInput(
+            f"{name}: {LOCK} in it cannot be read: {error}", fix="create the environment again"
+        ) from error

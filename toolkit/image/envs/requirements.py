@@ -105,7 +105,7 @@ def _project(path: Path) -> EnvRequirements:
         )
     lines = project.get("dependencies", [])
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        raise BadInput(f"-f {path}: project.dependencies is not a list of texts")
+        raise BadInput(f"-f {path}: project.dependencies is not a list of strings")
     for line in lines:
         parse_requirement(line, f"-f {path}")
     return EnvRequirements(requirements=tuple(lines), outside=(_code_of(path.resolve().parent),))

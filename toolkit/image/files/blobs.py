@@ -90,7 +90,7 @@ def content(blobs: Blobs, path: str) -> bytes | None:
         raise CheckFailed(f"{blobs.name}: {path} has {part.size} bytes, far more than a list of layers needs")
     data = part.read_at(0, part.size)
     if len(data) < part.size:
-        raise Damaged(f"{blobs.name}: the image is damaged: {path} is incomplete", fix="copy it again")
+        raise Damaged(f"{blobs.name}: the image is damaged: {path} is incomplete", fix="copy the image again")
     return data
 
 

@@ -68,7 +68,7 @@ def _choose_image(name: str, images: list[_Image], tag: str) -> _Image:
     if len(images) > 1:
         raise BadInput(
             f"{name}: the archive contains several images: {_choices(images)}",
-            fix=f"name one: docker-archive:{name}:NAME:TAG",
+            fix=f"name an image: docker-archive:{name}:NAME:TAG",
         )
     return images[0]
 
@@ -78,7 +78,7 @@ def _refuse_tag(name: str, images: list[_Image], tag: str) -> list[_Image]:
 
 
 def _choices(images: list[_Image]) -> str:
-    names = [n for image in images[:20] for n in (image.RepoTags or ["one without a name"])[:5]]
+    names = [n for image in images[:20] for n in (image.RepoTags or ["an image without a name"])[:5]]
     return ", ".join(n[:80] if n.isprintable() else ascii(n[:80]) for n in names)
 
 

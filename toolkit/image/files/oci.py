@@ -81,7 +81,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
         raise CheckFailed(f"{blobs.name}: the image has {len(layers)} layers, more than any engine accepts")
     for layer in layers:
         if "encrypted" in layer.mediaType:
-            raise BadInput(f"{blobs.name}: its layers are encrypted", fix="save it without encryption")
+            raise BadInput(f"{blobs.name}: its layers are encrypted", fix="save the image without encryption")
     settings, _ = read_config(_blob(blobs, config), blobs.name)
     return StoredImage(
         settings, tuple(ImageLayer(_path(blobs, d), d.digest, None, d.size) for d in layers), one.found.digest
@@ -128,7 +128,7 @@ def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_C
     if len({c.names for c in candidates}) > 1:
         raise BadInput(
             f"{name}: the layout contains several images: {_choices(candidates)}",
-            fix="name one: oci:PATH:NAME",
+            fix="name an image: oci:PATH:NAME",
         )
     return candidates
 
@@ -149,7 +149,7 @@ def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _
         shown = ", ".join(sorted({str(c.platform or "unnamed platform") for c in candidates})[:20])
         raise BadInput(
             f"{name}: the layout has no image for {asked}: {shown}",
-            fix="choose one of them with `--platform`",
+            fix="choose a platform with `--platform`",
         )
     return fits[0]
 

@@ -37,8 +37,8 @@ def lock_of(
     if named.recipe.unbuildable:
         raise BadInput(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
-            fix=f"`toolkit image render {named.name}` prints the Dockerfile, to build the image on another "
-            "machine",
+            fix=f"build the image on another machine; `toolkit image render {named.name}` prints the "
+            f"Dockerfile",
         )
     solution, rows = solve_recipe_rows(named, host)
     tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")

@@ -220,7 +220,7 @@ def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Untold 
         for name in built_in:
             if number := re.fullmatch(r"hwloc(\d)(\d{1,2}?)(\d)", name):
                 return PackageVersion(
-                    ".".join(number.groups()), f"Open MPI carries it as its component {name}"
+                    ".".join(number.groups()), f"Open MPI has hwloc as its component {name}"
                 )
     return found
 

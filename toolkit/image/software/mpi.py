@@ -301,7 +301,7 @@ def _version(
 ) -> tuple[str | None, str]:
     """Return the version and its source: its own text, file name, dist-info, package, a single number."""
     if told.version:
-        return told.version, "by its own words"
+        return told.version, "by its version text"
     if by_name := knowledge.mpi_of_file(implementation, real):
         return by_name, "by its file name"
     prefix = posixpath.dirname(posixpath.dirname(real))
@@ -310,7 +310,7 @@ def _version(
     if wheel and (found := python_package(loader.tree, own, *wheel)):
         return found.version, f"by {found.evidence}"
     if said := re.search(rb"Open MPI v(\d{1,3}\.\d{1,3}\.\d{1,3}[a-z0-9]{0,8})", content):
-        return said[1].decode(), "by its own text"
+        return said[1].decode(), "by its version text"
     if real.startswith(("/usr/lib/", "/lib/")):
         for name in _PACKAGES.get(implementation, ()):
             if name in packages:
@@ -332,7 +332,7 @@ def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
         form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
     likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
     if len(likely) == 1:
-        return likely[0], "by its own text"
+        return likely[0], "by its version text"
     if likely:
         return None, f"it contains {len(likely)} numbers that could be its version: {', '.join(likely[:5])}"
     return None, "it does not contain its version"

@@ -30,4 +30,4 @@ def cpu_level(looked_at: dict[str, Elf]) -> PackageVersion | None:
     if not asking:
         return None
     level, path = max(asking)
-    return PackageVersion(f"x86-64-v{level}", f"{path} asks for x86-64-v{level} (.note.gnu.property)")
+    return PackageVersion(f"x86-64-v{level}", f"{path} requires x86-64-v{level} (.note.gnu.property)")

@@ -56,7 +56,7 @@ def pmix(found: MpiFound | None, book: ImageEvidence) -> str | None:
         and "pmix" in (found.mpi.interfaces or ())
         and (client is None or client.found is None)
     ):
-        book.unknown["pmix"] = f"{found.mpi.library} speaks PMIx of an unknown release"
+        book.unknown["pmix"] = f"{found.mpi.library} uses PMIx of an unknown release"
         return None
     return book.take("pmix", client.found if client else None, "the MPI in the image has no PMIx client")
 

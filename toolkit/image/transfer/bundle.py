@@ -209,8 +209,8 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
     for number, name in enumerate(names):
         if not NAME.fullmatch(name):
             raise BadInput(
-                f"{option}: {name!r} is not a name that a bundle can hold: letters (of ASCII), digits and "
-                "._+~:%@=- only, and a letter or digit first",
+                f"{option}: {name!r} is not a valid file name in a bundle: use ASCII letters, digits and "
+                f"._+~:%@=-, and begin with a letter or digit",
                 fix="rename the file",
             )
         if name.casefold() in map(str.casefold, names[:number]):

@@ -118,7 +118,7 @@ def _next(members: Iterator[TarMember], name: str, source: Path) -> TarMember:
     if entry is None or entry.name != name:
         raise BadInput(
             f"{source}: not a bundle: its first members are not {SUMS} and {INDEX}",
-            fix="make it with: `toolkit image bundle`",
+            fix="make a bundle with: `toolkit image bundle`",
         )
     return entry
 

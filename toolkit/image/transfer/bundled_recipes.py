@@ -33,7 +33,7 @@ def require_recipes(staged: Staged, source: Path) -> None:
             f"{source}: a lock in the bundle names {min(absent)[:300]!r}, which is missing from the bundle"
         )
     if stray := there - named:
-        raise BadInput(f"{source}: the bundle contains {min(stray)}, which none of its locks names")
+        raise BadInput(f"{source}: the bundle contains {min(stray)}, which no lock in the bundle names")
 
 
 def _lock(staged: Staged, name: str, source: Path) -> Lock:

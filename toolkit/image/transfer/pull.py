@@ -99,7 +99,7 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
         shown = ", ".join(re.sub(r"[^\w/.-]", "?", one) for one in there[:20]) or "none that says"
         raise BadInput(
             f"{name}: the layout has no image for {asked}: {shown}",
-            fix="choose one of them with `--platform`",
+            fix="choose a platform with `--platform`",
         )
     return fits[0]
 
@@ -135,7 +135,7 @@ def _room(target: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise BadInput(
-                f"{target}: another process is downloading this file", fix="wait for it"
+                f"{target}: another process is downloading this file", fix="wait until the other process ends"
             ) from error
         try:
             yield room

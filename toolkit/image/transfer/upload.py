@@ -119,7 +119,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
             f"{ref.shown}: toolkit cannot push this kind of archive",
-            fix="load it with `docker load`, then push docker-daemon:NAME:TAG",
+            fix="load the archive with `docker load`, then push docker-daemon:NAME:TAG",
         )
     file.seek(0)
     return _of_save(iter(lambda: file.read(_CHUNK), b""), ref, present, tell, stack)

@@ -106,7 +106,7 @@ def full_object(sif: Path) -> Object:
     """
     path = full_file(sif)
     text = read_given(
-        path, most=_MOST, label="--provenance full:", fix="`toolkit image sif --fresh` writes it"
+        path, most=_MOST, label="--provenance full:", fix="`toolkit image sif --fresh` writes the file"
     )
     try:
         said = msgspec.json.decode(text, type=_Statement)

@@ -121,11 +121,13 @@ def _replace_by_signed(
         with part.open("rb") as file, verifier(None) as keys:
             made = [*_signatures_but(file, read_table(file, sif), keys, before)]
         if not made or not all(checked.holds for checked in made):
-            raise CheckFailed(f"{sif}: the new signature is not valid", fix="sign it again")
+            raise CheckFailed(f"{sif}: the new signature is not valid", fix="sign the SIF again")
         digest = hash_file(part)
         shutil.copymode(sif, part)
         if identity(real) != before_copy:
-            raise CheckFailed(f"{sif}: another program changed it while it was signed", fix="sign it again")
+            raise CheckFailed(
+                f"{sif}: another program changed it while it was signed", fix="sign the SIF again"
+            )
         # The lock moves with the file: a process that finds the new file waits until the checksum exists too.
         with hold_lock(part, lambda: None):
             publish(part, sif, digest)
@@ -158,7 +160,7 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
 def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
     """Return why signatures of some groups do not cover the whole file, empty if they do."""
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
-    return f"no valid signature covers group {left[0]} of its objects" if left else ""
+    return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""
 
 
 def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:

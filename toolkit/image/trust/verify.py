@@ -26,7 +26,10 @@ LOCK_PATH = "/opt/toolkit/lock.json"
 """The path of the lock in an image that toolkit built."""
 
 _NO_LOCK = f"the image has no {LOCK_PATH}"
-_EARLIER_LOCK = f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again to compare it"
+_EARLIER_LOCK = (
+    f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again, so that toolkit can compare "
+    f"the image"
+)
 
 _UNPACKED = 64 << 30
 """Bytes that are unpacked for the comparison at most; every file once or twice."""

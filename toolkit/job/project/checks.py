@@ -150,8 +150,7 @@ def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
 
 
 def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
-    """Yield a fault for a module whose framework is missing: ``horovod.torch`` needs ``torch`` in the image.
-    """
+    """Yield a fault for a module whose framework is missing: ``horovod.torch`` needs ``torch``."""
     imports = [one for facts in code.facts.facts for one in facts.imports if not one.optional]
     for module, needs in joins().needs.beside.items():
         for one in imports:
@@ -174,7 +173,7 @@ def _missing(code: Code, found: Contents | None) -> Iterator[LaunchFault]:
                 hides = one.package in known
                 yield LaunchFault(
                     f"{code.shorten(one.file)}:{one.line}: the project has no module `{one.module}`",
-                    f"rename the file or folder `{one.package}` of the project: it hides the package"
+                    f"rename the file or folder `{one.package}` of the project, because it hides the package"
                     if hides
                     else "correct the name, or add the file",
                 )

@@ -120,8 +120,7 @@ def _link_targets(folders: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """A project to copy: its archive, the command on the cluster, and the command's start folder in the run.
-    """
+    """A project to copy: its archive, the command on the cluster, and the command's start folder."""
 
     parcel: Parcel
     command: tuple[str, ...]
@@ -213,7 +212,7 @@ def _check_inside(code: Code) -> None:
         raise BadInput(
             f"{os.path.relpath(files[0], code.start)} is not copied to the cluster: "
             f"it is outside {code.root}",
-            fix=f"give `--project {os.path.relpath(whole)}`, the folder that holds both",
+            fix=f"give `--project {os.path.relpath(whole)}`, the folder that contains both",
         )
 
 

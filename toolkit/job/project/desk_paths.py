@@ -38,7 +38,7 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
             f"{found[path]}{path} is a file of this machine; {runner.place} does not have it",
             fix=f"write the path in the project: {os.path.relpath(path, code.start)}"
             if inside
-            else "copy the file into the project, or to the cluster, and give its path there",
+            else "copy the file into the project, or to the cluster, and give the path of the copy",
         )
 
 

@@ -77,12 +77,11 @@ def shell_script(code: Code) -> str:
 def _binary(
     path: Path, name: str, job: JobFile, image: str, facts: ImageFacts, found: Contents | None
 ) -> Iterator[LaunchFault]:
-    """Yield the faults of a compiled program: wrong processor type, too old glibc, missing shared libraries.
-    """
+    """Yield the faults of a compiled program: wrong processor, too old glibc, missing shared libraries."""
     elf = read_elf(path.read_bytes()[:_LONGEST_PROGRAM])
     if elf is None:
         return
-    fix = "compile the program in the image, or link it statically"
+    fix = "compile the program in the image, or link the program statically"
     if elf.architecture and facts.architecture and elf.architecture != facts.architecture:
         yield LaunchFault(
             f"{name} is a program for {elf.architecture}, but {image} is for {facts.architecture}",
@@ -133,6 +132,6 @@ def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[Lau
         elif word in _ENVIRONMENTS:
             fix = f"remove these lines: the image contains the environment; add packages with {_ENV}"
         else:
-            fix = f"correct the name, or add its package over the image: {_ENV}"
+            fix = f"correct the name, or add the package of the command: {_ENV}"
         yield LaunchFault(f"{name}: {image} has no command `{word}`{suggest_near(word, found.commands)}", fix)
         return

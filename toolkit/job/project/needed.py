@@ -181,7 +181,7 @@ def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
     inner = os.path.relpath(Path(facts.path).with_suffix("").absolute(), Path.cwd())
     words = " ".join(quote_word(word) for word in code.arguments or ())
     command = f"toolkit launch … -- python -m {inner.replace('/', '.')} {words}".rstrip()
-    as_module = "launch the file as a module, from the folder above it"
+    as_module = "launch the file as a module, from the parent folder"
     fix = command if "/" in inner and ".." not in inner else as_module
     yield LaunchFault(
         f"{code.shorten(one.file)}:{one.line}: `{one.module}` is not found if Python starts the file "

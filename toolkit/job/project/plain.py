@@ -77,7 +77,7 @@ def _check_not_python(given: str, path: Path) -> None:
     if (compiler := _COMPILED.get(path.suffix)) is not None:
         raise BadInput(
             f"{given}: this is source code, not a program",
-            fix=f"compile it first: `toolkit launch -- {compiler} {quote_word(given)}`",
+            fix=f"compile the file first: `toolkit launch -- {compiler} {quote_word(given)}`",
         )
     if (program := _INTERPRETERS.get(path.suffix)) is not None:
         raise BadInput(

@@ -19,7 +19,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
     raise CheckFailed(
         f"{code.name} never joins its ranks: {ranks} copies would train separately",
         detail=[
-            "it does not start Horovod, mpi4py, torch.distributed, accelerate, DeepSpeed, Lightning,",
+            "the script does not start Horovod, mpi4py, torch.distributed, accelerate, DeepSpeed, Lightning,",
             "jax.distributed or a strategy of TensorFlow for several workers",
         ],
         fix=f"give `--nodes 1 --ranks-per-node 1` for one rank, {_how_to_join(code)} to join them, "

@@ -26,7 +26,7 @@ _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot
 _SHELL_FILES = frozenset({".sh", ".bash", ".sbatch", ".slurm", ".job"})
 _NOT_PROGRAMS = SHELL_ONLY | {"module", "ml"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
-_PLAIN = "add its package to the image, or put it over the image with toolkit env create"
+_PLAIN = "add the package to the image, or put the package over the image with toolkit env create"
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
 
@@ -99,8 +99,7 @@ def _absent(code: Code) -> Iterator[LaunchFault]:
 
 
 def _script(code: Code) -> str:
-    """Return the file that Python or a shell would run; empty without such a file, or if toolkit has read it.
-    """
+    """Return the file that Python or a shell would run; empty without such a file, or if it was read."""
     at, words = code.facts.script, code.words
     if at is not None:
         return words[at] if words[at] != "-" and not code.facts.facts else ""
@@ -144,7 +143,7 @@ def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iter
 def fix_of(program: str) -> str:
     """Return the fix for a command that the image lacks."""
     if " " in program and re.search(r"[&|;<>$]", program):
-        return f"run it in a shell: -- sh -c {quote_word(program)}"
+        return f"run the line in a shell: -- sh -c {quote_word(program)}"
     if " " in program:
         return f"write the words separately: -- {program}"
     if program in LAUNCHERS:

@@ -122,7 +122,7 @@ def clear_env(
     if why and not force:
         raise CheckFailed(f"{OPTION} {env}: {why}", fix=AGAIN.format(env, image.here))
     if why:
-        tell.step(f"{env.name}: {why}; toolkit uses it anyway, because of --force")
+        tell.step(f"{env.name}: {why}; toolkit uses the environment anyway, because of --force")
     _check_signature(env, digest, demand, tell)
     there, copied = str(env), tuple[Parcel, ...]()
     if base:
@@ -153,8 +153,7 @@ def with_env_file(places: JobPaths, env: MountedEnv) -> JobPaths:
 
 
 def request_with_env(request: Request, spec: JobSpec, env: MountedEnv) -> Request:
-    """Return the launch request for the engine, with the environment image's variables and project folders.
-    """
+    """Return the launch request for the engine, with the environment's variables and project folders."""
     paths = {name: spec.env[name] for name in env.paths}
     return msgspec.structs.replace(request, env={**request.env, **paths}, projects=env.binds)
 

@@ -24,7 +24,9 @@ def load(file: Path) -> Fix:
     Raises:
         BadInput: if a field is wrong; the message names the file, the line, the field and the valid values.
     """
-    content = read_given(file, most=LONGEST, label="--fix", fix="`toolkit doctor IMAGE --fix` writes one")
+    content = read_given(
+        file, most=LONGEST, label="--fix", fix="`toolkit doctor IMAGE --fix` writes such a file"
+    )
     text = plain_text(content, str(file))
     try:
         fix = msgspec.convert(tables(text, str(file)), Fix)

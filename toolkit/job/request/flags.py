@@ -42,7 +42,7 @@ def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
     known = trainers.find(job.trainer) if job.trainer else None
     if known and known.bring and not job.data:
         raise BadInput(
-            f"{known.name}: --data DIR, the folder with the images, is missing", fix="see docs/data.md"
+            f"{known.name}: --data DIR, the folder with the images, is missing", fix="read docs/data.md"
         )
     check_directory(job.directory or "")
     fix = fixfile.load(Path(flags.fix)) if flags.fix is not None else None

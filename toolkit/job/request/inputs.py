@@ -157,7 +157,7 @@ def find_startable(image: StartableImage, command: str = "") -> StartableImage:
     able = runtime_of_name(command).FORMATS if command else formats()
     if form in able:
         return image
-    sif = f"make one: `{sif_command(image.facts)}`"
+    sif = f"make a SIF: `{sif_command(image.facts)}`"
     if able & STARTABLE_FORMATS:
         raise BadInput(f"--image {name}: the file is a {form}; toolkit launch needs a SIF file", fix=sif)
     program = posixpath.basename(command)

@@ -63,7 +63,7 @@ def merge_demands(
     if of_site and no_verify:
         raise BadInput(
             f"--no-verify: {of_site.by} requires a signature by a key in {of_site.key}",
-            fix="leave out `--no-verify`; only the profile can permit it (image.override)",
+            fix="leave out `--no-verify`; only the site profile can permit `--no-verify` (image.override)",
         )
     required = tuple(dict.fromkeys(one for one in (own, of_site) if one))
     for one in required:
@@ -89,6 +89,5 @@ def _check_file(required: Required) -> None:
 
 
 def beside(file: Path, key: str) -> str:
-    """Return a key's path; a relative path in a settings file or profile is relative to that file's folder.
-    """
+    """Return a key's path; a path in a settings file or profile is relative to that file's folder."""
     return str(file.absolute().parent / at_home(key)) if key else key

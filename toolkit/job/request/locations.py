@@ -67,7 +67,7 @@ def image_here(given: str) -> Path | None:
     if given.startswith(TRANSPORTS) or "://" in given:
         raise BadInput(
             f"--image {given}: not a file; toolkit launch needs a SIF file",
-            fix=f"make one: {_sif_of(given)}",
+            fix=f"make a SIF: {_sif_of(given)}",
         )
     if not is_path(given):
         for folder in _image_folders():

@@ -51,8 +51,8 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
     except KeyboardInterrupt:
         raise Interrupted(
             f"stopped following; job {watch.name} still runs",
-            fix=f"`toolkit jobs logs --follow {record.key}`   (to cancel it: "
-            f"`toolkit jobs cancel {record.key}`)",
+            fix=f"`toolkit jobs logs --follow {record.key}`   (to cancel the job: `toolkit jobs cancel "
+            f"{record.key}`)",
         ) from None
     return ended
 
@@ -156,13 +156,13 @@ def failure(record: JobRecord) -> CheckFailed:
         return CheckFailed(
             f"job {record.id or record.key} wrote a checkpoint and stopped before its time limit; "
             "Slurm does not restart it",
-            fix=f"resume it from the checkpoint: `toolkit jobs resume {record.key}`",
+            fix=f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`",
         )
     if record.state == "cancelled":
         kept = _has_checkpoint(record)
         return CheckFailed(
             f"job {record.id or record.key} was cancelled",
-            fix=f"resume it from the checkpoint: `toolkit jobs resume {record.key}`" if kept else "",
+            fix=f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`" if kept else "",
         )
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):
@@ -205,7 +205,7 @@ def _failed_tasks(record: JobRecord) -> list[str]:
     numbers = ",".join(map(str, failed))
     return [
         f"{len(failed)} of {len(record.tasks)} tasks failed: {shown}{more}",
-        f"to run them again: toolkit launch --from-job {record.key} --array {numbers}",
+        f"to run the failed tasks again: toolkit launch --from-job {record.key} --array {numbers}",
     ]
 
 

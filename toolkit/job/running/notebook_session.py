@@ -162,8 +162,8 @@ def _close_notebook(runner: Runner, record: JobRecord, session: TunnelSession) -
     if session.keep:
         return Interrupted(
             f"the tunnel is closed; job {record.id} still runs",
-            fix=f"`toolkit notebook --attach {record.key}`   (to cancel it: `toolkit "
-            f"jobs cancel {record.key}`)",
+            fix=f"`toolkit notebook --attach {record.key}`   (to cancel the job: `toolkit jobs cancel "
+            f"{record.key}`)",
         )
     try:
         record = jobs.cancel(runner, record)

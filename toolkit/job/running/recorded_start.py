@@ -61,7 +61,7 @@ def _require_start(found: JobStart | None, job: str) -> JobStart:
     if found is None:
         raise CheckFailed(
             f"{job}: the job recorded no times; its script may not have started",
-            fix="launch the job with this release of toolkit, and wait until it starts",
+            fix="launch the job with this release of toolkit, and wait until the job starts",
         )
     return found
 

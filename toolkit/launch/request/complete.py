@@ -59,9 +59,7 @@ def _with_array(merged: Merged) -> Merged:
     job, origins = merged.job, merged.origins
     if not job.sweep:
         if job.sweep_parallel is not None and origins["sweep_parallel"].startswith("-"):
-            raise BadInput(
-                "--sweep-parallel: it needs --sweep", fix="give an array of tasks: `--array 0-7%2`"
-            )
+            raise BadInput("--sweep-parallel: needs --sweep", fix="give an array of tasks: `--array 0-7%2`")
         return merged
     if job.array:
         raise BadInput(

@@ -26,7 +26,7 @@ def tell_idle(
 ) -> None:
     """Print a line if the image can use GPUs of the cluster and the job requests none."""
     if idle := _idle_gpus(spec, site, host, image):
-        tell.step(f"{name} can use GPUs, but the job does not ask for them: --gpus-per-node {idle}")
+        tell.step(f"{name} can use GPUs, but the job does not request GPUs: --gpus-per-node {idle}")
 
 
 def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> int:

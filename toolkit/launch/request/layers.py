@@ -109,7 +109,7 @@ def _conflicts(said: JobFile) -> Iterator[tuple[str, str]]:
     if said.command is not None and said.trainer is not None:
         yield "command", "cannot be combined with a trainer; leave out one of them"
     if said.command is not None and said.arguments is not None:
-        yield "arguments", "only a trainer has arguments; add them to the command"
+        yield "arguments", "only a trainer has arguments; add your arguments to the command"
 
 
 def from_variables(environment: Mapping[str, str]) -> JobLayer:

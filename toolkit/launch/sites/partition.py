@@ -121,7 +121,7 @@ def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
     for found in trials:
         limits.setdefault(_limits(found), []).append(found.partition.name)
     each = "; ".join(f"{', '.join(names)}: {having}" for having, names in limits.items())
-    return BadInput(f"{', '.join(options)}: no partition of site {site} can run this ({each})", fix=_LESS)
+    return BadInput(f"{', '.join(options)}: no partition of site {site} can run this job ({each})", fix=_LESS)
 
 
 def _kinds(found: PartitionFit) -> list[str]:

@@ -71,7 +71,7 @@ def _of_modules(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     for number, (field, name) in enumerate(zip(fields, words(site).modules, strict=True)):
         said = _nth(facts.loaded, number)
         if said is None:
-            yield ProfileCheck(field, "undecided", f"{name}: not tried")
+            yield ProfileCheck(field, "undecided", f"{name}: toolkit did not try to load this module")
         else:
             yield ProfileCheck(field, "differs" if said else "holds", f"{name}: {said}" if said else name)
 
@@ -97,7 +97,9 @@ def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
         if field == "scratch" and not on_nodes:
             yield ProfileCheck(field, "undecided", f"{folder}: the path is known only inside a job")
         elif there is None:
-            yield ProfileCheck(field, "undecided", f"{folder}: toolkit did not search for it on {where}")
+            yield ProfileCheck(
+                field, "undecided", f"{folder}: toolkit did not search for this folder on {where}"
+            )
         else:
             text = folder if there else f"{folder}: does not exist on {where}"
             yield ProfileCheck(field, "holds" if there else "differs", text)
@@ -127,7 +129,7 @@ def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Pro
         yield ProfileCheck(field, "differs", f"{command}: not found on PATH after loading the modules")
     else:
         yield ProfileCheck(
-            field, "undecided", f"{command}: toolkit did not search for it after loading the modules"
+            field, "undecided", f"{command}: toolkit did not search for the command after loading the modules"
         )
 
 

@@ -319,8 +319,8 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
         return _stop_local(runner, record)
     if not record.id:
         raise CheckFailed(
-            f"{record.key}: its number in Slurm is unknown",
-            fix="find the number with `squeue --me`, then: `scancel NUMBER`",
+            f"{record.key}: the number of the job in Slurm is unknown",
+            fix="find the number of the job with `squeue --me`, then run `scancel NUMBER`",
         )
     numbers = _live(runner, record) or [record.id]
     runner.run(slurm.scancel(*numbers)).require(f"cancelling job {', '.join(numbers)} on {runner.place}")

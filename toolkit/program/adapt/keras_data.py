@@ -27,7 +27,8 @@ def share_fit(work: Work, fit: ast.Call) -> None:
     x, y = argument(fit, 0, "x"), argument(fit, 1, "y")
     if x is None:
         work.leave(
-            fit, f"`{work.shown(fit)}`: adapt does not find the training data; every rank trains on all of it"
+            fit,
+            f"`{work.shown(fit)}`: adapt does not find the training data; every rank trains on all data",
         )
         return
     if y is not None and not (isinstance(y, ast.Constant) and y.value is None):
@@ -44,7 +45,9 @@ def share_fit(work: Work, fit: ast.Call) -> None:
         _steps(work, fit)
         work.did(fit, "the generator gives each rank its share of the batches")
     else:
-        work.leave(x, f"adapt does not know what `{work.shown(x)}` holds: every rank trains on all of it")
+        work.leave(
+            x, f"adapt does not know what `{work.shown(x)}` holds: every rank trains on all of the data"
+        )
 
 
 def share_array(work: Work, node: ast.expr) -> None:

@@ -52,7 +52,8 @@ def _schedule(work: Work, call: ast.Call, name: str) -> None:
     if known is None or rate is None:
         work.leave(
             call,
-            f"`{work.shown(call)}`: multiply its rates by {work.size}, and divide its numbers of steps by it",
+            f"`{work.shown(call)}`: multiply its rates by {work.size}, and divide the schedule's numbers of "
+            f"steps by {work.size}",
         )
         return
     work.multiply(rate)

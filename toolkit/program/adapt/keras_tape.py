@@ -133,7 +133,8 @@ def _data(work: Work, call: ast.Call) -> None:
         or not share_arrays(work, names, array_helper(work))
     ):
         work.leave(
-            loop, f"adapt does not know what `{work.shown(items)}` holds: every rank trains on all of it"
+            loop,
+            f"adapt does not know what `{work.shown(items)}` holds: every rank trains on all of the data",
         )
 
 

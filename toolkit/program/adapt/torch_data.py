@@ -58,7 +58,7 @@ def _share(work: Work, loop: ast.For, call: ast.Call) -> list[str]:
             work.helpers += [line.format(name=helper, rank=work.rank, size=work.size) for line in _SHARD]
             return []
     what = f"adapt does not know where `{work.shown(items)}` takes its batches from"
-    work.leave(loop, f"{what}: every rank trains on all of it")
+    work.leave(loop, f"{what}: every rank trains on all of the data")
     return []
 
 
@@ -96,7 +96,9 @@ def _own_way(work: Work, loader: ast.Call, data: ast.expr) -> bool:
         work.leave(loader, f"`{work.shown(loader)}`: make {what} give each rank its part of the samples")
         return True
     if _is_stream(work, data):
-        work.leave(loader, f"`{work.shown(data)}` is an IterableDataset: let each rank read only its part")
+        work.leave(
+            loader, f"`{work.shown(data)}` is an IterableDataset: let each rank read only a part of the data"
+        )
         return True
     return False
 

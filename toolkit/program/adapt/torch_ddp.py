@@ -70,7 +70,7 @@ def _schedule(work: Work, call: ast.Call) -> None:
 
 def _device(work: Work, call: ast.Call) -> None:
     if work.source.dotted_name(call.func) in {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}:
-        work.leave(call, "DataParallel: remove it; DistributedDataParallel takes its place")
+        work.leave(call, "remove DataParallel, which DistributedDataParallel replaces")
     if work.source.dotted_name(call.func) in {"wandb.init", "mlflow.start_run"}:
         work.leave(call, f"`{work.shown(call)}` starts a run on every rank; start it only on rank 0")
 

@@ -31,11 +31,12 @@ _MOST = 8
 """The most missing runs that the report names one by one."""
 
 _METHOD = """\
-<section><h2>How to read it</h2>
+<section><h2>How to read this page</h2>
 <p>An epoch is one pass over the data. Speed-up and efficiency are relative to the smallest
 size of a series. The model of the time on <i>n</i> ranks is {models}:
-<i>P</i> is shared out, <i>K</i> is not, and the last term is the ring allreduce. The range comes from
-fits to resampled times, with every choice of terms that fits the times nearly as well.</p></section>"""
+<i>P</i> is divided among the ranks, <i>K</i> is not, and the last term is the ring allreduce.
+The range comes from fits to resampled times, with every
+choice of terms that fits the times nearly as well.</p></section>"""
 
 
 def page(report: Report, plots: Sequence[Plot]) -> str:
@@ -81,7 +82,7 @@ def _words(report: Report) -> str:
         name = f"<h3>{escape(line.label)}</h3>" if len(report.lines) > 1 else ""
         items = "".join(f"<li>{escape(text)}</li>" for text in line.sentences)
         parts.append(f"<div>{name}<ul>{items}</ul></div>")
-    return f'<section><h2>What it says</h2>{verdicts}<div class="beside">{"".join(parts)}</div></section>'
+    return f'<section><h2>Conclusions</h2>{verdicts}<div class="beside">{"".join(parts)}</div></section>'
 
 
 def _figure(plot: Plot) -> str:
@@ -150,7 +151,7 @@ def _missing(report: Report) -> str:
         return ""
     failed = _list(report.left_out, "These runs failed and are not in the tables and plots:")
     later = _list(report.missing, "These runs are not measured yet:")
-    return f"<section><h2>What is not in it</h2>{failed}{later}</section>"
+    return f"<section><h2>Missing runs</h2>{failed}{later}</section>"
 
 
 def _list(texts: Iterable[str], title: str) -> str:
@@ -172,7 +173,7 @@ def _environment(report: Report) -> str:
 def _method(report: Report) -> str:
     models = {
         "weak": "<i>P/n + K + W&middot;2(n&minus;1)/n<sup>2</sup></i> with batches that grow with the ranks",
-        "strong": "<i>P/n + K + L&middot;2(n&minus;1)</i> with one batch that is shared out",
+        "strong": "<i>P/n + K + L&middot;2(n&minus;1)</i> with one batch that the ranks share",
     }
     kinds = sorted({line.curve.scaling for line in report.lines})
     return _METHOD.format(models=" and ".join(models[kind] for kind in kinds))

@@ -43,11 +43,9 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     rows = [(name, percent(part), "█" * round(part * _BAR), _MEANING[name]) for name, part in parts.items()]
     steps = f"{found.steps:,} steps of {1000 * found.step_seconds:.3g} ms (median)"
     head = f"{one_line(file.name)}: {tally.events:,} events, {steps}"
-    text = [head, table(("of a step", "part", "", "what it is"), rows), _lag(tally), _waiting_rows(tally)]
+    text = [head, table(("of a step", "part", "", "meaning"), rows), _lag(tally), _waiting_rows(tally)]
     text.append(
-        _advice_lines(advice, file, width)
-        if advice
-        else "There are too few reductions to suggest settings from."
+        _advice_lines(advice, file, width) if advice else "There are too few reductions to suggest settings."
     )
     data: dict[str, Any] = {
         "schema": "toolkit.timeline/1",
@@ -100,7 +98,7 @@ def _advice_lines(advice: Advice, file: Path, width: int) -> str:
         "To compare these settings with the defaults and with Horovod's autotuning:",
         f"  toolkit scale TRAINER --ranks N --prove {one_line(shlex.quote(str(file)))}",
     ]
-    return "\n".join([f"Worth a try: {env}", *reasons, *proof])
+    return "\n".join([f"Settings to try: {env}", *reasons, *proof])
 
 
 def _fields(advice: Advice) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class ContainedApptainer:
         try:
             return dict(json.loads("\n".join(ran.lines))["data"]["attributes"]["labels"])
         except (ValueError, KeyError, TypeError) as error:
-            last = ran.lines[-1] if ran.lines else "it said nothing"
+            last = ran.lines[-1] if ran.lines else "it printed no message"
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:

@@ -36,7 +36,7 @@ def no_engine(error: Exception, where: str) -> Missing:
     if isinstance(error, FileNotFoundError) or "FileNotFoundError" in said or "Connection refused" in said:
         return Missing(
             f"no Docker engine answers on {where}",
-            fix="start it: `sudo systemctl start docker`; on Debian or Ubuntu it comes with"
+            fix="start the engine: `sudo systemctl start docker`; on Debian or Ubuntu, install it with"
             " `sudo apt-get install docker.io`",
         )
     return Missing(

@@ -61,10 +61,10 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
         )
     if status in BUSY:
         return Missing(
-            f"{host} answers {status} repeatedly{said}",
-            fix="run the same command again later; it resumes the transfer",
+            f"the registry {host} answers {status} repeatedly{said}",
+            fix="run the same command again later to resume the transfer",
         )
-    return CheckFailed(f"{host} answers {status}{said}")
+    return CheckFailed(f"the registry {host} answers {status}{said}")
 
 
 def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
@@ -96,7 +96,7 @@ def unreachable_error(host: str, error: Exception) -> Missing:
         )
     if is_plain(error):
         return Missing(
-            f"{host} does not speak TLS",
+            f"{host} does not support TLS",
             fix="for plain HTTP in a network that you trust: `--plain-http`",
         )
     if limit := broken_limit(error):
@@ -113,7 +113,7 @@ def unreachable_error(host: str, error: Exception) -> Missing:
         why = "the connection was interrupted"
     return Missing(
         f"the registry {host} cannot be reached: {why}",
-        fix="check that the registry is up, then run the same command again; it resumes the transfer",
+        fix="check that the registry is up, then run the same command again to resume the transfer",
     )
 
 

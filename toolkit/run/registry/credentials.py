@@ -166,7 +166,7 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
     except DECODE_ERRORS as error:
-        raise CheckFailed(f"{program} does not answer in its protocol") from error
+        raise CheckFailed(f"{program} does not follow the protocol of credential helpers") from error
     if answer.Username == _TOKEN_USER:
         return Login(program, token=answer.Secret)
     return Login(program, answer.Username, answer.Secret)

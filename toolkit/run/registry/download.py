@@ -112,7 +112,7 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
     if done < blob.size:
         raise Missing(
             f"{session.host} interrupted the transfer after {format_size(done)} of {format_size(blob.size)}",
-            fix="run the same command again; it resumes the transfer",
+            fix="run the same command again to resume the transfer",
         )
 
 
@@ -127,6 +127,6 @@ def _not_written(name: str, error: OSError) -> CheckFailed:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return CheckFailed(
             f"the disk is full: {Path(name).parent}",
-            fix="free space on this disk, and run the same command again; it resumes the transfer",
+            fix="free space on this disk, and run the same command again to resume the transfer",
         )
     return CheckFailed(f"{name}: cannot be written: {error.strerror}")

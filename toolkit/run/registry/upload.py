@@ -74,7 +74,9 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
         except _NoChunksError:
             _send_whole(session, name, blob)
         if not has_blob(session, name, blob.digest):
-            raise CheckFailed(f"{session.host} accepted {blob.digest[:19]}… but does not have it")
+            raise CheckFailed(
+                f"{session.host} accepted the blob {blob.digest[:19]}…, but does not list the blob"
+            )
     memory.remember_blob(session.host, blob.digest, name.repository)
     return upload is not None
 

@@ -70,7 +70,7 @@ class SshRunner:
         return SshConversation(channel)
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        fix = "check the disk and your quota on that host; the same command resumes the copy"
+        fix = "check the disk and your quota on that host; then run the same command to resume the copy"
         # The source file is opened first. If it is missing, the host stays unchanged. If it is deleted later,
         # it can still be read.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):

@@ -78,8 +78,8 @@ class Body:
             return next(self._chunks, b"")
         except requests.exceptions.RequestException as error:
             if limit := broken_limit(error):
-                raise Slow(f"{self._url}: broke off: {limit}") from error
-            raise Missing(f"{self._url}: broke off: {_reason(error)}") from error
+                raise Slow(f"{self._url}: the download stopped: {limit}") from error
+            raise Missing(f"{self._url}: the download stopped: {_reason(error)}") from error
 
 
 class FileBody:

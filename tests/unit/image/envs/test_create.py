@@ -201,7 +201,7 @@ def test_a_changed_image_and_a_changed_file_are_told(tmp_path, made, image):
     write_image(image, {"numpy": "1.26.5", "six": "1.16.0"})
     checked = {one.name: one for one in check_env(env, image, Silent()).checks}
     assert checked["image"].told.startswith("the environment was made over centre.sif")
-    assert checked["packages of the image"].told == "numpy 1.26.4 is 1.26.5"
+    assert checked["packages of the image"].told == "numpy 1.26.4 is now 1.26.5"
     with env.open("r+b") as file:
         file.seek(200)
         file.write(b"xx")

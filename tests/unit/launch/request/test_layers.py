@@ -68,7 +68,7 @@ def test_a_file_says_texts_as_they_stand_there():
         ("command: []\ntrainer: mnist\n", "job.yaml:1: command: cannot be combined with a trainer"),
         (
             "command: [python, x.py]\narguments: [--fast]\n",
-            "job.yaml:2: arguments: only a trainer has arguments; add them to the command",
+            "job.yaml:2: arguments: only a trainer has arguments; add your arguments to the command",
         ),
         ("- a\n", "job.yaml:1: expected fields with values"),
         ("just text\n", "job.yaml:1: expected fields with values"),

@@ -88,7 +88,7 @@ def test_a_sweep_is_an_array():
         ({"sweep": ["n=1", "n=2"]}, "--sweep n: n also sets TOOLKIT_SWEEP_N"),
         ({"sweep": ["a-b=1", "A.b=2"]}, "--sweep A.b: a-b also sets TOOLKIT_SWEEP_A_B"),
         ({"sweep": ["n=1"], "array": "0-3"}, "--array: a sweep sets the array"),
-        ({"sweep_parallel": 2}, "--sweep-parallel: it needs --sweep"),
+        ({"sweep_parallel": 2}, "--sweep-parallel: needs --sweep"),
     ],
 )
 def test_what_does_not_fit_together(said, message):

@@ -120,7 +120,7 @@ def test_a_job_that_no_partition_can_run_is_refused_with_the_limits_of_each(part
         "long": "long, open: an unknown number of GPUs (others have at most 4); batch, devel: no GPUs; "
         "gpus: 4 GPUs per node",
     }
-    assert error.message == f"--gpus-per-node 5: no partition of site mine can run this ({limits[first]})"
+    assert error.message == f"--gpus-per-node 5: no partition of site mine can run this job ({limits[first]})"
     assert error.fix == "ask for less"
 
 
@@ -227,7 +227,7 @@ def test_a_site_without_a_default_partition_gets_one_if_gpus_are_asked_for():
     site = site_of(Partition(name="a", gpus=0), Partition(name="b", gpus=4))
     assert chosen(site) == (None, "")
     assert chosen(site, gpus_per_node=1) == ("b", "the profile names no default partition")
-    with pytest.raises(BadInput, match=r"can run this \(a: no GPUs; b: 4 GPUs per node\)"):
+    with pytest.raises(BadInput, match=r"can run this job \(a: no GPUs; b: 4 GPUs per node\)"):
         chosen(site, gpus_per_node=5)
 
 

@@ -177,7 +177,7 @@ def test_a_loader_gets_a_sampler(adapted, loader, wanted):
             "is an IterableDataset",
         ),
         ("", "streamed()", "does not know where `loader` takes its batches from"),
-        ("net2 = torch.nn.DataParallel(net)\n", "DataLoader(d)", "DataParallel: remove it"),
+        ("net2 = torch.nn.DataParallel(net)\n", "DataLoader(d)", "remove DataParallel"),
         ("import wandb\nwandb.init()\n", "DataLoader(d)", "starts a run on every rank"),
     ],
 )

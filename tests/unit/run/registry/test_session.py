@@ -110,7 +110,7 @@ def test_a_disk_that_fills_up_is_told_as_such(server, session, name):
     server.answers[WHERE] = (200, {}, CONTENT)
     with pytest.raises(CheckFailed, match="the disk is full: /dev") as caught:
         get(session, name, Path("/dev/full"))
-    assert "resumes the transfer" in caught.value.fix
+    assert "resume the transfer" in caught.value.fix
 
 
 def test_a_busy_server_is_asked_again_and_a_lasting_error_is_told(server, session, name):
@@ -389,7 +389,7 @@ def test_an_upload_of_an_earlier_run_goes_on(server, session, name, monkeypatch)
 def test_a_registry_that_loses_what_it_took_is_told(server, session, name):
     upload_answers(server, (202, {"Location": "/up"}, b""))
     server.answers[f"HEAD /v2/a/blobs/{BLOB.digest}"] = (404, {}, b"")
-    with pytest.raises(CheckFailed, match="does not have it"):
+    with pytest.raises(CheckFailed, match="does not list the blob"):
         send(session, name)
 
 

@@ -136,7 +136,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
     file.seek(0)
     raw = file.read(_HEADER.size)
     if raw[32:42] != MAGIC:
-        raise BadInput(f"{path}: not a SIF", fix="make one: `toolkit image sif RECIPE`")
+        raise BadInput(f"{path}: not a SIF", fix="make a SIF: `toolkit image sif RECIPE`")
     if len(raw) < _HEADER.size:
         raise _cut(path, "its header", _HEADER.size, size)
     header = SifHeader(*_HEADER.unpack(raw))
