@@ -67,7 +67,7 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
-    """Return the contents of the files that only root can read; ``node.sh`` moves each to its service."""
+    """Return the contents of files that only root can read; ``node.sh`` moves each file to its service."""
     given = {
         "/etc/toolkit/munge.key": secrets.munge,
         "/etc/toolkit/ssh_host_ecdsa_key": secrets.host_private.encode(),

@@ -48,7 +48,7 @@ def checked_flavour(name: str) -> str:
     """Return ``name`` if this flavour exists.
 
     Raises:
-        BadInput: with the existing flavours.
+        BadInput: if the flavour does not exist; the error lists the existing flavours.
     """
     if name not in flavours():
         known = "; ".join(f"{key}: {flavour.title}" for key, flavour in flavours().items())

@@ -19,8 +19,7 @@ _TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing", "planned"})
 
 
 def node_states(text: str) -> dict[str, str]:
-    """Return the state of each node in the output of ``sinfo -h -N -o '%N %T'``, with marks as in ``idle*``.
-    """
+    """Return the state of each node in the output of ``sinfo -h -N -o '%N %T'``, with marks (``idle*``)."""
     pairs = (line.split() for line in text.splitlines())
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
@@ -44,7 +43,8 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
     """Wait until every node accepts jobs, and run a test job on all nodes unless another job uses them.
 
     Raises:
-        CheckFailed: with the last messages of the services, if this takes more than ``patience`` seconds.
+        CheckFailed: if the nodes are not ready after ``patience`` seconds; the error has the services' last
+            messages.
     """
     deadline = time.monotonic() + patience
     states: dict[str, str] = {}

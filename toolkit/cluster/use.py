@@ -53,10 +53,10 @@ def execute(
 
 
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
-    """Return the command that opens a shell on a node; it replaces the toolkit process.
+    """Return the command that opens a shell on a node; the command replaces the toolkit process.
 
-    The command is ssh if ssh is installed, as on a real cluster. For root it is ``docker exec``, because sshd
-    refuses root.
+    The command is ssh if ssh is installed, as on a real cluster. For root the command is ``docker exec``,
+    because sshd refuses root.
     """
     checked_host(cluster, host)
     checked_user(cluster, user)
@@ -85,7 +85,7 @@ def checked_user(cluster: Cluster, user: str) -> str:
     """Return ``user`` if the cluster has this account.
 
     Raises:
-        BadInput: with the existing accounts.
+        BadInput: if the account does not exist; the error lists the existing accounts.
     """
     known = (cluster.user, ROOT, *cluster.accounts)
     if user not in known:
@@ -108,7 +108,7 @@ def checked_host(cluster: Cluster, host: str) -> str:
     """Return ``host`` if the cluster has this node.
 
     Raises:
-        BadInput: with the existing nodes.
+        BadInput: if the node does not exist; the error lists the existing nodes.
     """
     if host not in cluster.hosts:
         raise BadInput(f"--node {host}: the cluster {cluster.name} has {', '.join(cluster.hosts)}")

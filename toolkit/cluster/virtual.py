@@ -205,7 +205,7 @@ def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
     """Raise an error if a clone's ``make`` uses a cluster that this clone did not create.
 
     Raises:
-        BadInput: with the name of the cluster.
+        BadInput: if another clone's ``make``, or a user, created the cluster.
     """
     if not (own := clone.labels()):
         return
@@ -276,7 +276,8 @@ def _complete(
         if state != "running":
             engine.start(name, paused=state == "paused")
     if found:
-        # A restarted container may have a new address; this makes Slurm's daemons resolve the names again.
+        # A restarted container may have a new address; the command makes Slurm's daemons resolve the names
+        # again.
         anew = "until scontrol reconfigure; do sleep 0.2; done"
         engine.run(layout.container("login"), Command.of("sh", "-c", anew, timeout=20))
 
@@ -315,7 +316,7 @@ def _listen(found: dict[str, NodeContainer]) -> str:
 
 
 def _flavour(found: dict[str, NodeContainer]) -> str | None:
-    """Return the flavour of an existing cluster; a cluster without this label has the default flavour."""
+    """Return the flavour of an existing cluster; a cluster without a flavour label has the default one."""
     return next(iter(found.values())).labels.get(FLAVOUR, default_flavour()) if found else None
 
 

@@ -46,7 +46,7 @@ def untold(image: ImageFacts) -> tuple[str, ...]:
 
 
 def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
-    """Return the view of a rank with the variables that a container on a node reports.
+    """Return a rank's view of the image with the variables that a container on a node printed.
 
     toolkit prints the ``srun`` call before it runs the call. If the call is impossible or fails, the view is
     unchanged.

@@ -57,7 +57,7 @@ class LaunchRequest:
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the prediction for the launch on a host.
 
-        The host's facts get the container runtime that the modules of the site or the job load.
+        The modules of the site or the job may add a container runtime to the host's facts.
         """
         known = with_runtime(host, self.site, self.modules, self.runtime)
         return Diagnosis(known, image, self, predict(known, image, self.request, self.site))

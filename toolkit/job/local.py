@@ -106,7 +106,7 @@ def _check_options(call: Call, asked: JobRequest) -> None:
     """Raise an error if an option needs a cluster.
 
     Raises:
-        BadInput: with the names of the options.
+        BadInput: if such an option is given; the message names it.
     """
     if call.where.remote or asked.site:
         raise BadInput("--local: cannot be combined with --host, --cluster or --site")

@@ -140,7 +140,7 @@ def _check_runtime(command: str) -> None:
     toolkit opens the tunnel to a notebook only through Apptainer or Singularity.
 
     Raises:
-        BadInput: if the runtime is another one.
+        BadInput: if the runtime is neither Apptainer nor Singularity.
     """
     if runtime_of_name(command) is not runtime_of_name(""):
         raise BadInput(

@@ -175,7 +175,8 @@ def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, 
     The partitions of a site profile override the partitions that Slurm lists.
 
     Raises:
-        CheckFailed: with the first fault, unless ``--force`` is given.
+        CheckFailed: if Slurm would refuse the job and ``--force`` is not given; the error has the first
+            fault.
     """
     if asked.site and asked.site.scheduler != "slurm":
         return

@@ -25,8 +25,8 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], ask
 
     The order of choice is ``asked``, the command of the site profile, the host's first runtime. If the probe
     found no runtime, toolkit assumes a runtime that a module or the profile's path provides. ``modules`` are
-    the job's own modules. If neither provides a runtime, the facts are unchanged. The job script stops with a
-    message if the runtime is missing.
+    the job's own modules. If neither a module nor the profile provides a runtime, the facts are unchanged.
+    The job script stops with a message if the runtime is missing.
     """
     host, why = _preferring(host, command_of(host, site, asked)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:

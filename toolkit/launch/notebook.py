@@ -45,8 +45,7 @@ class NotebookAddress(msgspec.Struct, frozen=True):
 
 
 def command(directory: str, folder: str, packages: str, image: ImageFacts) -> tuple[str, ...]:
-    """Return the notebook's command inside the image; ``python`` in toolkit's own images, else ``python3``.
-    """
+    """Return the notebook's command in the image; ``python`` in toolkit's own images, else ``python3``."""
     python = "python3" if image.stack is None else "python"
     words = (python, posixpath.join(directory, _STARTER), directory, folder)
     return (*words, packages) if packages else words
@@ -58,8 +57,7 @@ def is_notebook(spec: JobSpec) -> bool:
 
 
 def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
-    """Create the job's folder and its files on the host, readable only by the user, and return a new token.
-    """
+    """Create the job's folder and files on the host, readable only by the user; return a new token."""
     directory = spec.directory
     make = ("mkdir", "-p", "-m", "700", "--", directory)
     runner.run(Command(make, timeout=_SHELL_SECONDS)).require(f"making {directory} on {runner.place}")

@@ -39,7 +39,7 @@ class Program(Protocol):
 
         The lines may use the shell variables ``first``, ``nodes`` (node names), ``port``, ``job``, ``rank``,
         ``ranks``, ``local_rank``, ``local_ranks``, ``node_rank`` and ``node_count``, and the command as
-        ``"$@"``. The result is empty if the program needs no such variables.
+        ``"$@"``. The result is empty if the program needs no variables.
         """
         ...
 

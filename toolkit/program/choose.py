@@ -30,8 +30,7 @@ def program_of_joins(joins: Collection[str]) -> ProgramName | None:
 
 
 def starter_of(program: ProgramName, request: Request) -> Starter:
-    """Return the starter, such as ``torchrun``, that the command or its shell script runs once on each node.
-    """
+    """Return the starter, such as ``torchrun``, that the command or its script runs once on each node."""
     inside: Starter = "torchrun" if request.says.get("starter") == "torchrun" else ""
     return program_of_name(program).starter(request.command) or (inside if program == "torch" else "")
 
@@ -46,8 +45,7 @@ def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the launch modes of the most likely program kind, which are tried first; empty for MPI programs.
-    """
+    """Return the modes of the most likely program kind, which are tried first; empty for MPI programs."""
     first = program_of_name(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES
 

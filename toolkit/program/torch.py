@@ -54,8 +54,7 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:
-    """Return ``torchrun``, ``accelerate`` or ``deepspeed`` if the command starts with it, or an empty string.
-    """
+    """Return ``torchrun``, ``accelerate`` or ``deepspeed`` if the command starts with it, else ``""``."""
     words = [posixpath.basename(word) for word in command[:1]] + list(command[1:])
     if words[:1] == ["torchrun"]:
         return "torchrun"

@@ -1,4 +1,4 @@
-"""Label the Docker objects that a clone's ``make`` creates, so that its ``make clean`` removes only these.
+"""Label the Docker objects of a clone's ``make``, so that its ``make clean`` removes only these objects.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone and ``TOOLKIT_MADE`` to a file. Containers,
 networks and volumes have the identity as a label. Images are listed in the file instead: a label would change
@@ -21,6 +21,6 @@ def labels() -> dict[str, str]:
 def record_image(image: str, name: str) -> None:
     """Record an image that ``make`` in this clone has named; does nothing outside ``make``."""
     if target := os.environ.get("TOOLKIT_MADE"):
-        # If this fails, `make clean` leaves the image in the engine, which is harmless.
+        # If the write fails, `make clean` leaves the image in the engine, which is harmless.
         with contextlib.suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
             file.write(f"{image} {name}\n")

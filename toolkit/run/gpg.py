@@ -194,8 +194,7 @@ def _unusable(done: Completed, what: str) -> Missing:
 
 
 def _keys(text: str) -> list[tuple[str, str, str, str]]:
-    """Return the fingerprint, validity, capabilities and user ID of each secret key in gpg's colon listing.
-    """
+    """Return fingerprint, validity, capabilities and user ID of each secret key in gpg's colon listing."""
     found: list[tuple[str, str, str, str]] = []
     for row in (line.split(":") for line in text.splitlines()):
         if row[0] == "sec" and len(row) > 11:

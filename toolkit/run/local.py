@@ -137,7 +137,7 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # No read during close(): another file may get the pipe's number.
+        # read() must not run during close(), because another file may get the number of the closed pipe.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""

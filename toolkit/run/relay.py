@@ -1,9 +1,10 @@
 """Relay connections over a program's standard input and output; ``python3 relay.py PORT`` is the far end.
 
 The far end runs on a compute node. For each connection that the near end (:mod:`toolkit.run.tunnel`) accepts,
-it connects to 127.0.0.1:PORT. The far end exits when its input ends. The protocol consists of text lines, ``@
-NUMBER KIND BASE64``, because a launcher between the ends may split its output at line breaks. Other lines,
-such as the banner of a login shell, are ignored. This file needs only Python 3.6, which nodes of RHEL 8 have.
+the far end connects to 127.0.0.1:PORT. The far end exits when its input ends. The protocol consists of text
+lines, ``@ NUMBER KIND BASE64``, because a launcher between the ends may split its output at line breaks.
+Other lines, such as the banner of a login shell, are ignored. This file needs only Python 3.6, which nodes of
+RHEL 8 have.
 """
 
 import base64
@@ -63,8 +64,7 @@ class Connections:
         one.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the other end; return its kind and number if no known connection has the number.
-        """
+        """Handle a line from the other end; return its kind and number if the number is unknown."""
         said = _parse_frame(line)
         if said is None:
             return "", 0
@@ -81,7 +81,7 @@ class Connections:
         return "", number
 
     def forget(self, number: int) -> None:
-        """Stop to relay a connection."""
+        """Stop relaying a connection."""
         self._open.pop(number, None)
 
     def close(self) -> None:

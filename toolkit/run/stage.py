@@ -101,7 +101,7 @@ def _remove(runner: Runner, path: str) -> None:
 def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
     """Copy a file in a separate thread, so that an interrupt stops it between two packets.
 
-    An interrupt within a packet would break the connection. The result is true if a partial copy existed.
+    An interrupt within a packet would break the connection. Return whether a partial copy existed.
     """
     stopped = threading.Event()
     begun: list[int] = []

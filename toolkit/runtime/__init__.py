@@ -71,8 +71,7 @@ class Runtime(Protocol):
         ...
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:
-        """Return the text of a file that names the image and its mounts; empty if the runtime needs no file.
-        """
+        """Return the text of a file that names the image and its mounts; empty if no file is needed."""
         ...
 
     def workdir(self, folder: str) -> tuple[str, ...]:
@@ -80,8 +79,7 @@ class Runtime(Protocol):
         ...
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Return the facts about the runtime from a section of the probe's output; ``None`` if it is absent.
-        """
+        """Return the facts about the runtime from a section of the probe's output, or ``None``."""
         ...
 
 

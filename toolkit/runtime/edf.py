@@ -1,7 +1,7 @@
 """The Container Engine of CSCS: ``srun --environment`` reads the image and its mounts from a file.
 
-toolkit's developers have not run it. Source: eth-cscs/cscs-docs:docs/software/container-engine: run.md
-(``--environment`` accepts a path that starts with ``/`` or ``./``), edf.md (``image``, ``mounts``,
+toolkit's developers have not run this runtime. Source: eth-cscs/cscs-docs:docs/software/container-engine:
+run.md (``--environment`` accepts a path that starts with ``/`` or ``./``), edf.md (``image``, ``mounts``,
 ``workdir``, ``entrypoint``), resource-hook.md (hooks mount libfabric and NCCL's plugin for Slingshot).
 """
 

@@ -1,7 +1,7 @@
 """PBS Professional and OpenPBS: the ``qsub`` options at the head of a job script.
 
-toolkit's developers have not run PBS. The lines follow qsub(1B) and job scripts of centres (ALCF user guides
-for Polaris, "Running Jobs"; README of NCAR/mpibind for Derecho).
+toolkit's developers have not run PBS. The header lines follow qsub(1B) and job scripts of centres (ALCF user
+guides for Polaris, "Running Jobs"; README of NCAR/mpibind for Derecho).
 """
 
 from toolkit.errors import BadInput

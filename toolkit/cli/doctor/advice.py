@@ -62,8 +62,7 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 
 
 def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the advice if no launch works: a fix of the common fault, options, one node, or another image.
-    """
+    """Return the advice if no launch works: a fix of the common fault, options, one node, another image."""
     request = asked.request
     found = main_fault(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)

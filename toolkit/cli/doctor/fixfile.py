@@ -1,5 +1,4 @@
-"""Write the output file of ``toolkit doctor --fix``; files that this command did not write are not changed.
-"""
+"""Write the output file of ``toolkit doctor --fix``; only this command's own files are replaced."""
 
 from pathlib import Path
 

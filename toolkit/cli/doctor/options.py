@@ -71,7 +71,7 @@ def check_combination(options: DoctorOptions) -> None:
     """Raise an error if options cannot be combined.
 
     Raises:
-        BadInput: with the names of the options.
+        BadInput: if two options cannot be combined; the message names them.
     """
     if options.ask:
         if options.image is not None or options.fix or options.live:
@@ -96,7 +96,7 @@ def _check_image(options: DoctorOptions) -> None:
 
 
 def _check_live(options: DoctorOptions) -> None:
-    """Raise an error if an option conflicts with ``--live``, or needs ``--live`` and this is missing."""
+    """Raise an error if an option conflicts with ``--live``, or if it needs a missing ``--live``."""
     if options.live:
         if options.site or options.job_file:
             raise BadInput("--site and --job: cannot be combined with --live")

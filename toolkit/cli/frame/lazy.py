@@ -12,8 +12,7 @@ from toolkit.near import suggest_near
 
 
 class NearGroup(click.Group):
-    """A group that suggests a similar command for an unknown command, and lists commands in definition order.
-    """
+    """A group that suggests a similar command for an unknown one; it lists commands as defined."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self.commands)
@@ -30,8 +29,7 @@ class NearGroup(click.Group):
 
 
 class LazyGroup(NearGroup):
-    """A group from ``table``: for each command, the module with the function ``command``, and the help line.
-    """
+    """A group from ``table``: per command, the module with the function ``command``, and the help line."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's values
         super().__init__(*arguments, **more)

@@ -110,7 +110,7 @@ def _is_plain(buffer: object) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Open closed streams on the null device; otherwise the next opened file would get their numbers.
+    """Open closed streams on the null device; otherwise the next opened file would get a stream's number.
 
     Python sets a closed stream to ``None``. ``sys.stdin`` stays ``None``, so that a read from it is an error.
     """

@@ -138,7 +138,7 @@ def _require_own(folder: Path, name: str, *, layer: bool) -> None:
     """Raise an error, before any work, if an output file exists and this command did not write it.
 
     Raises:
-        BadInput: with the file.
+        BadInput: if such a file exists; the error names the file.
     """
     fix = "give another folder with -o, or move the file away"
     require_own(folder / _FACTS, _JSON_MARK, fix)

@@ -67,7 +67,9 @@ def cluster_options(function: _F) -> _F:
 
 
 def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
-    """Return the facts of the image's target cluster, from ``--facts`` or ``--site``; ``None`` without both.
+    """Return the facts of the image's target cluster, from ``--facts`` or ``--site``.
+
+    The result is ``None`` without both options.
 
     Raises:
         BadInput: if the file is not a facts file, or both options are given.

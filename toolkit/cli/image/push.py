@@ -121,7 +121,7 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
     With ``facts``, also write the facts file of the image, for users without a copy of the image.
 
     Raises:
-        BadInput: with ``facts``, if the file is not an image.
+        BadInput: if ``facts`` is true and the file is not an image.
     """
     from toolkit.job.request.inputs import FACTS, facts_beside
     from toolkit.run.stage import Parcel, stage

@@ -200,7 +200,7 @@ def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
     """Raise an error if a job has faults; with ``--force``, only print the faults.
 
     Raises:
-        CheckFailed: with the first fault, its fix, and the other faults.
+        CheckFailed: if the job has faults; the error has the first fault, its fix, and the other faults.
     """
     if not found:
         return

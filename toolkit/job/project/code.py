@@ -204,7 +204,8 @@ def _check_inside(code: Code) -> None:
     """Raise an error if the program uses files outside its project, because toolkit does not copy them.
 
     Raises:
-        BadInput: with one of these files, and the folder that contains the files and the project.
+        BadInput: if the program uses such a file; the error names the file, and a folder that contains it and
+            the project.
     """
     files = [file for file in _read_files(code.facts, code.start) if not is_below(str(file), str(code.root))]
     if files:

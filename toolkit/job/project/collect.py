@@ -172,8 +172,7 @@ class _Rules:
     own: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
 
     def below(self, folder: Path, path: str) -> "_Rules":
-        """Return the rules that apply in a folder: these rules and the patterns of the folder's ignore files.
-        """
+        """Return the rules for a folder: these rules and the patterns of the folder's ignore files."""
         git, own = ((_patterns_in(folder / name), path) for name in IGNORE_FILES)
         return _Rules((*self.git, git), (*self.own, own))
 

@@ -15,7 +15,7 @@ from toolkit.run.command import Command, Runner
 _LOOK_SECONDS = 30
 _LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
 _THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
-"""The line with the result; login files may print other lines to standard output."""
+"""A pattern for the result line; login files may print other lines to standard output."""
 _MOST = 20
 
 
@@ -23,7 +23,7 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
     """Raise an error if the program reads a local file by an absolute path that the cluster does not have.
 
     Raises:
-        BadInput: with the path; the fix names a path to write instead.
+        BadInput: if the program reads such a file; the error names the path, and a path to write instead.
     """
     if code is None or flags.force or not flags.sync:
         return

@@ -11,7 +11,8 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
     """Raise an error if a job has several ranks and its program never joins its ranks.
 
     Raises:
-        CheckFailed: with three alternatives: one rank, a change of the program, or ``--copies``.
+        CheckFailed: if the ranks never join; the fix names three alternatives: one rank, a change of the
+            program, or ``--copies``.
     """
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if code is None or ranks == 1 or flags.copies or flags.force or not code.facts.serial:

@@ -21,7 +21,7 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     A program gets a value by a placeholder in its words, or by a ``TOOLKIT_SWEEP`` variable.
 
     Raises:
-        CheckFailed: with the unused value and both ways to use it.
+        CheckFailed: if the program does not use a value; the error names the value and both ways to use it.
     """
     if not job.sweep or flags.force:
         return

@@ -160,8 +160,7 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
 
 
 def _why(required: Required) -> str:
-    """Return the site or file that requires a key, as words for an error; empty for an option of this call.
-    """
+    """Return the site or file that requires a key, as words for an error; empty for this call's option."""
     return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
 
 

@@ -1,4 +1,4 @@
-"""Find the keys of which one must have signed an image: from options, settings and the site profile."""
+"""Find the public keys with which an image must be signed, from options, settings and the site profile."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ OPTION = "--verify-key"
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """A file of public keys, of which one must have signed the image.
+    """A file of public keys; the image needs a signature by one of these keys.
 
     ``by`` is the option, file or site that requires the signature.
     """

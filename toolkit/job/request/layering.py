@@ -168,8 +168,7 @@ def _with_variables(merged: Merged) -> Merged:
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return the settings; a variable without a value (``env: [NAME]``) gets its value from the environment.
-    """
+    """Return the settings; variables without a value (``env: [NAME]``) get it from the environment."""
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
         return {**raw, "env": variables.parse_pairs(env, os.environ, label)}
@@ -191,7 +190,7 @@ def _check_encoding(given: Mapping[str, Any]) -> None:
     """Raise an error if a file name is not UTF-8: job scripts and records cannot contain such a name.
 
     Raises:
-        BadInput: with the option's name.
+        BadInput: if a name is not UTF-8; the error names the option.
     """
     for name, value in given.items():
         if isinstance(value, str) and not _is_utf8(value):

@@ -56,7 +56,7 @@ def image_here(given: str) -> Path | None:
 
     Raises:
         BadInput: if a job cannot start the image: a folder, a device, or an image in a Docker engine or a
-            registry. Also if another user may write a file that was found by a recipe's name.
+            registry; also if another user may write a file that was found by a recipe's name.
     """
     path = at_home(given)
     if path.is_file():
@@ -85,8 +85,7 @@ def image_here(given: str) -> Path | None:
 
 
 def _image_folders() -> tuple[Path, ...]:
-    """Return the folders to search for built images: below the current folder, then below toolkit's checkout.
-    """
+    """Return the folders to search for built images: in the current folder, then in toolkit's checkout."""
     here = (Path("build/images"), Path("images"), Path())
     made = checkout()
     return (*here, made / "build" / "images") if made and made != Path.cwd() else here
@@ -186,8 +185,7 @@ def expand_variables(runner: Runner, path: str) -> str:
 
 
 def image_there(image: Path, digest: str, base: str) -> str:
-    """Return the path of an image's copy on the cluster; its name contains the first 12 digits of the digest.
-    """
+    """Return the path of an image's copy on the cluster; its name contains 12 digits of the digest."""
     return posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}")
 
 

@@ -1,1 +1,1 @@
-"""Submitted jobs: follow, wait for, read, cancel and resume them."""
+"""Follow, wait for, read, cancel and resume submitted jobs."""

@@ -70,13 +70,13 @@ def _entry(folder: str, line: str, *, array: bool) -> Written | None:
 
 
 def _of_task(path: str) -> tuple[str, str]:
-    """Split a path into the folder of an array task and the rest; the folder is empty for another path."""
+    """Split a path into the folder of an array task, or an empty string, and the rest of the path."""
     first, slash, rest = path.partition("/")
     return (first + slash, rest) if slash and first.isdigit() else ("", path)
 
 
 def match_patterns(found: Iterable[Written], patterns: Sequence[str]) -> list[Written]:
-    """Return the files whose path, name or parent folder matches a pattern; all files without a pattern.
+    """Return the files whose path, name or folder matches a pattern; without patterns, return all files.
 
     Raises:
         BadInput: if a pattern matches no file.

@@ -232,8 +232,7 @@ def _world_of_one_error(record: JobRecord) -> CheckFailed:
 
 
 def _has_checkpoint(record: JobRecord) -> bool:
-    """Return whether the job's trainer finished an epoch, after which a shipped trainer writes a checkpoint.
-    """
+    """Return whether the job finished an epoch, after which a shipped trainer writes a checkpoint."""
     try:
         metrics = (records.folder(record.key) / records.METRICS).read_bytes()
     except OSError:

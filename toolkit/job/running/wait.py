@@ -94,8 +94,7 @@ class _Host:
         self._told = False
 
     def look(self, there: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
-        """Ask Slurm about the jobs of the host; return each record, and whether Slurm answered for the job.
-        """
+        """Ask Slurm about the host's jobs; return each record, and whether Slurm answered for it."""
         try:
             self._runner = self._runner or self._place.open()
             looked = jobs.refresh_all(self._runner, there, seen=self._reasons.seen)

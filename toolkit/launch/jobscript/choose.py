@@ -78,8 +78,7 @@ def _fix(verdict: Verdict, wanted: Mode | None) -> str:
 
 
 def _try_out(prediction: Prediction) -> str:
-    """Return the fix for a mode with an unknown outcome, which may start worlds of size 1 without an error.
-    """
+    """Return the fix for a mode with an unknown outcome, which may silently start worlds of size 1."""
     if NO_ANSWER in prediction.because:
         return "the machine was too busy to answer: run the command again"
     trial = trial_of(prediction.mode).replace("MODE", prediction.mode)

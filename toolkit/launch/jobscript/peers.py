@@ -46,8 +46,7 @@ def _start(command: Sequence[str], plan: Plan) -> tuple[str, ...]:
 
 
 def _options(given: Sequence[str]) -> Iterator[str]:
-    """Yield torchrun's own options from the words after ``torchrun``; stop at the first word of the program.
-    """
+    """Yield torchrun's own options: the words between ``torchrun`` and the program."""
     rest = iter(given)
     for word in rest:
         if not word.startswith("-"):

@@ -92,7 +92,7 @@ def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
 def _inside_env(env: dict[str, str]) -> list[str]:
     """Return the ``env`` words that set variables inside the container.
 
-    The alternatives change values: a shell evaluates ``APPTAINERENV_`` values unless Apptainer has
+    Other ways to set variables change values: a shell evaluates ``APPTAINERENV_`` values unless Apptainer has
     ``--no-eval`` (1.1), and ``--env`` splits values at commas. ``env`` keeps any value unchanged.
     """
     check_variables(env)
@@ -116,8 +116,7 @@ def tells_ranks(plan: Plan) -> bool:
 
 
 def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
-    """Return the path of the Gloo wrapper in the job's folder, or ``None`` if the image contains the wrapper.
-    """
+    """Return the path of the Gloo wrapper in the job's folder; ``None`` if the image contains the wrapper."""
     return posixpath.join(spec.directory, GLOO_FILE) if GLOO_FILE in plan.wrapper else None
 
 

@@ -132,8 +132,7 @@ def _launch_lines(
 
 
 def _check_values(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> dict[str, object]:
-    """Return the template values of ``parts/preflight.sh.j2``: the check program, its file, its time limit.
-    """
+    """Return the template values of ``parts/preflight.sh.j2``: a check program, its file, its time limit."""
     file, text = preflight.file_of(spec, plan, image)
     return {
         "preflight_seconds": PREFLIGHT_SECONDS,
@@ -225,8 +224,7 @@ def _check_elastic(spec: JobSpec, plan: Plan) -> None:
 
 
 def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
-    """Return the words after ``module`` for each module, without duplicates; the site's modules come first.
-    """
+    """Return the words after ``module`` for each module, once each; the site's modules come first."""
     of_site = (*site.modules, *site.container.modules) if site else ()
     words = [word.split(" ") for word in dict.fromkeys((*of_site, *spec.modules))]
     return [one if one[0] in {"swap", "use"} else ["load", *one] for one in words]

@@ -1,5 +1,4 @@
-"""Build the program that connects ranks by Gloo in an image without toolkit, from two files of the trainers.
-"""
+"""Build the program that connects ranks by Gloo in an image without toolkit, from two trainer files."""
 
 import re
 from functools import cache

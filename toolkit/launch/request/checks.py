@@ -160,7 +160,7 @@ def check_spec(spec: JobSpec) -> None:
     """Raise an error if Slurm or a shell would misread a value of the job.
 
     Raises:
-        BadInput: with the option's name.
+        BadInput: if a value is wrong; the error names the option.
     """
     values = {name: getattr(spec, name) for name in spec.__struct_fields__}
     for found in objections(values):

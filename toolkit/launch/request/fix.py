@@ -121,8 +121,7 @@ def _possible(remedy: Remedy, host: HostFacts) -> bool:
 
 
 def _fill_interface(env: dict[str, str], host: HostFacts) -> dict[str, str] | None:
-    """Insert the host's first network interface into values; return ``None`` if toolkit knows no interface.
-    """
+    """Insert the host's first network interface into values; return ``None`` if no interface is known."""
     if not any("{interface}" in value for value in env.values()):
         return env
     if not host.interfaces:

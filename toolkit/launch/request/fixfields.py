@@ -1,6 +1,7 @@
 """Check the words that a fix file adds to a launch.
 
-A fix file may come from another user. Its words become options of ``singularity exec`` before the image.
+A fix file may come from another user. The words of a fix file become options of ``singularity exec`` before
+the image.
 """
 
 import re

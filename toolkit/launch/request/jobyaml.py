@@ -17,8 +17,7 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The values of a job file; ``lines`` maps a field such as ``nodes`` or ``env.NAME`` to its line, from 1.
-    """
+    """The values of a job file; ``lines`` maps a field (``nodes``, ``env.NAME``) to its line, from 1."""
 
     values: dict[str, Any]
     lines: dict[str, int]
@@ -28,7 +27,8 @@ def read(text: str, file: str) -> Read:
     """Return the mapping in a YAML text; errors contain the name ``file``.
 
     Raises:
-        BadInput: with the line, if the text is not YAML or has values other than texts, mappings and lists.
+        BadInput: if the text is not YAML, or has values other than texts, mappings and lists; the error names
+            the line.
     """
     reader = _Reader(file)
     try:

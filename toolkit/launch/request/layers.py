@@ -113,7 +113,7 @@ def _conflicts(said: JobFile) -> Iterator[tuple[str, str]]:
 
 
 def from_variables(environment: Mapping[str, str]) -> JobLayer:
-    """Return the settings in environment variables: ``TOOLKIT_`` and the name of a field with one value.
+    """Return the settings in environment variables, which are named ``TOOLKIT_`` and a field with one value.
 
     Raises:
         BadInput: if a value is wrong; the message names the variable.
@@ -124,8 +124,7 @@ def from_variables(environment: Mapping[str, str]) -> JobLayer:
 
 
 def of_site(name: str, site: Site) -> JobLayer:
-    """Return the default settings in a site profile; the job script itself adds the profile's sbatch lines.
-    """
+    """Return the default settings in a site profile; the job script adds the profile's sbatch lines."""
     default = site.defaults
     said = JobFile(
         partition=default.partition or None,

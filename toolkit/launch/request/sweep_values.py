@@ -75,7 +75,7 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
 
 
 def names_of(sweep: Iterable[str]) -> list[str]:
-    """Return the names of a sweep."""
+    """Return the names in the items ``NAME=VALUES`` of a sweep."""
     return [item.partition("=")[0] for item in sweep]
 
 

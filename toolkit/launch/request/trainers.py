@@ -89,7 +89,7 @@ def find(name: str) -> TrainerProgram:
     """Return the trainer with a name, or the user's trainer in a file whose name ends with ``.py``.
 
     Raises:
-        BadInput: with the known trainers.
+        BadInput: if no trainer has this name; the error lists the known trainers.
     """
     if name.endswith(".py"):
         return TrainerProgram(as_name(PurePath(name).stem), (name,), own=True)

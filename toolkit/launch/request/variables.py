@@ -73,7 +73,7 @@ def parse_env_file(text: str, environment: Mapping[str, str], label: str) -> dic
     quotation marks belong to the value, and variables are not expanded.
 
     Raises:
-        BadInput: with the line number, never with the value.
+        BadInput: if a line is wrong; the error names the line number and never shows the value.
     """
     found: dict[str, Hidden] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -110,7 +110,7 @@ def check_name(name: str, label: str) -> None:
     """Raise an error if the name of a variable is invalid.
 
     Raises:
-        BadInput: with the name.
+        BadInput: if the name is invalid.
     """
     if not name.isidentifier() or not name.isascii():
         raise BadInput(f"{label} {name}: not a valid variable name; use letters, digits and _")
@@ -130,7 +130,7 @@ def names_of(spec: JobSpec) -> tuple[str, ...]:
 
 
 def script_of(spec: JobSpec) -> str:
-    """Return the content of :data:`FILE`, or an empty string if the job sets no variable."""
+    """Return the content of the file :data:`FILE`, or an empty string if the job sets no variable."""
     if not names_of(spec):
         return ""
     lines = [f"export {name}={_quoted(name, value)}" for name, value in spec.env.items()]
@@ -140,7 +140,7 @@ def script_of(spec: JobSpec) -> str:
 
 
 def secrets_of(values: Mapping[str, Hidden]) -> bytes:
-    """Return the content of :data:`SECRETS`.
+    """Return the content of the file :data:`SECRETS`.
 
     Raises:
         BadInput: if a value has a NUL byte, which a variable cannot contain.

@@ -83,7 +83,7 @@ def _threads(spec: JobSpec, partition: Partition) -> int:
 
     If a rank has a fixed number of cores, the job script requests whole cores with one hardware thread each.
     If the job names several partitions, the script requests hardware threads. An sbatch option of the user or
-    the site overrides both.
+    the site overrides both requests.
     """
     own = any(line.startswith(("--threads-per-core", "--hint")) for line in spec.sbatch)
     whole = spec.cpus_per_rank and "," not in (spec.partition or "")

@@ -33,10 +33,10 @@ class PartitionChoice(NamedTuple):
 def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -> PartitionChoice:
     """Return the job in a partition that can run it.
 
-    A job that names a partition stays there. For a job without a partition, toolkit chooses the site's
-    default partition, or the first partition that can run the job. An unknown limit excludes no partition.
-    Partitions with known relevant limits are preferred: the GPUs if the job requests GPUs, and limits that
-    the job exceeds in the default partition.
+    A job that names a partition stays in this partition. For a job without a partition, toolkit chooses the
+    site's default partition, or the first partition that can run the job. An unknown limit excludes no
+    partition. Partitions with known relevant limits are preferred: the GPUs if the job requests GPUs, and
+    limits that the job exceeds in the default partition.
 
     Args:
         spec: the job.

@@ -53,7 +53,7 @@ def steps(number: str) -> Command:
 
 
 def parse_steps(text: str) -> list[StepEnd]:
-    """Return the ends in the output of :func:`steps`, which has one line for each job or step."""
+    """Return the ends of jobs and steps in the output of :func:`steps`, which has one line for each."""
     found = []
     for line in text.splitlines():
         values = line.split("|")
@@ -67,7 +67,7 @@ def parse_steps(text: str) -> list[StepEnd]:
 
 
 def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
-    """Return the failed ends without repetitions: first steps of ranks, then the script, then the job."""
+    """Return the failures without repetitions: first steps of ranks, then the script, then the job."""
     found: dict[tuple[str, str], StepEnd] = {}
     for end in sorted(ends, key=lambda one: ("." not in one.step, one.step.endswith((".batch", ".extern")))):
         if end.has_failed:

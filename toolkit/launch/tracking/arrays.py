@@ -28,8 +28,7 @@ def indexes(written: str) -> tuple[int, ...]:
 
 
 def foremost(states: Iterable[JobState]) -> JobState:
-    """Return the state of an array: ``running`` or ``pending`` if a task has this state, then failures first.
-    """
+    """Return the state of an array: ``running`` or ``pending`` if a task has it, then failures first."""
     return min(states, key=_FOREMOST.index, default="unknown")
 
 

@@ -223,7 +223,7 @@ class _Signs:
     def of_end(self, passed: float) -> bool:
         """Return whether the script of a running job has ended, because its exit status file exists.
 
-        ``passed`` is the time since the last query in seconds. Slurm registers the end some time later.
+        ``passed`` is the time since the last query in seconds. Slurm registers the job's end some time later.
         """
         if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
             return False

@@ -84,8 +84,8 @@ def refresh_all(
 ) -> list[tuple[JobRecord, bool]]:
     """Refresh the records of one cluster as :func:`refresh` does.
 
-    One query covers all waiting and running jobs. Once Slurm does not answer, the remaining records stay
-    unchanged.
+    One query covers all waiting and running jobs. After Slurm fails to answer once, the remaining records
+    stay unchanged.
     """
     statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in there if record.id]) > 1:
@@ -230,7 +230,7 @@ def kept_output(record: JobRecord) -> str:
 
 
 def _remove_secrets(runner: Runner, record: JobRecord) -> None:
-    """Delete the file with the secret values of an ended job: Slurm may kill a script before it does so."""
+    """Delete an ended job's file with secret values: Slurm may kill a script before the script deletes it."""
     if record.spec.secrets:
         folders = {record.spec.directory, *(task_folder(record, task) for task in record.tasks)}
         paths = sorted(posixpath.join(folder, variables.SECRETS) for folder in folders)

@@ -11,8 +11,7 @@ def waits_for_turn(reason: str) -> bool:
 
 
 def describe_reason(reason: str) -> Waiting:
-    """Return the description of a Slurm reason; for an unknown reason, the description quotes Slurm's word.
-    """
+    """Return the description of a Slurm reason; for an unknown reason, a text that quotes Slurm's word."""
     reasons = slurm().reasons
     # Slurm appends details after a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
     code, _, detail = reason.partition(",")

@@ -27,7 +27,7 @@ METRICS = "metrics.jsonl"
 """The names of files in a record's folder; the last three also exist in the job's folder on the cluster."""
 
 TIMES = "start-times"
-"""The file in the job's folder in which the job script records the begin of each phase of its start."""
+"""The file in the job's folder in which the job script records the start time of each phase of its start."""
 
 METRICS_MOST = 64 << 20
 """The largest number of bytes that toolkit reads from a metrics file; an epoch needs about 300 bytes."""
@@ -157,8 +157,7 @@ def forget(record: JobRecord) -> None:
 
 @contextlib.contextmanager
 def _record_lock(where: Path) -> Iterator[None]:
-    """Take the lock of a record; continue without the lock after five seconds, or if locks are unsupported.
-    """
+    """Take the lock of a record; continue without it after five seconds, or if locks are unsupported."""
     where.mkdir(parents=True, exist_ok=True)
     with (where / _LOCK).open("a") as file:
         deadline = time.monotonic() + _LOCK_SECONDS

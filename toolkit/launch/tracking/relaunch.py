@@ -37,8 +37,8 @@ class Relaunch:
 def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
     """Return the description of a new launch of the job in ``record``.
 
-    The new job gets a new folder beside the old folder. With ``resume``, it runs in the old folder, where
-    trainers resume from the last checkpoint. Its dependency and begin time are removed.
+    The new job gets a new folder beside the old folder. With ``resume``, the new job runs in the old folder,
+    where trainers resume from the last checkpoint. The new job has no dependency and no begin time.
     """
     old = record.spec
     key = records.new_key(old.name)

@@ -74,8 +74,7 @@ def parse_sbatch(text: str) -> str | None:
 
 
 def show_job(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Return the command that shows a job; Slurm's controller keeps ended jobs for some minutes (MinJobAge).
-    """
+    """Return the command that shows a job; Slurm keeps ended jobs for some minutes (MinJobAge)."""
     return Command(("scontrol", "--oneliner", "show", "job", number), timeout=seconds)
 
 
@@ -85,8 +84,7 @@ def says_forgotten(errors: str) -> bool:
 
 
 def says_unanswered(errors: str) -> bool:
-    """Return whether an error message says that the controller did not answer; it may have accepted the job.
-    """
+    """Return whether an error says that the controller did not answer; it may have accepted the job."""
     return re.search(slurm().unanswered.pattern, errors) is not None
 
 
@@ -130,8 +128,7 @@ def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
 
 
 def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Return the ``sacct`` command for a job; Slurm's accounting keeps jobs long, but some sites have none.
-    """
+    """Return the ``sacct`` command for a job; some sites have no accounting."""
     columns = ("-o", "State,ExitCode,Start,End,NodeList,JobID")
     words = ("sacct", "--noheader", "--parsable2", "--allocations", *columns, "--jobs", number)
     return Command(words, timeout=seconds)

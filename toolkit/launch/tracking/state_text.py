@@ -28,8 +28,7 @@ def describe_state(status: JobStatus) -> str:
 
 
 def nodes(names: str) -> str:
-    """Return a list of nodes as text; a long list becomes the number of nodes, the first and the last node.
-    """
+    """Return a list of nodes as text; a long list becomes a number, the first node and the last node."""
     if len(names) <= _WIDE:
         return names
     every = expand(names)

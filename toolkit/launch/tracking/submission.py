@@ -45,12 +45,12 @@ def submit(
 ) -> JobRecord:
     """Write the script to the job's folder, submit it, and return the record with its Slurm number.
 
-    ``secrets`` are variables that toolkit writes to a file that only the user can read. After sbatch has
-    started, a job may run. Therefore the record is deleted only if sbatch itself refuses the job.
+    ``secrets`` are variables that toolkit writes to a file that only the user can read. Once sbatch has
+    started, a job may exist, so toolkit deletes the record only if sbatch itself refuses the job.
 
     Raises:
         BadInput: if the script is for another scheduler.
-        CheckFailed: with sbatch's message, if sbatch refuses the job, or if the image was not checked.
+        CheckFailed: if sbatch refuses the job, with sbatch's message; also if the image was not checked.
         Missing: if toolkit does not know whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch runs.
     """

@@ -1,6 +1,7 @@
 """Change the optimizer of ``model.compile``.
 
-Horovod's optimizer replaces it, and the learning rate is multiplied by the number of ranks.
+Horovod's optimizer wraps the script's optimizer, and the learning rate is multiplied by the number of ranks.
+A TensorFlow strategy needs no such optimizer.
 """
 
 import ast

@@ -165,8 +165,7 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement in a Python loop that runs a training step; loops in graph functions do not count.
-    """
+    """Return the statement in a Python loop that runs a training step; ignore loops in graph functions."""
     at: ast.AST | None = call
     for _ in range(8):
         if at is None:

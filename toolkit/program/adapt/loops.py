@@ -11,8 +11,7 @@ Loop = ast.For | ast.While
 
 
 def loops_around(work: Work, node: ast.AST) -> list[Loop]:
-    """Return the loops that run a node, innermost first, also in the functions that call the node's function.
-    """
+    """Return the loops that run a node, innermost first, also in the callers of the node's function."""
     found: list[Loop] = []
     seen: set[Function] = set()
     at: ast.AST | None = node

@@ -19,7 +19,7 @@ class KerasCallbacks(Row, frozen=True, kw_only=True):
 
 
 class KerasNames(Row, frozen=True, kw_only=True):
-    """Names in Keras.
+    """Names that ``toolkit adapt`` recognises in scripts with Keras.
 
     ``optimizers`` maps a name to its class and default rate. ``schedules`` maps a class to its arguments for
     the rate and the number of steps.
@@ -36,7 +36,7 @@ class KerasNames(Row, frozen=True, kw_only=True):
 
 
 class TorchNames(Row, frozen=True, kw_only=True):
-    """Names in PyTorch.
+    """Names that ``toolkit adapt`` recognises in scripts with PyTorch.
 
     ``optimizers`` maps a class to its default rate. ``schedules`` maps a class to its arguments that are
     rates.

@@ -1,5 +1,4 @@
-"""Change PyTorch training: ``DistributedDataParallel``, a sampler for each rank, and a scaled learning rate.
-"""
+"""Change PyTorch training: ``DistributedDataParallel``, a sampler for each rank, a scaled learning rate."""
 
 import ast
 

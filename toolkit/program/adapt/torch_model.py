@@ -31,7 +31,7 @@ class _Wrapped:
 
 
 def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.AST]) -> bool:
-    """Wrap the models whose parameters the optimizers change in DDP; return whether a model was found."""
+    """Wrap in DDP the models whose parameters the optimizers change; return whether a model was found."""
     places: dict[_Key, tuple[ast.stmt, ast.expr]] = {}
     for call in optimizers:
         for model in _models(work, call):
@@ -86,8 +86,7 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 def _places(
     work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield the statements after which a model must be wrapped, with the model's name in the training code.
-    """
+    """Yield the statements after which a model must be wrapped, with its name in the training code."""
     key = _key(work, model)
     if key is None or depth > 5:
         work.leave(
@@ -247,8 +246,7 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
 
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
-    """Note a method call on the model in a training step: DDP averages only gradients of the forward method.
-    """
+    """Note a method call on the model in a step: DDP averages only gradients of the forward method."""
     called = isinstance(parent := work.source.parents[node], ast.Call) and parent.func is node
     if not called or node.attr in _API or node.attr not in work.flow.functions:
         return

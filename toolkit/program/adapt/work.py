@@ -70,8 +70,7 @@ class Work:
         return f"{text[:60]}…" if len(text) > 60 or len(lines) > 1 else text
 
     def name_of(self, module: str, line: str) -> str:
-        """Return the name of a module in this file; if the file does not import it, add the import ``line``.
-        """
+        """Return the name of a module in this file; if the import is missing, add ``line``."""
         for name, meaning in self.source.names.meanings.items():
             if meaning == module:
                 return name

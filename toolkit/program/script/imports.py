@@ -11,8 +11,7 @@ _NEVER_RUN = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
 
 
 def imports_of(tree: ast.Module, names: Names, file: str) -> Iterator[Import]:
-    """Yield the modules that a module imports; the name of a relative import starts with dots: ``..model``.
-    """
+    """Yield the modules that a module imports; a relative name starts with dots, as in ``..model``."""
     yield from _imports(tree.body, names, file, optional=False)
 
 

@@ -13,7 +13,7 @@ from toolkit.program.script.names import Names, imported_module
 
 @dataclass(slots=True)
 class ModuleJoins:
-    """How a module joins its ranks; ``hidden`` lists calls that may run code which toolkit cannot read."""
+    """How a module joins its ranks; ``hidden`` lists calls that may run code that toolkit cannot read."""
 
     joins: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)

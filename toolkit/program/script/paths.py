@@ -104,8 +104,7 @@ class Paths:
 
 
 def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[int, str | None]]:
-    """Yield the line and the folder of each change to ``sys.path``; the folder is ``None`` if it is computed.
-    """
+    """Yield the line and the folder of each change to ``sys.path``; ``None`` for a computed folder."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (name := names.dotted_name(node.func)) in _CHANGES:
             value = node.args[-1] if node.args else None

@@ -29,8 +29,7 @@ class Project:
         return self if root in self.roots else replace(self, roots=(*self.roots, root))
 
     def modules(self, name: str) -> list[Path]:
-        """Return the files that ``import NAME`` runs, packages first; empty for a module outside the project.
-        """
+        """Return the files that ``import NAME`` runs, packages first; empty outside the project."""
         for root in self.roots:
             if found := self._below(root, name.split(".")):
                 return found
@@ -44,8 +43,7 @@ class Project:
         )
 
     def resolve_relative(self, name: str, file: Path) -> str | None:
-        """Return the full name of a relative import such as ``..model``; ``None`` outside the module folders.
-        """
+        """Return the full name of a relative import (``..model``); ``None`` outside the module folders."""
         level = len(name) - len(name.lstrip("."))
         folder = file.parent
         for _ in range(level - 1):

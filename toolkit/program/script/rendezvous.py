@@ -27,8 +27,7 @@ def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
 
 
 def _plain(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module outside branches; ``if __name__ == "__main__"`` does not count as a branch.
-    """
+    """Yield the nodes of a module outside branches, and in ``if __name__ == "__main__"``."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _BRANCHES) and not _is_main(child):
             continue

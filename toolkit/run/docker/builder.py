@@ -79,8 +79,7 @@ def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptaine
 
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of the builder image; build the image if it is missing or its Dockerfile has changed.
-    """
+    """Return the name of the builder image; build it if it is missing or its Dockerfile has changed."""
     return _ensure(
         client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _selected_apptainer()}, "Apptainer", tell
     )

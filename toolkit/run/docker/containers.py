@@ -148,8 +148,7 @@ def remove_stale(client: "DockerClient") -> None:
 
 @contextlib.contextmanager
 def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
-    """Create a container that never starts, with ``folder`` of the image as a volume; remove both afterwards.
-    """
+    """Create a container that never starts, with the image's ``folder`` as a volume; then remove both."""
     with create_container(
         client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}
     ) as name:

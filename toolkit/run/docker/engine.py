@@ -65,7 +65,7 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
     """Return a client of the engine that the ``docker`` command uses.
 
     ``DOCKER_HOST`` selects the engine, or else the command's current context, which rootless Docker and
-    Docker Desktop set. Without a context, it is the engine of this machine.
+    Docker Desktop set. Without a context, toolkit uses the engine of this machine.
 
     Raises:
         Missing: if no engine answers, or this user has no access to it.
@@ -103,8 +103,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 
 def _knock(path: str) -> None:
-    """Raise ``OSError`` if no process listens on a socket; after such a failure the SDK would leak a socket.
-    """
+    """Raise ``OSError`` if no process listens on a socket; the SDK would leak a socket in this case."""
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
         knocking.connect(path)
@@ -161,7 +160,7 @@ def build_image(
     image in messages. The engine caches the steps, also after a failure.
 
     Raises:
-        CheckFailed: with the failed step and its last lines.
+        CheckFailed: if a step fails; the error names the step and has its last lines.
         Missing: if the engine stops answering.
     """
     log = BuildLog(what, tell, options.memory)

@@ -47,8 +47,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a container; ``state`` is Docker's word, such as ``running``, ``exited`` or ``created``.
-    """
+    """The state of a container; ``state`` is Docker's word, such as ``running`` or ``exited``."""
 
     name: str
     state: str

@@ -1,5 +1,4 @@
-"""Find the package indexes and folders that the user's pip uses, in pip's variables and configuration files.
-"""
+"""Find the package indexes and folders of the user's pip, in pip's variables and configuration files."""
 
 import configparser
 import os

@@ -57,7 +57,7 @@ def parse_name(text: str) -> RegistryName:
     """Parse the name of an image in a registry; the defaults are the tag ``latest`` and the host Docker Hub.
 
     Raises:
-        BadInput: with the invalid part.
+        BadInput: if the name is invalid; the error quotes the invalid part.
     """
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in SCHEMES:

@@ -47,8 +47,7 @@ OnSent = Callable[[int], None]
 
 @dataclass(slots=True)
 class _Upload:
-    """An upload session of the registry: the address of the next request, and the number of received bytes.
-    """
+    """An upload session of the registry: the next request's address, and the number of received bytes."""
 
     location: str
     done: int = 0

@@ -79,8 +79,7 @@ def read_entries(text: str, file: str) -> Iterator[KnownHost]:
 
 
 def names_of(host: str, port: int) -> tuple[str, ...]:
-    """Return the names under which a known_hosts file may list a host, most specific first, as ``ssh`` does.
-    """
+    """Return a host's possible names in a known_hosts file, most specific first, as ``ssh`` does."""
     return (host.lower(),) if port == 22 else (f"[{host.lower()}]:{port}", host.lower())
 
 

@@ -122,8 +122,7 @@ class SshRunner:
 
     @contextlib.contextmanager
     def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
-        """Yield a temporary path beside ``target``; after success, the file at this path replaces ``target``.
-        """
+        """Yield a temporary path beside ``target``; after success, its file replaces ``target``."""
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
             beside = _part_name(target)

@@ -62,8 +62,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
     from fabric.config import Config
 
     class PrivateConfig(Config):  # type: ignore[misc] # fabric has no types
-        """A configuration without the user's fabric and invoke files, which would change toolkit's commands.
-        """
+        """A configuration without the user's files, which would change toolkit's commands."""
 
         prefix = "toolkit-internal"
 

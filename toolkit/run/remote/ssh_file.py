@@ -54,8 +54,7 @@ def check_ssh_config(path: Path) -> None:
     """Check that each line of a file is a comment or a keyword of ssh_config(5) with a value.
 
     Raises:
-        BadInput: with file and line, if the file is not text, is too long, or contains an invalid line;
-            also if the name of the file is not UTF-8.
+        BadInput: if the file or its name is not UTF-8 text, the file is too long, or a line is invalid.
     """
     try:
         str(path).encode()

@@ -183,8 +183,7 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
     classes = _pool_classes(meter)
 
     class Adapter(HTTPAdapter):
-        """An adapter with toolkit's TLS settings and metered sockets; requests alone ignores SSL_CERT_FILE.
-        """
+        """An adapter with metered sockets and toolkit's TLS settings: requests ignores SSL_CERT_FILE."""
 
         def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
             super().init_poolmanager(*args, ssl_context=context, **options)

@@ -58,8 +58,7 @@ def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: floa
 
 
 class Meter:
-    """Counts the bytes that the sockets of one client receive; :meth:`begin` starts the count for a response.
-    """
+    """Counts the bytes that one client's sockets receive; :meth:`begin` starts the count for a response."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
