@@ -81,9 +81,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
         force = call.flags.force or record.forced or record.state == "completed"
         choice = choose(verdict, record.mode, force=force)
     else:
-        tell.step(
-            f"The image cannot be read on this machine; toolkit repeats the launch of {record.key}"
-        )
+        tell.step(f"The image cannot be read on this machine; toolkit repeats the launch of {record.key}")
         choice = _as_before(record, request, host, site)
     made = make_record(runner.place, spec, choice, cleared)
     made = msgspec.structs.replace(made, fix=record.fix, env_digest=record.env_digest)
