@@ -1,4 +1,4 @@
-"""Settings and fixtures for every unit test."""
+"""Settings and automatic fixtures of all unit tests."""
 
 import signal
 
@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.unit.thorough import count
 
-# The number of examples for tests that do not set one. The time of an example depends on the machine, so
-# there is no time limit.
+# Hypothesis runs this number of examples by default. There is no time limit, because times depend on the
+# machine.
 settings.register_profile(
     "unit", max_examples=count(25, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -17,7 +17,7 @@ settings.load_profile("unit")
 
 @pytest.fixture(scope="session", autouse=True)
 def no_engine(tmp_path_factory):
-    """Keep this machine's Docker engine, or the socket that one left behind, out of unit tests."""
+    """Point DOCKER_HOST at a missing socket, so that unit tests do not use this machine's Docker engine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCKER_HOST", f"unix://{tmp_path_factory.mktemp('engine')}/none.sock")
         yield
@@ -25,7 +25,7 @@ def no_engine(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def no_remembered_hosts():
-    """Have each test ask its own host, because hosts of several tests have one name."""
+    """Disable the cache of host facts, because hosts of several tests have the same name."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOOLKIT_FACTS_SECONDS", "0")
         yield
@@ -33,7 +33,7 @@ def no_remembered_hosts():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_images_of_the_checkout():
-    """Keep the images that this checkout built out of unit tests."""
+    """Hide the images that this checkout built from unit tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("toolkit.job.request.locations.checkout", lambda: None)
         yield
@@ -41,7 +41,7 @@ def no_images_of_the_checkout():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_certificates_of_the_system():
-    """Do not load the file of 140 certificates in each client, because OpenSSL needs 40 ms to read it."""
+    """Do not load the system's 140 certificates, because OpenSSL needs 40 ms for them in each client."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", "/none")
         patch.setenv("SSL_CERT_DIR", "/none")
@@ -50,8 +50,9 @@ def no_certificates_of_the_system():
 
 @pytest.fixture(scope="session", autouse=True)
 def interrupts():
-    """Let an interrupt raise KeyboardInterrupt. Jobs that a shell starts in the background ignore
-    interrupts."""
+    """Make SIGINT raise KeyboardInterrupt, because processes that a shell starts in the background ignore
+    SIGINT.
+    """
     before = signal.getsignal(signal.SIGINT)
     if before == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""A disk that is full."""
+"""Simulate a full disk."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ import pytest
 
 
 def fill(patch: pytest.MonkeyPatch) -> None:
-    """Let the disk accept only two bytes of each file."""
+    """Replace ``os.write``, so that only two bytes of each file can be written."""
     taken, write = [], os.write
 
     def full(number: int, content: bytes) -> int:

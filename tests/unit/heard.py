@@ -1,4 +1,4 @@
-"""A listener that records the progress."""
+"""A progress listener that records all lines."""
 
 from toolkit.model.progress import Silent
 

@@ -1,4 +1,4 @@
-"""Check every row of a table in one test, and report each row that fails by its name."""
+"""Check all rows of a table in one test, and report each failing row by its name."""
 
 import contextlib
 import functools
@@ -16,12 +16,12 @@ Check = Callable[..., None]
 Ids = Callable[[Any], object] | Iterable[str] | None
 
 FAULTS = (Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception)
-"""Exceptions that count as a failed row. A skipped row fails too, because nothing checked it."""
+"""Exceptions of a failed row; a skipped row counts as failed, too, because nothing checked it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table: its name and the arguments that it gives to the check."""
+    """One row of a table: its name, and the arguments for the check."""
 
     name: str
     values: dict[str, object]
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A test function and all rows that it is called with."""
+    """A test function, and all rows with which it is called."""
 
     check: Check
     rows: tuple[Row, ...]
@@ -39,19 +39,19 @@ class Table:
         return f"{self.check.__module__}.{self.check.__qualname__}"
 
     def crossed(self, rows: Iterable[Row]) -> "Table":
-        """Return the table of every old row combined with every new row."""
+        """Return a table with every combination of an old row and a new row."""
         both = [Row(f"{old.name}-{new.name}", old.values | new.values) for old in self.rows for new in rows]
         return Table(self.check, tuple(both))
 
 
 @dataclass(slots=True)
 class Walks:
-    """Options of the test run that apply to all tables."""
+    """Command-line options of the test run that apply to all tables."""
 
     only: str = ""
-    """Text in the name of the rows to check."""
+    """Text in the names of the rows to check; empty for all rows."""
     seed: int | None = None
-    """Seed of the order of the rows; they keep their order without one."""
+    """Seed for a random order of the rows; without a seed, the order is unchanged."""
 
 
 WALKS = Walks()
@@ -60,11 +60,12 @@ WALKS = Walks()
 def every_row(
     columns: str | Sequence[str], values: Iterable[Any], ids: Ids = None
 ) -> Callable[[Check], Check]:
-    """Make one test of a function that takes a row: it takes the arguments of ``pytest.mark.parametrize``.
+    """Decorate a check, so that one test calls it with all rows; the arguments are as in
+    ``pytest.mark.parametrize``.
 
-    The test calls the function with every row and fails once, with a table of all rows that failed.
-    Each row has its own function-scoped fixtures, as with ``pytest.mark.parametrize``; ``capsys`` and other
-    fixtures of pytest itself, ``tmp_path`` and ``monkeypatch`` excepted, are shared.
+    The test calls the check with every row, and fails once, with a table of all failing rows. Each row has
+    its own function-scoped fixtures, as with ``pytest.mark.parametrize``. All rows share pytest's own
+    fixtures such as ``capsys``, except ``tmp_path`` and ``monkeypatch``.
     """
     names = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
     single = isinstance(columns, str) and len(names) == 1
@@ -81,16 +82,18 @@ def every_row(
 
 
 def check_all(check: Check, values: Iterable[Any], ids: Ids = None) -> int:
-    """Call a check of one argument with every value, as the test of ``every_row`` does; return the count."""
+    """Call a check of one argument with every value, like the test of ``every_row``; return the number of
+    values.
+    """
     __tracebackhide__ = True
     (column,) = inspect.signature(check).parameters
     return walk(Table(check, tuple(_rows([column], [(value,) for value in values], ids))), None)
 
 
 def walk(table: Table, request: pytest.FixtureRequest | None) -> int:
-    """Call the check with every row and return the number of rows.
+    """Call the check with every row, and return the number of rows.
 
-    ``request`` gives the fixtures; a check without fixtures needs none.
+    ``request`` provides the fixtures; a check without fixtures needs no request.
 
     Raises:
         AssertionError: if rows failed; the message names each of them, and the cause is the first failure.
@@ -123,7 +126,7 @@ def _rows(names: list[str], values: list[Sequence[object]], ids: Ids) -> Iterato
 
 
 def _name(cell: object, ids: Callable[[Any], object] | None) -> str:
-    """Return a name of a value for the table of failures: short, in one line."""
+    """Return a short name of a value, in one line, for the table of failures."""
     chosen = ids(cell) if ids else None
     if chosen is None:
         chosen = getattr(cell, "__name__", None) or (cell.name if isinstance(cell, Path) else cell)
@@ -133,7 +136,7 @@ def _name(cell: object, ids: Callable[[Any], object] | None) -> str:
 
 
 def _test(table: Table) -> Check:
-    """Return the test that pytest collects; it asks pytest for fixtures only if the check has some."""
+    """Return the test that pytest collects; it requests fixtures only if the check has fixtures."""
     wanted = inspect.signature(table.check).parameters.keys() - table.rows[0].values.keys()
 
     @functools.wraps(table.check)
@@ -149,7 +152,7 @@ def _test(table: Table) -> Check:
 def _fault(
     table: Table, row: Row, number: int, request: pytest.FixtureRequest | None
 ) -> BaseException | None:
-    """Call the check with one row, and return what it raised."""
+    """Call the check with one row, and return the raised exception, or None."""
     wanted = inspect.signature(table.check).parameters.keys() - row.values.keys()
     with contextlib.ExitStack() as ends:
         try:
@@ -161,9 +164,9 @@ def _fault(
 
 
 class RowFixtures(dict[str, Any]):
-    """Name → fixture of one row; a function-scoped fixture is made for this row on first use.
+    """The fixtures of one row by name; a function-scoped fixture is created for this row at its first use.
 
-    ``ends`` finishes the fixtures after the row, the last one first.
+    ``ends`` finalizes the fixtures after the row, the last fixture first.
     """
 
     def __init__(
@@ -217,7 +220,7 @@ def _line(table: Table, error: BaseException) -> str:
 
 
 def _first(error: BaseException) -> str:
-    """Return the kind and the first line of an error."""
+    """Return the type and the first line of an error."""
     kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
     return f"{kind}{next(iter(str(error).splitlines()), type(error).__name__)[:160]}"
 

@@ -15,22 +15,23 @@ ROOT = Path(__file__).parents[2]
 
 FORGED = "FORGED"
 STEERING = "x\x1b]0;OWNED\x07\x1b[2J\x1b[1;1H\x1b[31m\x9b2J\u202e\u200b\x7f\U000e0041"
-"""A title, an erasure, a move, a colour, an 8-bit control, a change of direction, and what is not drawn."""
+"""Text with control codes for title, erasure, cursor, colour, text direction, and invisible characters."""
 HOSTILE = f"{STEERING}\n{FORGED} ok\r{FORGED} ok\u2028{FORGED} ok"
-"""The same, with line breaks before a line that wants to look like one of toolkit."""
+"""Control codes, and line breaks before a forged line that looks like a line of toolkit."""
 
 _TOOLKIT_OWN = re.compile(
     r"\x1b\[(?:0|1|2|31|32|33)m"  # toolkit.cli.frame.styles
-    r"|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[1A|\r"  # the live line of toolkit.report.progress
+    r"|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[1A|\r"  # codes of the live line in toolkit.report.progress
 )
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def on_a_terminal(words: Sequence[str], typed: str = "", **env: str) -> bytes:
-    """Run ``toolkit`` with all three streams on a terminal, and return what it wrote there.
+    """Run ``toolkit`` with all three streams on a pseudo-terminal, and return the written bytes.
 
-    ``typed`` are the keys that a user presses, which the terminal shows too. Colours are off unless ``env``
-    says ``NO_COLOR=""``; ``code`` in it replaces the program. A variable of Python starts a new Python.
+    ``typed`` are a user's key presses, which the terminal prints, too. Colours are off unless ``env`` has
+    ``NO_COLOR=""``. ``code`` in ``env`` replaces the program. Variables of Python in ``env`` start a new
+    Python.
     """
     code = env.pop("code", "")
     usual = {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
@@ -56,7 +57,7 @@ def on_a_terminal(words: Sequence[str], typed: str = "", **env: str) -> bytes:
     try:
         while chunk := os.read(ours, 1 << 16):
             written += chunk
-    except OSError:  # EIO: the last process that had the terminal has ended
+    except OSError:  # EIO: the last process on the terminal has exited
         pass
     os.close(ours)
     process.wait(60)
@@ -64,9 +65,9 @@ def on_a_terminal(words: Sequence[str], typed: str = "", **env: str) -> bytes:
 
 
 def assert_harmless(written: bytes, *, live: bool = False) -> None:
-    """Fail if bytes written to a terminal control it, hide characters, or contain a forged line.
+    """Fail if bytes for a terminal contain control codes, hidden characters, or a forged line.
 
-    ``live`` allows the codes by which toolkit itself colours text and animates its progress.
+    ``live`` allows the codes with which toolkit colours text and redraws its progress line.
     """
     text = written.decode().replace("\r\n", "\n")
     if live:

@@ -1,4 +1,4 @@
-"""The number of cases in the unit tests: a part by default, all with TOOLKIT_THOROUGH=1."""
+"""Choose the number of cases in unit tests: a part by default, all cases with TOOLKIT_THOROUGH=1."""
 
 import os
 from collections.abc import Sequence
@@ -8,10 +8,14 @@ THOROUGH = bool(os.environ.get("TOOLKIT_THOROUGH"))
 
 
 def share(values: Sequence[Any], number: int, of: int) -> Sequence[Any]:
-    """Return every ``of``-th value, beginning at one that depends on ``number``; all values if thorough."""
+    """Return every ``of``-th value, with a start that depends on ``number``; with TOOLKIT_THOROUGH=1, all
+    values.
+    """
     return values if THOROUGH else values[number % of :: of]
 
 
 def count(usual: int, thorough: int) -> int:
-    """Return the number of examples with which a property is tested."""
+    """Return the number of examples for a property test: ``usual`` or, with TOOLKIT_THOROUGH=1,
+    ``thorough``.
+    """
     return thorough if THOROUGH else usual

@@ -1,4 +1,4 @@
-"""``toolkit adapt``: what it prints, writes and refuses."""
+"""Test the output, the files and the errors of ``toolkit adapt``."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``toolkit image adopt`` in a folder that has files already."""
+"""Test ``toolkit image adopt`` in a folder that already has files."""
 
 import json
 
@@ -17,7 +17,7 @@ QUIET = {"verbose": False, "quiet": True}
 
 @pytest.fixture
 def adopt(tmp_path):
-    """Adopt an image called ``theirs`` into the folder ``out``."""
+    """Return a function that adopts an image called ``theirs`` into the folder ``out``."""
     sandbox(tmp_path / "theirs", {"/etc/os-release": "ID=debian\n", "/bin/sh": "shell"})
 
     def call(*words):

@@ -1,4 +1,4 @@
-"""``toolkit bench start``: the start of a job from its record, its folder and the cluster."""
+"""Test ``toolkit bench start``, which times a job's start from its record, its folder and the cluster."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``toolkit cluster`` where it needs no engine."""
+"""Test the parts of ``toolkit cluster`` that need no Docker engine."""
 
 import contextlib
 import json

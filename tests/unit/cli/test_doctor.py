@@ -1,4 +1,4 @@
-"""``doctor``, ``probe`` and ``explain`` as users see them, from recorded facts and made images."""
+"""Test ``doctor``, ``probe`` and ``explain`` with recorded facts and small images."""
 
 import io
 import json
@@ -35,7 +35,7 @@ def image(tmp_path: Path) -> str:
 
 @pytest.fixture
 def sif(image: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The same image, as if it were a SIF file."""
+    """Make the inspector report the image as a SIF file, and return the image's path."""
     facts = msgspec.structs.replace(inspect(image), format="sif")
     monkeypatch.setattr("toolkit.image.inspect.inspect", lambda *_, **__: facts)
     return image
@@ -53,21 +53,21 @@ def test_a_fitting_image_ends_in_a_command_to_type(sif):
     result = run(sif, "--facts", CLUSTER)
     assert result.exit_code == 0
     assert "Open MPI 4.1.4" in result.stdout
-    # A terminal with a fixed width.
+    # The test's terminal has a fixed width, so join wrapped lines.
     line = " ".join(pasted(result.stdout).split())
     assert "→ srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE env PYTHONNOUSERSITE=1 COMMAND" in line
-    # The facts are from another place, so the launch needs one.
+    # The facts are from another machine, so the suggested launch needs a host.
     launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
     assert launch in pasted(answered(result.stdout))
 
 
 def answered(page: str) -> str:
-    """Return the first paragraph of a page: the answer and its command."""
+    """Return the first paragraph of the output: the answer and its command."""
     return page.partition("\n\n")[0]
 
 
 def pasted(page: str) -> str:
-    """Return a page with wrapped lines joined."""
+    """Return the output with wrapped lines joined."""
     return " ".join(page.replace("\\\n", "").split())
 
 
@@ -254,7 +254,7 @@ def test_facts_and_a_place_are_one_too_many(image, tmp_path):
 
 
 class Place:
-    """A place that answers as it was recorded, and records the commands."""
+    """A fake host that gives recorded answers, and records the commands."""
 
     place = "login"
 
@@ -354,7 +354,7 @@ def test_a_site_and_a_job_file_are_judged_as_they_are_launched(sif, tmp_path):
     job = tmp_path / "job.yaml"
     job.write_text("command: [./a.out]\nnodes: 2\nenv: {OMPI_MCA_btl: self}\n")
     broken = run(sif, "--facts", CLUSTER, "--mode", "srun-pmix", "--job", str(job))
-    # Whether this is enough depends on components of the image, which are unknown here.
+    # The result also depends on the image's components, which are unknown in this test.
     assert broken.exit_code == 1
     assert "image.mpi.components" in broken.stdout
     job.write_text("command: [./a.out]\nnodes: 2\n")

@@ -42,7 +42,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str):
 
 
 def check_advice(place: str, name: str) -> None:
-    """Check the advice about one image on one host, for some of the modes."""
+    """Check the doctor's advice about one image on one host, for some launch modes."""
     host, image = truth().hosts[place], truth().images[name].facts
     verdict = predict(host, image, Request())
     for mode in share((None, *MPI_MODES, "gloo"), sorted(truth().images).index(name), 8):
@@ -57,7 +57,7 @@ def check_advice(place: str, name: str) -> None:
 
 
 def _in(mode: Mode | None, verdict: Verdict) -> Verdict:
-    """Return the verdict for a requested mode; the request changes only the chosen mode."""
+    """Return the verdict for a requested launch mode, which changes only the chosen mode."""
     if mode is None:
         return verdict
     return msgspec.structs.replace(verdict, chosen=mode if verdict.ok(mode) else None)
@@ -73,9 +73,10 @@ def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
 
 
 def _works(command: str, place: str, name: str, verdict: Verdict) -> bool:
-    """Return whether a suggested launch is predicted to work; other commands count as working.
+    """Return whether the engine predicts that a suggested launch works; other commands always count as
+    working.
 
-    ``verdict`` is for a launch with the default number of nodes and ranks.
+    ``verdict`` is the verdict for a launch with the default number of nodes and ranks.
     """
     words = shlex.split(command)
     if words[1] != "launch":
@@ -123,7 +124,7 @@ def test_one_node_is_named_where_it_is_predicted_to_work():
 
 
 def test_options_that_fix_writes_are_named_where_they_make_it_work(monkeypatch):
-    """The engine's plans already include all known remedies, so this test invents one."""
+    """Use an invented remedy, because the engine's plans already include all known remedies."""
     host, image = truth().hosts["pmix"], truth().images["venv-impi-2021.6.0"].facts
     monkeypatch.setattr("toolkit.cli.doctor.advice.find_fix", lambda *_: object())
     said = advice(host, image)

@@ -1,4 +1,4 @@
-"""``toolkit doctor --ask``: answers from a ticket in TOML."""
+"""Test ``toolkit doctor --ask``, which answers from a ticket in TOML."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``doctor --fix`` and ``launch --fix`` as users see them."""
+"""Test the output of ``doctor --fix`` and ``launch --fix``."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def image(tmp_path: Path) -> str:
 
 @pytest.fixture
 def leaky(tmp_path: Path) -> str:
-    """Facts of a host whose environment would reach into the container."""
+    """Return a file with facts of a host whose variables would reach into the container."""
     host = with_(load(Path(CLUSTER)), environment={"OMPI_MCA_pml": "ucx"})
     file = tmp_path / "leaky.json"
     file.write_bytes(msgspec.json.encode(host))

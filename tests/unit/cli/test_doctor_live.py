@@ -1,4 +1,4 @@
-"""Test what ``doctor --live`` refuses before anything runs, which modes it tries, and the job it makes."""
+"""Test the errors of ``doctor --live`` before anything runs, the launch modes that it tries, and its job."""
 
 import pytest
 from click.testing import CliRunner

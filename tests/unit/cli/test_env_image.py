@@ -1,4 +1,4 @@
-"""``--env-image``: packages over an image are judged with it, checked, and mounted by the script."""
+"""Test ``--env-image``: toolkit judges, checks and mounts packages over an image."""
 
 import shutil
 

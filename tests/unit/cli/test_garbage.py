@@ -1,5 +1,5 @@
-"""A wrong file is reported before network, engine or queue are contacted; the whole table is in
-tests/full.
+"""Test that toolkit reports a wrong file before it contacts network, engine or queue; see also
+tests/full/garbage.
 """
 
 import os
@@ -19,7 +19,7 @@ NOWHERE = ("--host", "nowhere.invalid")
 
 @pytest.fixture(autouse=True)
 def _alone(tmp_path, monkeypatch):
-    """Work in an empty folder, without any contact to other machines."""
+    """Run each test in an empty folder, and forbid any contact with other machines."""
 
     def refuse(*asked, **_more):
         raise AssertionError(f"asked: {asked}")
@@ -34,7 +34,7 @@ def _alone(tmp_path, monkeypatch):
 
 
 def answer(capsys, *words: str) -> tuple[int, str]:
-    """Return exit code and message of a call."""
+    """Run a command that must exit; return its exit code and error message."""
     with pytest.raises(SystemExit) as ended:
         main(list(words))
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
@@ -71,7 +71,7 @@ def test_garbage_is_told_before_anybody_is_asked(capsys, words):
 
 @pytest.fixture
 def no_files():
-    """Objects in the working folder that are not files."""
+    """Create objects in the working folder that are not regular files."""
     os.mkfifo("fifo")
     os.mkfifo("fifo.sif")
     with socket.socket(socket.AF_UNIX) as made:

@@ -1,4 +1,4 @@
-"""No command starts an image with a wrong signature, key or digest."""
+"""Test that no command starts an image with a wrong signature, key or digest."""
 
 import ast
 import os
@@ -49,7 +49,7 @@ def keys(home: Keys, monkeypatch: pytest.MonkeyPatch) -> Keys:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with a stub of Slurm that records every script, in a separate folder."""
+    """Set up a machine in a temporary folder, with fake Slurm programs that record every script."""
     for name in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "WORK", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     stubs = tmp_path / "bin"
@@ -91,7 +91,7 @@ def tk(*words: str) -> ToolkitError | None:
 
 
 def record(image: Path, **changes: object) -> str:
-    """Keep the record of a job that ran from an image on this machine, and return its key."""
+    """Store the record of a job that ran from an image on this machine, and return the job's key."""
     folder = image.parent / "runs" / RECORD.key
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "job.sh").write_text("apptainer exec it\n")
@@ -130,7 +130,7 @@ WAYS: dict[str, Callable[[Path], tuple[str, ...]]] = {
     "resume": lambda i: ("jobs", "resume", record(i)),
     "resume-here": lambda i: ("jobs", "resume", _local(i)),
 }
-"""Every way to start a container, by a call that gets as far as the gate."""
+"""A command for each way to start a container; the commands proceed until the check of the signature."""
 
 
 def with_options(words: tuple[str, ...], *options: str) -> tuple[str, ...]:
@@ -139,7 +139,9 @@ def with_options(words: tuple[str, ...], *options: str) -> tuple[str, ...]:
 
 
 def refused(way: str, image: Path, *options: str) -> str:
-    """Return why a way does not start an image; nothing was submitted and no container was started."""
+    """Return the error of a command that must not start the image; check that it submitted and started
+    nothing.
+    """
     error = tk(*with_options(WAYS[way](image), *options))
     assert error is not None, "it was started"
     for mark in ("submitted", "started"):
@@ -149,7 +151,7 @@ def refused(way: str, image: Path, *options: str) -> str:
 
 @pytest.fixture(autouse=True)
 def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every host answer as the virtual cluster did; the tiny image has no MPI to try."""
+    """Make every host answer like the virtual cluster, because the tiny image has no MPI to try."""
     from toolkit.job import local, repeat, target
     from toolkit.probe.asking import of_job
     from toolkit.probe.probe import gather
@@ -308,7 +310,7 @@ def test_a_record_from_before_images_were_checked_is_not_submitted(place: Path):
 
 
 def calls(name: str) -> set[str]:
-    """Return the functions of toolkit, as ``module:function``, that call something by this name."""
+    """Return all functions of toolkit, as ``file:function``, that call a function of this name."""
     last = name.rpartition(".")[2]
     return {
         f"{file}:{function.name}"

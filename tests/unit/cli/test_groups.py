@@ -1,4 +1,4 @@
-"""Options of ``launch`` and ``scale`` in groups."""
+"""Test that help shows the options of ``launch`` and ``scale`` in groups."""
 
 import importlib
 
@@ -29,7 +29,7 @@ def test_help_has_the_groups_in_order_at_80_columns(name):
 
 
 def commands(command, *words):
-    """Yield the words of each command of the program."""
+    """Yield the words of each command of toolkit."""
     yield words
     if isinstance(command, click.Group):
         context = click.Context(command)

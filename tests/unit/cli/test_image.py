@@ -1,4 +1,4 @@
-"""``toolkit image`` where it needs no engine."""
+"""Test the parts of ``toolkit image`` that need no Docker engine."""
 
 import json
 

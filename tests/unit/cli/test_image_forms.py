@@ -1,4 +1,6 @@
-"""Images of other formats than SIF: doctor reads them, and launch prints the command that converts them."""
+"""Test images in other formats than SIF: doctor reads them, and launch prints the command that converts
+them.
+"""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""``toolkit image solve`` as users see it."""
+"""Test the output of ``toolkit image solve``."""
 
 import json
 import shutil

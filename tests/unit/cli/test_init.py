@@ -1,4 +1,4 @@
-"""``toolkit init`` with a place that answers as it was recorded."""
+"""Test ``toolkit init`` with the recorded answer of a host."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ TWO = RECORDED.replace(
 
 
 class Place:
-    """A place that answers one command as it was recorded."""
+    """A fake host that answers one command with a recorded text."""
 
     place = "ada@login.example.org"
 
@@ -40,7 +40,9 @@ class Place:
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Run the command at a place that answers as recorded, its settings in an empty folder."""
+    """Return a function that runs `toolkit init` with a recorded answer and with settings in an empty
+    folder.
+    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
     def call(*words, answer=RECORDED, typed=None):
@@ -143,7 +145,7 @@ def test_a_machine_without_slurm_gets_no_profile(run, tmp_path):
 
 
 def test_what_could_not_be_told_is_said(run):
-    # Only the login host's own answer: no compute node, as in a queue that is full.
+    # The answer has only the login host and no compute node, as if the queue were full.
     alone = RECORDED[: RECORDED.index("toolkit-nodes/1")]
     done = run("--yes", answer=alone)
     assert "No compute node answered" in done.stderr

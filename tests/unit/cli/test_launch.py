@@ -1,4 +1,4 @@
-"""Test what ``toolkit launch`` refuses before any contact, and its use of facts and options."""
+"""Test the errors of ``toolkit launch`` before any contact, and its use of facts and options."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ EVIDENCE = Path(__file__).parents[2] / "evidence"
 
 @pytest.fixture(autouse=True)
 def _nowhere(tmp_path, monkeypatch):
-    """There are no images and no data here, and no place may be contacted."""
+    """Use empty folders without images and data, and forbid contact with any host."""
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -148,7 +148,7 @@ def test_data_that_was_not_fetched_ends_in_3_and_in_the_command_that_fetches_it(
 
 
 class Cluster(LocalRunner):
-    """A place that answers the probe as the virtual cluster did, and whose login shell is this machine's."""
+    """A host that answers the probe like the virtual cluster, and has this machine's login shell."""
 
     place = "cluster demo"
 
@@ -229,7 +229,7 @@ def test_facts_of_an_earlier_launch_refuse_no_job(image, monkeypatch):
     monkeypatch.setenv("TOOLKIT_FACTS_SECONDS", "600")
 
     class Host(Cluster):
-        """A login host whose nodes are the same; only their answers are kept."""
+        """A login host with nodes of the same kind; the cache stores only the nodes' answers."""
 
         count = 0
 
@@ -243,14 +243,14 @@ def test_facts_of_an_earlier_launch_refuse_no_job(image, monkeypatch):
             return Completed(command, 0, answer.encode(), b"")
 
     place, tell = Host(""), Told()
-    prepared(image, runner=place, modules=("tools/apptainer",))  # the module may have the runtime
+    prepared(image, runner=place, modules=("tools/apptainer",))  # the module may provide the runtime
     prepared(image, runner=place, tell=tell, modules=("tools/apptainer",))
     assert place.count == 1
     assert any("is unchanged since the probe" in step for step in tell.steps)
     with pytest.raises(CheckFailed, match="Neither Apptainer nor Singularity"):
         prepared(image, runner=place)
     assert place.count == 2
-    place._answer = Cluster()._answer  # a node got apptainer
+    place._answer = Cluster()._answer  # now Apptainer is on the nodes
     assert prepared(image, runner=place).script
     assert place.count == 3
 

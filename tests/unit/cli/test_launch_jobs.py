@@ -1,4 +1,4 @@
-"""``toolkit jobs`` and the following of a job, against recorded answers of Slurm."""
+"""Test ``toolkit jobs`` and the following of a job, with recorded answers of Slurm."""
 
 import datetime as dt
 import json
@@ -46,7 +46,7 @@ def _own_state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def reached(monkeypatch):
-    """Set the runner of each host; a host without a runner is unreachable."""
+    """Return a dictionary of the runners of hosts; a host without a runner is unreachable."""
     runners, opened = {}, []
 
     def open_runner(host, cluster, config=None):
@@ -350,7 +350,7 @@ def test_several_are_cancelled(reached):
 
 
 def cancelled_around(reached):
-    """Make three jobs: the second has no Slurm number, and the host of the third is unreachable."""
+    """Store three jobs: the second has no Slurm job id, and the host of the third is unreachable."""
     save("a", id="1")
     save("b", id="", state="unknown")
     save("c", id="3", host="away")
@@ -423,14 +423,14 @@ def test_the_tasks_of_an_array_are_shown_with_what_each_wrote(reached):
     said = "==> task 0 <==\nsaid 0\n==> task 1 <==\nsaid 1\n"
     assert jobs("logs").stdout == said
     assert [task["state"] for task in json.loads(jobs("show", "--json").stdout)["tasks"]] == ["completed"] * 2
-    reached.pop("login")  # the record of an ended job is kept on this machine
+    reached.pop("login")  # the record of a finished job is on this machine
     assert jobs("logs").stdout == said
     assert jobs("show", "--text").stdout.count("1,200 images/s") == 2
     assert records.find(record.key).state == "completed"
 
 
 def save_local(folder, script, **changes):
-    """Keep the record of a job that ran on this machine without Slurm."""
+    """Store the record of a job that ran on this machine without Slurm."""
     (folder / "job.sh").write_text(script)
     image = folder / "tiny.sif"
     image.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))

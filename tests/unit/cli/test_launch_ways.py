@@ -1,4 +1,4 @@
-"""Test the sources of a job: files, settings, variables, options, records; and scripts for other sites."""
+"""Test the sources of a job's settings (files, variables, options, records), and scripts for other sites."""
 
 import hashlib
 import shutil
@@ -236,7 +236,7 @@ print(sorted({heavy} & set(sys.modules)))
 
 
 class Place:
-    """A runner that answers only questions about its folders and about files beside images."""
+    """A fake runner that only answers questions about its folders and about files beside images."""
 
     place = "login"
     beside = b""
@@ -273,7 +273,7 @@ def record(monkeypatch):
 
 
 def kept_with(record, strategy=None, **changes):
-    """Keep the record with another specification, or with another strategy in its command."""
+    """Store the record with changes in its job, or with another strategy in its command."""
     words = tuple(strategy if strategy and word == "horovod" else word for word in record.spec.command)
     spec = msgspec.structs.replace(record.spec, command=words, **changes)
     records.save(msgspec.structs.replace(record, spec=spec))
@@ -465,7 +465,7 @@ def test_the_example_of_the_help_works():
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A machine with a container runtime, and an image on it."""
+    """Set up this machine with a container runtime and an image."""
     image = tmp_path / "tiny.sif"
     image.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
     monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Cluster())

@@ -1,4 +1,4 @@
-"""The one module that exits: message and exit status of each kind of error."""
+"""Test the message and the exit status for each kind of error in the module that exits."""
 
 import importlib.metadata
 import io
@@ -27,7 +27,7 @@ def run(capsys, *words):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """A command that calls a given function; it replaces any command."""
+    """Return a function that replaces toolkit's command by a command that calls a given function."""
 
     def install(work):
         command = click.command("probe")(work)
@@ -39,7 +39,7 @@ def installed(monkeypatch):
 
 @pytest.fixture
 def failing(installed):
-    """A command that raises a given exception."""
+    """Return a function that replaces toolkit's command by a command that raises a given exception."""
 
     def install(error):
         def work():
@@ -78,7 +78,7 @@ def test_ctrl_c_ends_in_130(capsys, failing):
 
 @pytest.fixture
 def handlers():
-    """Restore the signal handlers, which belong to the whole process."""
+    """Restore the signal handlers after a test, because they apply to the whole process."""
     numbers = (signal.SIGTERM, signal.SIGHUP)
     kept = [signal.getsignal(number) for number in numbers]
     for number in numbers:
@@ -204,7 +204,7 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
     assert (code, out) == (2, "")
     message, *fix = err.splitlines()
     assert message.startswith("error: ")
-    # click does not name the command of an option that lacks its value.
+    # click's error about a missing value does not name the command.
     assert fix in ([f"hint: `toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help`"], [])
 
 

@@ -1,4 +1,4 @@
-"""Test what ``toolkit notebook`` refuses before a job is made, and the script that it makes."""
+"""Test the errors of ``toolkit notebook`` before it creates a job, and the script that it creates."""
 
 import shutil
 import socket
@@ -35,7 +35,7 @@ PARTITIONS = "|debug*|2|up|64|8783|(null)\n|gpu|2|up|64|8783|gpu:4\n|long|2|up|6
 
 
 class Larger(Cluster):
-    """A cluster with more partitions and cores."""
+    """A fake cluster with more partitions and cores."""
 
     def __init__(self):
         super().__init__()
@@ -87,7 +87,7 @@ def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
     assert "notebook.py" in script
     assert "token" not in script
     made = {path for path in tmp_path.rglob("*") if path.is_file() and path != Path(image)}
-    # The cache stores the facts of the image for the next command.
+    # The command wrote only the image's facts, which the cache keeps for later commands.
     assert {path.relative_to(tmp_path).parts[:2] for path in made} <= {("toolkit", "facts")}
 
 

@@ -1,5 +1,6 @@
-"""A script for a site that is not contacted: every option has the same effect as on a contacted site, or is
-refused."""
+"""Test scripts for a site without contacting it: each option has the same effect as with contact, or is
+refused.
+"""
 
 import shutil
 from pathlib import Path
@@ -41,7 +42,7 @@ def _far_away(tmp_path, monkeypatch):
 
 
 def written(*words):
-    """Return the script and the messages beside it."""
+    """Run a dry run for the site; return the script and the messages."""
     done = run("--site", "mine", "--dry-run", *words)
     assert done.exception is None, done.exception
     return done.stdout, done.stderr

@@ -1,4 +1,4 @@
-"""A checkout that is started with a Python that is too old says what to do."""
+"""Test the error message of a checkout that an old Python starts."""
 
 import ast
 import os
@@ -22,7 +22,7 @@ runpy.run_module("toolkit", run_name="__main__")
 
 
 def told(words):
-    """Return the output of toolkit under an old Python; the exit status is 2."""
+    """Return the output of toolkit under an old Python, which must exit with status 2."""
     # Python 2 writes its compiled modules beside the sources.
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""``toolkit probe`` with a place that answers as it was recorded."""
+"""Test ``toolkit probe`` with the recorded answer of a host."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ EVIDENCE = Path(__file__).parents[2] / "evidence"
 
 
 class Place:
-    """A place that answers one command as it was recorded."""
+    """A fake host that answers one command with a recorded text."""
 
     place = "ada@login.example.org"
 
@@ -33,7 +33,9 @@ class Place:
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Run the command against a recorded host; return the host and the output."""
+    """Return a function that runs `toolkit probe` for a recorded host, and returns the host and the
+    output.
+    """
 
     def ask(name, *words):
         place = Place(name)

@@ -69,7 +69,9 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(job, out
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Keep metrics of a job in some state, and set its place's answer; ``None`` is unreachable."""
+    """Return a function that stores a job with a state and metrics, and the host's answer (``None``:
+    unreachable).
+    """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def keep(state, metrics, there):
@@ -136,7 +138,7 @@ def test_a_folder_without_metrics_is_refused(tmp_path):
 
 
 def printing(folder, text):
-    """Return the folder of a job that is not a trainer and printed a text."""
+    """Store a job that is not a trainer and printed ``text``; return its folder."""
     folder.mkdir(parents=True)
     record = msgspec.structs.replace(RECORD, key=folder.name, state="completed")
     (folder / "record.json").write_bytes(msgspec.json.encode(record))

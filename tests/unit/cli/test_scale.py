@@ -1,4 +1,4 @@
-"""Test what ``toolkit scale`` refuses, how it resumes, and what it does with failed runs."""
+"""Test the errors of ``toolkit scale``, how it resumes, and what it does with failed runs."""
 
 import msgspec
 import pytest
@@ -26,7 +26,7 @@ def _own_home(tmp_path, monkeypatch):
 
 
 class Cluster:
-    """Replaces preparing and submitting, and Slurm: jobs end with the given states, in order."""
+    """Replaces the preparation, the submission and Slurm; jobs finish with the given states, in order."""
 
     def __init__(self, monkeypatch):
         self.jobs, self.ends, self.most = [], {}, 0
@@ -180,7 +180,7 @@ def test_every_point_is_a_job_of_its_own_and_its_figures_are_kept(tmp_path, clus
     assert found[-1].shares.steps > 30
     kept = tmp_path / "studies" / "mnist" / "timelines" / "gloo-r2-n2.json"
     assert kept.read_bytes() == cluster.timeline
-    # The second call has nothing to do.
+    # In the second call, all runs are done.
     scaled("mnist", "--ranks", "1,2", "--repeat", "2", "--profile", "--compare", "mode=srun-pmix,gloo")
     assert len(cluster.jobs) == 10
 
@@ -358,7 +358,7 @@ def test_what_fails_again_is_left_out_said_so_and_tried_when_asked_for(tmp_path,
     assert error.message == "1 runs failed; their figures are missing"
     assert error.detail == ("1 rank on 1 node, run 1: sbatch refused the job",)
     assert "--retry 2" in error.fix
-    # No run is left to try, and toolkit reports this again.
+    # All runs failed too often, and toolkit reports this again.
     assert isinstance(run("mnist", "--ranks", "1,2", "--repeat", "1").exception, CheckFailed)
     assert len(cluster.jobs) == 3
     scaled("mnist", "--ranks", "1,2", "--repeat", "1", "--retry", "2")
@@ -383,7 +383,7 @@ def test_a_study_that_was_killed_while_it_submitted_finds_the_job(tmp_path, clus
     cluster.ends = {}
     scaled("mnist", "--ranks", "1", "--repeat", "1")
     assert len(cluster.jobs) == 1
-    # The record of another run was lost: toolkit submits the run again, and does not count a failed try.
+    # The record of the other run is lost, so toolkit submits the run again, and does not count a failed try.
     scaled("mnist", "--ranks", "1", "--repeat", "1")
     (point,) = points(tmp_path)
     lost = msgspec.structs.replace(point, state="submitted", job="gone", figures=None)

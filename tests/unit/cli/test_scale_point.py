@@ -1,5 +1,4 @@
-"""Test how toolkit collects the figures of an ended job, whichever of its files are already on this
-machine."""
+"""Test how toolkit collects the results of a finished job, with and without its files on this machine."""
 
 import contextlib
 
@@ -33,7 +32,7 @@ def _own_state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def there(monkeypatch):
-    """The files of the job's folder on the cluster; ``None`` for an unreachable cluster."""
+    """Return the files of the job's folder on the fake cluster; ``None`` makes the cluster unreachable."""
     files = {}
 
     @contextlib.contextmanager

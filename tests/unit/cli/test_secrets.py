@@ -1,4 +1,4 @@
-"""Secret values in commands: refused options, warnings, and files that must not contain the value."""
+"""Test secret values in commands: errors, warnings, and files that must not contain the value."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Images and data that a cluster shares with all users; the cluster is this machine."""
+"""Test images and data that a cluster shares with all users; this machine acts as the cluster."""
 
 import json
 
@@ -35,7 +35,7 @@ mode = "srun-pmi2"
 
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
-    """The shared folder; a login shell of this machine prints its path."""
+    """Return the shared folder; this machine's login shell prints its path."""
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -55,7 +55,7 @@ def image(tmp_path):
 
 @pytest.fixture
 def pushed(image, project):
-    """The shared image, with its facts beside it, and no copy here."""
+    """Share an image with its facts, remove the local copy, and return the shared path."""
     copy(LocalRunner(), image, f"{project}/images/", Silent(), facts=True)
     image.unlink()
     return project / "images" / "tiny.sif"

@@ -1,4 +1,4 @@
-"""``toolkit image sign``, ``verify``, ``sbom``, and what ``toolkit launch`` makes of signatures."""
+"""Test ``toolkit image sign``, ``verify`` and ``sbom``, and how ``toolkit launch`` treats signatures."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""``toolkit site``: what is listed, shown and checked."""
+"""Test the output of ``toolkit site list``, ``show`` and ``check``."""
 
 import json
 from pathlib import Path

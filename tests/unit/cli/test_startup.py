@@ -1,4 +1,6 @@
-"""Start-up on a shared file system is paid in lookups: the budget of design.md, counted by strace."""
+"""Test that toolkit's start makes few file-system calls, counted by strace, because shared file systems are
+slow.
+"""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Foreign text on a real terminal: it is shown, but does not control the terminal."""
+"""Test that toolkit prints foreign text on a terminal without its control codes."""
 
 import json
 import os
@@ -27,7 +27,7 @@ SITE = "/opt/toolkit/venv/lib/python3.11/site-packages"
 
 
 def shown(words: list[object], **env: str) -> str:
-    """Run a command on a terminal; check that its output is harmless, and that it shows the hostile text."""
+    """Run a command on a terminal, and check that its output has the hostile text without control codes."""
     written = on_a_terminal([str(word) for word in words], **env)
     assert_harmless(written, live=True)
     text = written.decode()

@@ -1,4 +1,4 @@
-"""The folder of a cluster on this machine."""
+"""Test the folder with a cluster's keys and settings on this machine."""
 
 import paramiko
 import pytest

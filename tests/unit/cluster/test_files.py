@@ -1,4 +1,4 @@
-"""Test the files that a node gets."""
+"""Test the configuration files of a virtual cluster's nodes."""
 
 import io
 import tarfile

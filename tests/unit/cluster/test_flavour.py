@@ -1,4 +1,4 @@
-"""Kinds of virtual clusters: data, and what follows from it."""
+"""Test the table of flavours, the kinds of virtual clusters, and their effects."""
 
 import pytest
 

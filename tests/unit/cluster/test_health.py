@@ -1,4 +1,4 @@
-"""When a cluster counts as working."""
+"""Test the conditions under which a virtual cluster counts as working."""
 
 from tests.unit.tables import every_row
 from toolkit.cluster.health import node_states, takes_jobs

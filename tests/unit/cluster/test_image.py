@@ -1,4 +1,4 @@
-"""Test what the node image is built from."""
+"""Test the build context of the image of cluster nodes."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Test what a cluster consists of."""
+"""Test the plan of a cluster: its containers, networks and volumes."""
 
 import pytest
 

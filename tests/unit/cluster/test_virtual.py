@@ -1,4 +1,4 @@
-"""Test the state of a cluster between two calls, as far as no Docker engine is needed."""
+"""Test the stored state of a virtual cluster between two commands, without a Docker engine."""
 
 import pytest
 

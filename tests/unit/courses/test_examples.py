@@ -1,4 +1,4 @@
-"""The table of the examples of README and of the guides fits the pages."""
+"""Test that the table of examples has a row for every example in README and the guides."""
 
 from tests.courses.examples import PAGES, ROOT, PageExample, examples, rows
 

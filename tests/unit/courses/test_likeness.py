@@ -1,4 +1,4 @@
-"""Test what counts as the same output: all but numbers, keys, digests, widths and what is left out."""
+"""Test the comparison of outputs, which ignores numbers, keys, digests, widths and omitted lines."""
 
 from tests.courses.likeness import difference, lasting, masked, shortened
 from tests.unit.tables import every_row

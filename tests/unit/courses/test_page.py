@@ -1,4 +1,4 @@
-"""Test how a lesson's page is read, and how new output is written into it."""
+"""Test the parsing of a lesson, and how new output is written into it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A page is executed in a real shell, and differences from its text are reported."""
+"""Test that a lesson runs in a real shell, and that differences from its text are reported."""
 
 from itertools import chain, repeat
 from types import SimpleNamespace
@@ -58,7 +58,7 @@ def test_a_file_that_was_not_made_is_told(desk):
 
 
 def test_a_command_without_end_is_stopped_and_told(desk, monkeypatch):
-    # The time is over when the shell has printed, however long it took to start.
+    # The time limit starts with the shell's first output, because starting the shell may take any time.
     page = "```console\n$ echo begun; sleep 600\n```\n"
     clock = chain([0, 0], repeat(1000))
     monkeypatch.setattr(desks, "time", SimpleNamespace(monotonic=lambda: next(clock)))

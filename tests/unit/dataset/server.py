@@ -1,4 +1,4 @@
-"""A server on this machine whose files are good, wrong, cut short or slow."""
+"""An HTTP server for tests, with files that are good, wrong, truncated or slow."""
 
 import gzip
 import http.server
@@ -21,7 +21,7 @@ def whole(content: bytes) -> Answer:
 
 
 def cut(content: bytes, after: int) -> Answer:
-    """Promise the whole content, and close the connection early."""
+    """Return an answer that promises the whole content, but closes the connection after ``after`` bytes."""
 
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         request.send_response(200)
@@ -33,7 +33,7 @@ def cut(content: bytes, after: int) -> Answer:
 
 
 def resuming(content: bytes, after: int) -> Answer:
-    """Send the requested bytes, a few at a time."""
+    """Return an answer with the requested range of bytes, at most ``after`` bytes per request."""
 
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         start = int(request.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
@@ -49,7 +49,9 @@ def resuming(content: bytes, after: int) -> Answer:
 
 
 def refusing(status: int, then: Answer, times: int = 1, retry_after: str = "0") -> Answer:
-    """Refuse the first requests, and answer the others."""
+    """Return an answer that refuses the first ``times`` requests with ``status``, and then answers as
+    ``then``.
+    """
     left = [times]
 
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
@@ -66,7 +68,7 @@ def refusing(status: int, then: Answer, times: int = 1, retry_after: str = "0") 
 
 
 def stalling(content: bytes, seconds: float) -> Answer:
-    """Send the beginning and then nothing for a while."""
+    """Return an answer that sends the beginning of the content, and then nothing for ``seconds`` seconds."""
 
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         request.send_response(200)
@@ -85,7 +87,7 @@ def packed(content: bytes) -> bytes:
 
 @contextmanager
 def serving(answers: dict[str, Answer]) -> Iterator[tuple[str, list[str]]]:
-    """Serve by path; yield the address and the requested paths."""
+    """Run the server with an answer for each path; yield its address and the list of requested paths."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -15,7 +15,7 @@ CONTENT = b"pixels" * 1000
 
 
 def packed(*members, mode="w:gz"):
-    """A tar of (name, content), or of (name, kind, target)."""
+    """Return a tar with members (name, content) or (name, kind, target)."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode=mode) as archive:
         for name, *what in members:
@@ -30,7 +30,7 @@ def packed(*members, mode="w:gz"):
 
 
 def package(data, name=b"data.tar.xz"):
-    """A package of Debian around the tar of its files."""
+    """Return a Debian package with ``data`` as the tar of its files."""
 
     def member(name, content):
         head = name.ljust(16) + b"0".ljust(12) + b"0".ljust(6) * 2 + b"100644".ljust(8)
@@ -129,7 +129,7 @@ def test_a_damaged_package_gives_an_error_of_ours_or_the_bytes(at, change):
         assert len(read(bytes(damaged), opening=deb)) <= len(CONTENT)
     except Missing:
         pass
-    except ARCHIVE_ERRORS:  # the error occurs while the archive is read; ``fetch`` reports it
+    except ARCHIVE_ERRORS:  # reading the archive fails; ``fetch`` reports such errors
         pass
 
 

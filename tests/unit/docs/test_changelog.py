@@ -1,4 +1,4 @@
-"""The section of a release in the changelog."""
+"""Test how toolkit finds the section of a release in the changelog."""
 
 from docs.generate.changelog import newest_date, problems
 from tests.unit.tables import every_row

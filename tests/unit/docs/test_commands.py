@@ -1,4 +1,4 @@
-"""The reference of the command line says all that help says."""
+"""Test that the reference of commands contains everything that ``--help`` prints."""
 
 import click
 import pytest
@@ -12,7 +12,7 @@ CONTEXTS = list(contexts())
 
 @pytest.fixture(autouse=True)
 def own_help(monkeypatch):
-    """Click keeps the help option of a command, with the names that its first context has."""
+    """Reset the help option of each command, because click caches it with the names of its first context."""
     for ctx in CONTEXTS:
         monkeypatch.setattr(ctx.command, "_help_option", None, raising=False)
 

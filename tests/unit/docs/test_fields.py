@@ -1,4 +1,4 @@
-"""The fields of files: names, types, defaults and meanings from the structs."""
+"""Test the reference of file fields: names, types, defaults and meanings from the structs."""
 
 import re
 from typing import Literal

@@ -1,4 +1,4 @@
-"""A page for each thing that can be found, in words that are shown as they are."""
+"""Test the pages of findings: one page for each finding, with its texts unchanged."""
 
 from functools import cache
 

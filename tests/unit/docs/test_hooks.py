@@ -1,4 +1,4 @@
-"""Test the pages that MkDocs gets: pages made from the code, their navigation, links inside the site."""
+"""Test the hooks of MkDocs: pages made from the code, their navigation, and links inside the site."""
 
 import pytest
 from mkdocs.config import load_config
@@ -14,7 +14,7 @@ _LINK = "[a](../slurm/sites/example.toml)"
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
-    """A small site with toolkit's hooks."""
+    """Return the configuration of a small site with toolkit's hooks."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "docs").mkdir()
     for name in ("index.md", "rules.md"):

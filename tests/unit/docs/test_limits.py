@@ -1,4 +1,4 @@
-"""Pages and paragraphs have a limited length, so that a reader finds an answer in them."""
+"""Test the limits of length of pages and paragraphs, so that readers can find an answer."""
 
 import re
 
@@ -7,7 +7,7 @@ from tests.unit.tables import every_row
 
 DOCS = ROOT / "docs"
 GENERATED = {"rules.md", "matrix.md", "horovod.md"}
-"""Pages that ``docs.generate.released`` makes from the code."""
+"""Pages that ``docs.generate.released`` writes from the code."""
 PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md"))
 MOST_WORDS, MOST_IN_A_PARAGRAPH, MOST_LINES = 2000, 90, 120
 _CODE = re.compile(r"^(```|~~~)[\s\S]*?^\1\s*$|^(?: {4,}|\t).*$", re.MULTILINE)
@@ -15,12 +15,12 @@ _ITEM = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 
 
 def words(text):
-    """Return how many words a reader reads: commands, files and output in blocks do not count."""
+    """Return the number of words in a page, without blocks of commands, files and output."""
     return len(_CODE.sub("", text).split())
 
 
 def paragraphs(text):
-    """Return the paragraphs and items of lists, without tables, headings and HTML."""
+    """Return the paragraphs and list items of a page, without tables, headings and HTML."""
     parts = (part.strip() for part in _ITEM.split(_CODE.sub("", text)))
     return [part for part in parts if part and part[0] not in "|#<"]
 

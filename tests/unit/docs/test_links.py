@@ -1,4 +1,4 @@
-"""The check of the built site finds links without a target, and files that are loaded from other servers."""
+"""Test the check of the built site for links without a target and files on other servers."""
 
 import pytest
 

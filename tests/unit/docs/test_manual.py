@@ -1,4 +1,4 @@
-"""Manual pages and completion scripts: one for each command, and roff that shows what help says."""
+"""Test the manual pages, one for each command with the text of its help, and the completion scripts."""
 
 import re
 import subprocess

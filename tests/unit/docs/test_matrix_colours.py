@@ -1,4 +1,4 @@
-"""The page of recorded launches has a colour for each outcome, and words beside the colours."""
+"""Test that the page of recorded launches has a colour and a word for each outcome."""
 
 import re
 

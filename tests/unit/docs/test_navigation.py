@@ -1,4 +1,4 @@
-"""Folders in the navigation stand for their pages."""
+"""Test that a folder in the navigation is replaced by its pages."""
 
 from docs.generate.navigation import expanded
 

@@ -1,4 +1,4 @@
-"""Links to files of the repository lead to pages that show them."""
+"""Test that links to files of the repository lead to pages with these files."""
 
 import pytest
 

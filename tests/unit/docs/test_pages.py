@@ -1,4 +1,4 @@
-"""Commands in the pages are commands of the program: every name, option and kind of value."""
+"""Test that all commands in the documentation exist, with each name, option and kind of value."""
 
 import re
 import shlex
@@ -18,14 +18,14 @@ _SHORTENED = "…"
 
 
 def commands(text):
-    """Return the commands in the blocks of a page, without those that are shortened."""
+    """Return the commands in the code blocks of a page, except abbreviated commands."""
     whole = text.replace("\\\n", " ")
     found = [match["words"] for match in _BLOCK.finditer(whole)]
     return [shlex.split(words, comments=True) for words in found if _SHORTENED not in words]
 
 
 def parse(words):
-    """Parse a command as the program does, and run nothing."""
+    """Parse a command as toolkit does, without running it."""
     command, name, parent = cli, "toolkit", None
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         parent = click.Context(command, info_name=name, parent=parent)
@@ -43,7 +43,7 @@ SAID = [(path, words) for path in PAGES for words in commands(path.read_text())]
 def test_a_command_of_a_page_is_one_of_the_program(path, words):
     try:
         parse(words)
-    except click.exceptions.Exit as end:  # of --version and the like
+    except click.exceptions.Exit as end:  # options such as --version exit
         assert end.exit_code == 0
 
 

@@ -1,4 +1,4 @@
-"""The answer to each question of a reader is at most two clicks from the home page of the site."""
+"""Test that the answer to each common question is at most two clicks from the site's home page."""
 
 import re
 from pathlib import PurePosixPath
@@ -49,31 +49,31 @@ QUESTIONS = [
     ("sign an image", "supply-chain.md", "toolkit image sign"),
     ("from Python", "api.md", "from toolkit import app"),
 ]
-"""The question, the page with its answer, and a text of the answer."""
+"""Questions, each with the page that has its answer, and a text of the answer."""
 
 
 def links(page):
-    """Return the pages that a page of ``docs`` links to."""
+    """Return the pages to which a page of ``docs`` links."""
     folder = PurePosixPath(page).parent
     found = (match[1] for match in _LINK.finditer((DOCS / page).read_text()) if match[1])
     return {normpath(folder / target) for target in found if "://" not in target}
 
 
 def tabs():
-    """Return the first page of each tab of the navigation."""
+    """Return the first page of each tab in the navigation."""
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
     return {first(section) for section in nav} - {"courses/"}
 
 
 def first(entry):
-    """Return the first page of an entry of the navigation."""
+    """Return the first page of an entry in the navigation."""
     while not isinstance(entry, str):
         entry = next(iter(entry.values())) if isinstance(entry, dict) else entry[0]
     return entry
 
 
 def reached(clicks):
-    """Return the pages that are at most ``clicks`` clicks from the home page: its tabs, and links."""
+    """Return the pages at most ``clicks`` clicks from the home page, by tabs and links."""
     pages = {"index.md"}
     for _ in range(clicks):
         pages |= tabs() | {target for page in pages if (DOCS / page).is_file() for target in links(page)}

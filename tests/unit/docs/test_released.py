@@ -1,4 +1,4 @@
-"""Test what a release writes: every generated file, and a list of those that differ."""
+"""Test the generated files of a release, and the list of files that differ."""
 
 import tomllib
 from functools import cache
@@ -54,7 +54,7 @@ def test_files_that_differ_lack_or_are_left_over_are_named_and_written(tmp_path)
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A folder that has all generated files as they are made."""
+    """Return a folder with all generated files up to date."""
     made, made_of_rules = made_files(), made_examples()
     monkeypatch.setattr(released, "ROOT", tmp_path)
     monkeypatch.setattr(released, "files", lambda: made)

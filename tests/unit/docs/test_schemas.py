@@ -1,5 +1,4 @@
-"""The schemas accept the documents that toolkit reads and writes, and reject documents that toolkit
-refuses."""
+"""Test that the schemas accept the documents that toolkit reads and writes, and reject invalid documents."""
 
 import json
 import tomllib

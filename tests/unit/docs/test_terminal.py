@@ -1,4 +1,4 @@
-"""Pictures of what a command prints."""
+"""Test the pictures of a command's output."""
 
 from docs.generate.terminal import picture
 

@@ -1,6 +1,7 @@
-"""Satisfy constraints the slow way: look at every combination of rows, and check each as a whole.
+"""Solve constraints by brute force: try every combination of rows, and check each combination as a whole.
 
-This module shares only the types of constraints and rows with the solver, so that both do not share mistakes.
+The module shares only the types of constraints and rows with the solver, so that it does not share its
+mistakes.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ MPIS = ("openmpi", "mpich")
 def solvable(
     table: Stacks, asks: tuple[StackConstraint, ...], asked: frozenset[str], works: Works | None = None
 ) -> bool:
-    """Return whether some combination of rows satisfies everything."""
+    """Return whether some combination of rows satisfies all constraints."""
     return any(
         satisfies(table, asks, asked, architecture, stack, works)
         for architecture in table.architectures
@@ -29,7 +30,7 @@ def solvable(
 
 
 def combinations(table: Stacks) -> Iterator[Stack]:
-    """Yield every choice of one row or none for each component; every choice has a base."""
+    """Yield every combination of one row or no row per component; every combination has a base."""
     components = [c for c in known_components() if table.rows(c)]
     options = [table.rows(c) if c in ("base", "python") else (None, *table.rows(c)) for c in components]
     for choice in product(*options):
@@ -44,7 +45,7 @@ def satisfies(
     stack: Stack,
     works: Works | None = None,
 ) -> bool:
-    """Return whether a stack satisfies every constraint and every row in it."""
+    """Return whether a stack satisfies all constraints and the requirements of all its rows."""
     if not {"base", "python"} <= set(stack):
         return False
     if not all(_row_holds(table, asked, architecture, stack, component) for component in stack):
@@ -92,10 +93,10 @@ def meets_row(component: str, row: Version, wish: str | tuple[str, ...]) -> bool
 def solvable_by_joining(
     table: Stacks, asks: tuple[StackConstraint, ...], asked: frozenset[str], works: Works | None = None
 ) -> bool:
-    """Return the same for a table with too many combinations to try all of them.
+    """Return the same result as :func:`solvable`, for tables with too many combinations to try all.
 
-    Components are joined one by one, in the order of their names; a combination that two rows already forbid
-    is not extended, and components that nothing asks for and no row needs are left out.
+    The function adds components one by one, in the order of their names. It drops a combination as soon as
+    two rows exclude each other, and leaves out components that no constraint or row needs.
     """
     wanted = _reachable(table, asks)
     components = sorted(wanted, key=lambda c: (c not in {"base", "python"}, c))

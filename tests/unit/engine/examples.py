@@ -1,4 +1,4 @@
-"""A host and an image on which everything works, to be changed by one fact a test."""
+"""A host and an image on which every launch works; each test changes one fact."""
 
 from typing import Any
 
@@ -75,22 +75,22 @@ IMAGE = ImageFacts(
 
 
 def with_(facts: Any, **changes: Any) -> Any:
-    """Return a copy with some fields changed."""
+    """Return a copy of the facts with some fields changed."""
     return msgspec.structs.replace(facts, **changes)
 
 
 def without(facts: Any, name: str, why: str = "looked for, not there") -> Any:
-    """Return a copy in which a fact is known to be absent."""
+    """Return a copy of the facts in which the fact ``name`` is known to be absent."""
     return with_(facts, **{name: None, "absent": {**facts.absent, name: why}})
 
 
 def unread(facts: Any, name: str, why: str = "no answer in time") -> Any:
-    """Return a copy in which a fact could not be read."""
+    """Return a copy of the facts in which the fact ``name`` could not be read."""
     return with_(facts, **{name: None, "unknown": {**facts.unknown, name: why}})
 
 
 def image_with(mpi: ImageMpi, pmix: str | None = None) -> ImageFacts:
-    """Return an image with another MPI."""
+    """Return the image's facts with another MPI, and with or without a PMIx."""
     image: ImageFacts = with_(IMAGE, mpi=mpi, pmix=pmix)
     return image if pmix else without(image, "pmix")
 
@@ -105,7 +105,7 @@ def case(
     given: dict[str, str] | None = None,
     **plan: Any,
 ) -> Case:
-    """Return a case with the engine's own plan, changed by ``plan``; ``given`` is what the user sets."""
+    """Return a launch with the engine's own plan, changed by ``plan``; ``given`` has the user's variables."""
     request = Request(nodes=nodes, ranks_per_node=ranks_per_node, env=given or {})
     proposed: Plan = with_(propose(host, image, request, mode), **plan)
     return Case(host, image, request, proposed)

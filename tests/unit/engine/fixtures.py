@@ -1,7 +1,8 @@
-"""Find the cases of every rule: cases that fire it, that must not fire it, and that leave it undecided.
+"""Collect the test cases of all rules: cases that fire a rule, that must not fire it, or leave it undecided.
 
-A module of ``tests/unit/engine/rules`` may have four tables by the id of a rule: ``FIRES``, ``QUIET`` and
-``UNDECIDED`` hold its cases, and ``OUTCOMES`` the outcome of the launch in the first case that fires it.
+A module in ``tests/unit/engine/rules`` may have four tables with the ids of rules as keys. ``FIRES``,
+``QUIET`` and ``UNDECIDED`` have the cases. ``OUTCOMES`` has the outcome of the launch in the first case that
+fires the rule.
 """
 
 import pkgutil
@@ -23,7 +24,9 @@ def _modules() -> Iterator[ModuleType]:
 
 @cache
 def tables() -> tuple[Table, Table, Table]:
-    """Return all cases: those that fire a rule, those that do not, those that leave it undecided."""
+    """Return three tables of cases by rule: cases that fire it, that do not fire it, and that leave it
+    undecided.
+    """
     fires: Table = {}
     quiet: Table = {}
     undecided: Table = {}
@@ -36,7 +39,7 @@ def tables() -> tuple[Table, Table, Table]:
 
 @cache
 def outcomes() -> dict[str, str]:
-    """Return the outcome of the launch in the first case that fires each rule which decides."""
+    """Return for each rule with an outcome the outcome of the launch in its first firing case."""
     found: dict[str, str] = {}
     for module in _modules():
         found |= getattr(module, "OUTCOMES", {})

@@ -1,4 +1,4 @@
-"""Facts that no real file has: every field missing, extra, garbled or hostile; made from the types."""
+"""Generate facts that no real file has: fields missing, extra, garbled or hostile; made from the types."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ texts = st.one_of(
 
 
 def of_type(kind: Any, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Return values of a type as :func:`msgspec.inspect.type_info` describes it."""
+    """Return a strategy for values of a type that :func:`msgspec.inspect.type_info` describes."""
     match type(kind).__name__:
         case "StrType":
             return texts
@@ -62,7 +62,7 @@ def of_type(kind: Any, depth: int = 0) -> st.SearchStrategy[Any]:
 
 
 def struct(cls: Any, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Return values of a struct; nested structs get every field, the top struct any subset of its fields."""
+    """Return a strategy for values of a struct; the top struct has a random subset of its fields."""
     info = msgspec.inspect.type_info(cls)
     fields = {f.encode_name: of_type(f.type, depth) for f in info.fields if f.name not in _BOOKS}
     needed = {f.encode_name: fields[f.encode_name] for f in info.fields if f.required}
@@ -82,7 +82,7 @@ def _dotted(cls: Any) -> list[str]:
 
 
 def _with_books(cls: Any) -> st.SearchStrategy[Any]:
-    """Return facts of which some are marked absent or unknown, sensibly or not."""
+    """Return a strategy for facts of which some are marked absent or unknown, consistently or not."""
     names = st.sampled_from(_dotted(cls)) | texts
     book = st.dictionaries(names, texts, max_size=8)
     whole = st.tuples(struct(cls), book, book, book)
@@ -92,7 +92,7 @@ def _with_books(cls: Any) -> st.SearchStrategy[Any]:
 
 
 def _changed(whole: Any) -> st.SearchStrategy[Any]:
-    """Return good facts of which a few are replaced, so that rules get far enough to trip."""
+    """Return a strategy for good facts with a few replaced fields, so that rules run far before they fail."""
     info = msgspec.inspect.type_info(type(whole))
     fields = {f.encode_name: of_type(f.type) for f in info.fields if f.name not in _BOOKS}
     names = st.lists(st.sampled_from(sorted(fields)), min_size=1, max_size=5, unique=True)

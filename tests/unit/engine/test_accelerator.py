@@ -1,4 +1,4 @@
-"""The outcome of the GPUs of a launch: a driver that is too old is a failure."""
+"""Test the predicted outcome for a launch's GPUs: a driver that is too old is a failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Test what a prediction rests on, and how it is shown."""
+"""Test the basis of a prediction, and how toolkit shows it."""
 
 import msgspec
 
@@ -63,7 +63,7 @@ def test_a_failure_is_shown_as_it_is():
 
 
 def test_the_record_is_covered():
-    """``measured.toml`` is written by tests/matrix/envelope.py; each fiftieth cell is compared."""
+    """Compare every fiftieth cell with ``measured.toml``, which tests/matrix/envelope.py writes."""
     truth = load()
     for cell in truth.cells[::50]:
         on = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)

@@ -1,4 +1,4 @@
-"""Answers to tickets from few facts, and to public reports with only their stated facts."""
+"""Test answers to tickets with few facts, and to public reports with only their stated facts."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from toolkit.model.prediction import Request
 from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
 
 RIGHT = 88
-"""Counts of reports that toolkit can express; change them only towards more correct answers."""
+"""Number of right answers about reports that toolkit can express; it may only increase."""
 OPEN_MPI = TicketImage(mpi="openmpi 4.1.4")
 
 

@@ -1,4 +1,4 @@
-"""Test the fix of a finding: it never recommends a launch that the same verdict predicts to fail."""
+"""Test that the fix of a finding never recommends a launch that the same verdict predicts to fail."""
 
 import re
 from functools import cache
@@ -14,15 +14,13 @@ from toolkit.model.prediction import MODES, Request, Verdict
 from toolkit.report.rules import general_fix
 
 NAMED = re.compile(rf"(?<![\w-])({'|'.join(sorted(MODES, key=len, reverse=True))})(?![\w-])")
-"""The name of a mode as a word, except ``bind``, which is also a word: ``--bind /tmp`` does not name the
-mode.
-"""
+"""Pattern of a launch mode's name as a word, except ``bind``, which is also a word in `--bind /tmp`."""
 BIND = re.compile(r"\bmode bind\b")
 BY_SRUN = {"--mpi=pmix": "srun-pmix", "--mpi=pmi2": "srun-pmi2", "--mpi=none": "srun-none"}
 
 
 def named(text: str) -> set[str]:
-    """Return the modes that a text names, by their names or by their words for srun."""
+    """Return the launch modes in a text, by their names or by their options of srun."""
     by_name = set(NAMED.findall(text)) - {"bind"} | ({"bind"} if BIND.search(text) else set())
     return by_name | {mode for word, mode in BY_SRUN.items() if word in text}
 

@@ -1,4 +1,4 @@
-"""Test which MPI is loaded if the host's MPI is mounted over the image's."""
+"""Test which MPI a program loads if a launch mounts the host's MPI over the image's MPI."""
 
 from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, host, image, mpi, with_
 from toolkit.engine.host_mpi import apply_host_mpi, first_of, is_replaced, is_split, libraries_of, mounted_of

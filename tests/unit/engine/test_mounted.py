@@ -1,4 +1,4 @@
-"""The MPI of the host that is really loaded: found by folder, mounted by the launch or by a site's module."""
+"""Test which host MPI is loaded: found by its folder, and mounted by the launch or by a site's module."""
 
 import msgspec
 
@@ -39,7 +39,7 @@ REQUEST = Request(nodes=2, ranks_per_node=2)
 
 
 def cray(**changes: object) -> HostFacts:
-    """Return a Cray: no mpirun on PATH, Cray MPICH in its folder."""
+    """Return the facts of a Cray with Cray MPICH in its folder and without mpirun on PATH."""
     there = {"mpis": (), "folder_mpis": (CRAY,), "slurm": SHASTA, "runtime": setuid(), **changes}
     return absent(host(**there), "pmix")
 

@@ -291,7 +291,7 @@ def test_an_image_that_could_not_be_read_is_never_called_ok(name: str):
 
 
 def of_major(*types: str, client: str = "4.2.9") -> Prediction:
-    """Return the outcome of srun-pmix if only the names of Slurm's PMIx plugins are known."""
+    """Return the prediction for srun-pmix if only the names of Slurm's PMIx plugins are known."""
     slurm = whole.with_(whole.HOST.slurm, mpi_types=("none", *types))
     host = whole.unread(whole.with_(whole.HOST, slurm=slurm), "pmix")
     return predict(host, whole.with_(whole.IMAGE, pmix=client), Request(nodes=2)).of("srun-pmix")
@@ -302,7 +302,7 @@ def of_major(*types: str, client: str = "4.2.9") -> Prediction:
     [
         (("pmix_v4",), "4.2.9", "ok"),
         (("pmix", "pmix_v5"), "4.2.9", "ok"),
-        # Plain `pmix` stands for one of the listed plugins; a client of 3.1 is not compatible with all of
+        # The type `pmix` means one of the listed plugins, and a client of 3.1 is not compatible with all of
         # them.
         (("pmix", "pmix_v3", "pmix_v5"), "4.2.9", "ok"),
         (("pmix", "pmix_v4", "pmix_v5"), "3.1.5", "unknown"),

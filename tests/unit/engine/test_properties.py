@@ -1,4 +1,6 @@
-"""Test properties for all facts: no rule raises or guesses; fewer facts never turn a failure into `ok`."""
+"""Test properties of the rules for all facts: no rule raises or guesses, and fewer facts never give a better
+outcome.
+"""
 
 from typing import Any, get_args
 
@@ -28,13 +30,13 @@ MPI_FACTS = {"mpi", "other_mpis", "pmix", "programs", "horovod", "horovod_built"
 
 
 def sound(finding: Finding) -> bool:
-    """Return whether a finding has everything that it must have."""
+    """Return whether a finding has a known id, evidence, title, fix and source."""
     told = (finding.title, finding.fix, finding.source)
     return finding.id in IDS and bool(finding.evidence) and all(finding.evidence) and all(told)
 
 
 def sound_prediction(prediction: Prediction) -> bool:
-    """Return whether a prediction has a reason."""
+    """Return whether a prediction has a valid outcome, a reason, and known findings."""
     why = prediction.because or prediction.missing
     return prediction.outcome in OUTCOMES and bool(why) and set(prediction.findings) <= IDS
 
@@ -113,7 +115,7 @@ def test_where_the_mpi_could_not_be_read_no_mode_of_it_is_called_good(host: Host
 
 
 def forget(facts: Any, name: str) -> Any:
-    """Return facts of which one could not be read; ``name`` may go into a struct (``mpi.version``)."""
+    """Return facts in which one fact could not be read; ``name`` may be inside a struct (``mpi.version``)."""
     first, _, rest = name.partition(".")
     book = {**facts.unknown, name: "could not be read"}
     absent = {k: v for k, v in facts.absent.items() if k != name}
@@ -130,7 +132,7 @@ def _nothing(value: object) -> object:
 
 
 def forgettable(of: Case) -> list[tuple[str, str]]:
-    """Return every fact that some rule asks for and that this case has: the side and the name."""
+    """Return every known fact of a launch that some rule uses, as pairs of side and name."""
     names = sorted({fact for rule in RULES if of.mode in rule.modes for fact in rule.facts})
     found = [(side, field) for side, _, field in (name.partition(".") for name in names)]
     return [
@@ -143,7 +145,7 @@ def forgettable(of: Case) -> list[tuple[str, str]]:
 def _has(facts: Any, field: str) -> bool:
     first, _, rest = field.partition(".")
     inner = getattr(facts, first)
-    # An image always has an environment; unknown variables are listed by name.
+    # An image always has an environment, whose unknown variables are listed by name.
     if field in {"path", "format", "environment"} or field in facts.unknown:
         return False
     return (inner is not None and hasattr(inner, rest)) if rest else True

@@ -1,6 +1,6 @@
-"""Test job output from public issues: the first finding is the cause that the issue found.
+"""Test that the first finding for job output from a public issue is the cause that the issue found.
 
-Each case is cut to the lines that matter, without names of people, and has its issue above it.
+Each case has only the relevant lines, without names of people, and a comment with its issue.
 """
 
 from tests.unit.tables import every_row
@@ -67,7 +67,7 @@ def test_a_library_that_an_import_cannot_do_without_ends_the_program(what, libra
 
 
 def test_a_warning_of_openib_does_not_say_that_ucx_is_missing():
-    # open-mpi/ompi 6517, 7188 and 10693: the line comes also where UCX carries the messages.
+    # open-mpi/ompi 6517, 7188 and 10693: Open MPI also prints this line if UCX carries the messages.
     (finding,) = explain("WARNING: There was an error initializing an OpenFabrics device.")
     assert (finding.id, finding.severity) == ("openib-ignored", "warning")
     assert "change nothing, because UCX uses the card" in finding.fix
@@ -82,12 +82,12 @@ MPI_INIT has failed because at least one MPI process is unreachable
 """,
         ["pml-of-peers-differs", "open-mpi-unreachable"],
     ),
-    # open-mpi/ompi 12475: the peer's word is missing
+    # open-mpi/ompi 12475: the output lacks the peer's line
     (
         "[n2:8] [[4419,0],1] selected pml ob1, but peer [[4419,0],0] on n1 selected pml",
         ["pml-of-peers-differs"],
     ),
-    # apptainer/singularity 5203: there is a server, which OPAL's line does not say
+    # apptainer/singularity 5203: a server exists, although OPAL's line does not say so
     (
         """\
 [n1] PMIX ERROR: PMIX TEMPORARILY UNAVAILABLE in file ptl_tcp.c at line 688
@@ -166,7 +166,7 @@ def test_what_mpi_says_first_is_before_what_follows_from_it(text, ids):
 
 
 LAUNCHERS = [
-    # openpmix/prrte 540, 1392 and open-mpi/ompi 10153: Open MPI 5 says PRTE where 4 says ORTE
+    # openpmix/prrte 540, 1392 and open-mpi/ompi 10153: Open MPI 5 prints PRTE, and Open MPI 4 prints ORTE
     ("An ORTE daemon has unexpectedly failed after launch and before", ["daemon-not-calling-home"]),
     ("An PRTE daemon has unexpectedly failed after launch and before", ["daemon-not-calling-home"]),
     ("PRTE has lost communication with a remote daemon.", ["daemon-not-calling-home"]),
@@ -209,7 +209,7 @@ def test_a_launcher_that_reaches_no_node_is_known_in_the_words_of_each_mpi(text,
 
 
 TORCH = [
-    # NVIDIA/nccl 562 and 1129: what CUDA and PyTorch say after it is left out
+    # NVIDIA/nccl 562 and 1129, without the later lines of CUDA and PyTorch
     (
         """\
 n1:3778851:3779883 [4] ibvwrap.c:130 NCCL WARN Call to ibv_create_qp failed
@@ -222,7 +222,7 @@ RuntimeError: NCCL Error 2: unhandled system error
         "n1:1:2 [0] NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory",
         ["locked-memory-limited"],
     ),
-    # pytorch/pytorch 85604: the first line alone is one that a rank survives
+    # pytorch/pytorch 85604: a rank survives the fault of the first line
     ("[W socket.cpp:401] [c10d] The server socket has failed to listen on [::]:47531 (errno: 98).", []),
     (
         "[E socket.cpp:435] [c10d] The server socket has failed to listen on any local network address.",
@@ -264,7 +264,7 @@ n2:8:8 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remo
     ),
     ("n1:8:8 [0] NCCL INFO socketPollConnect: connect to 10.0.0.9<5> returned 111(Connection refused)", []),
     ("n1:8:8 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'", ["gpu-memory-full"]),
-    # huggingface/transformers 11658: /dev/shm is full, and no disk
+    # huggingface/transformers 11658: /dev/shm is full, not a disk
     (
         "n1:8:8 [0] NCCL WARN Call to posix_fallocate failed : No space left on device",
         ["shared-memory-small"],
@@ -285,5 +285,5 @@ def test_what_gpus_nccl_and_the_frameworks_say_names_the_cause(text, ids):
 
 
 def test_a_launcher_that_finds_no_plugins_knows_no_options():
-    """As of Ubuntu's Open MPI 4.1.6 that was moved to another folder."""
+    """Output of Ubuntu's Open MPI 4.1.6 after it was moved to another folder."""
     assert told('/opt/ompi/bin/orterun: Error: unknown option "-n"') == ["host-launcher-leaks"]

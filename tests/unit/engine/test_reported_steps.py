@@ -1,7 +1,6 @@
-"""Test output of steps and containers that did not start, from public issues: the cause of the issue is the
-first finding.
+"""Test that the first finding for a step or container that did not start is the cause in the public issue.
 
-The cases are from test_reported.py, about Slurm and Apptainer.
+These cases about Slurm and Apptainer extend the cases in ``test_reported.py``.
 """
 
 from tests.unit.engine.test_reported import told
@@ -24,7 +23,7 @@ srun: error: Timed out waiting for job step to complete
         ["slurm-credential"],
     ),
     ("srun: error: Unable to create step for job 10: Error generating job credential", ["slurm-credential"]),
-    # geopm/geopm 1020: one node, and not the controller
+    # geopm/geopm 1020: the fault is on one node, not in the controller
     (
         "srun: error: Task launch for 73706.26 failed on node node1: Socket timed out on send/recv operation",
         ["slurm-node-not-reached"],
@@ -34,7 +33,7 @@ srun: error: Timed out waiting for job step to complete
         "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
         ["slurm-controller"],
     ),
-    # openpmix/openpmix 3559: the node is called failed because its plugin gave up
+    # openpmix/openpmix 3559: Slurm reports a failed node because its plugin failed
     (
         """\
 slurmstepd: error:  mpi/pmix_v5: pmixp_p2p_send: node1 [4]: pmixp_utils.c:469: send failed, rc=1001
@@ -47,7 +46,7 @@ srun: error: Node failure on node1
         "slurmstepd: error: execve(): /tmp/slurmd/job2997814/slurm_script: No such file or directory",
         ["job-script-not-started"],
     ),
-    # pmodels/mpich 6924: what is cancelled by hand has no other cause to name
+    # pmodels/mpich 6924: a user cancelled the job, so there is no other cause
     (
         "slurmstepd: error: *** STEP 28936391.1 ON node1 CANCELLED AT 2024-02-26T11:17:29 ***",
         ["slurm-cancelled"],
@@ -135,7 +134,7 @@ RUNTIME = [
     ("ERROR  : There was an error binding the path /nfs: Permission denied", ["bind-denied"]),
     ("ERROR  : Failed to restore current working directory: Permission denied", ["bind-denied"]),
     ("WARNING: Could not find any NVIDIA binaries on this host!", ["gpu-without-driver"]),
-    # apptainer/apptainer 2189: what Apptainer logs about its cleanup is not a cause
+    # apptainer/apptainer 2189: Apptainer's log of its cleanup is not a cause
     (
         """\
 INFO:    Cleanup error: while stopping driver for /rootfs: squashfuse_ll exited: fuse: failed to unmount

@@ -1,4 +1,4 @@
-"""Each rule that decides has decided a recorded or a reported launch; for the others there is a reason."""
+"""Test that each rule with an outcome decided a recorded or reported launch, or has a reason why not."""
 
 import msgspec
 
@@ -69,7 +69,7 @@ STARTS = {
         "loader-failure",
     ),
 }
-"""Launches that failed before the first rank: the report, what it states, the outcome."""
+"""Launches that failed before the first rank: the report, its stated facts, and the outcome."""
 
 TRIED = {
     # Apptainer 1.4.5: 'configuration disallows users from running sandbox containers'
@@ -111,14 +111,14 @@ TRIED = {
         "init-failure",
     ),
 }  # fmt: skip
-"""Failures before the first rank, tried once without a cluster: the message, the outcome."""
+"""Failures before the first rank that were tried once without a cluster: the message and the outcome."""
 
 MEASURED_APART = {
     "bind-source-missing", "image-launcher-interface", "image-sets-rank", "image-tmpdir-not-writable",
     "libfabric-lacks-providers", "mpi-lacks-plugins", "mpi-moved", "ranks-in-namespaces-of-their-own",
     "slurm-pmi-unreachable", "user-site-mpi",
 }  # fmt: skip
-"""Their sources name launches that were measured and not kept in the record."""
+"""Rules whose sources are measured launches that are not in the record."""
 OF_PEERS = {
     "address-given", "jax-needs-its-launcher",
     "loader-shared-memory-small", "peers-not-told", "port-given", "spawns-own-ranks", "starter-counts-differ",
@@ -128,13 +128,13 @@ OF_PEERS = {
 ASKS = {
     "host-launcher-not-known", "image-mpi-not-measured", "launcher-in-ranks", "oci-mode", "programs-disagree",
 }  # fmt: skip
-"""Rules that predict no failure: they give the reason for an unknown outcome."""
+"""Rules that predict no failure, but give the reason for an unknown outcome."""
 BY_DEFINITION = {"bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi", "too-few-nodes"}
 """Rules for a launch mode or job that needs something the host or image does not have."""
 
 
 def field_rules() -> set[str]:
-    """Return the rules that decide a reported launch."""
+    """Return the ids of the rules that decide a reported launch."""
     found = set()
     for one in read():
         planned = plan(one.host, one.image, one.request, one.mode)

@@ -1,4 +1,4 @@
-"""Every rule has cases that fire it and cases that do not; together they reach every branch of its code."""
+"""Test that every rule has firing and non-firing cases, which together reach every branch of its code."""
 
 import ast
 import dataclasses
@@ -26,7 +26,7 @@ FILES = sorted(file for file in FOLDER.glob("*.py") if file.name != "__init__.py
 
 
 def said(rule: Rule, of: Case) -> Finding | None:
-    """Ask one rule about one case; ``None`` if it is not about the mode."""
+    """Return the finding of one rule about one launch, or None."""
     _, findings = judge(of, (rule,))
     return next(iter(findings), None)
 
@@ -36,7 +36,7 @@ def numbered(table: dict[str, list[Case]]) -> list[tuple[str, Case]]:
 
 
 def of_rule(value: str | Case) -> str:
-    """Name a row by its rule and a number, because a rule may have several rows."""
+    """Return the name of a table row: the rule's id; pytest adds numbers to equal names."""
     return value if isinstance(value, str) else ""
 
 
@@ -144,12 +144,12 @@ def asked_for(rule: Rule, of: Case) -> set[str]:
 
 
 def top(name: str) -> str:
-    """Return the fact that contains a name."""
+    """Return the first two parts of a dotted name, the fact that contains the field."""
     return ".".join(name.split(".")[:2])
 
 
 def _covered(fact: str, rule: Rule) -> bool:
-    """Return whether a rule names a fact that it lacks, or the struct that it is in."""
+    """Return whether a rule lists a fact that it uses, or the struct that contains the fact."""
     return any(fact == told or fact.startswith(f"{told}.") for told in rule.facts)
 
 
@@ -176,7 +176,7 @@ def _exists(side: str, field: str) -> bool:
 
 
 def _functions(file: Path) -> dict[range, str]:
-    """Return the lines of every function of a file but its head, and its name."""
+    """Return for each function of a file its lines, without the head, and its name."""
     tree = ast.parse(file.read_text())
     return {
         range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1): node.name
@@ -187,7 +187,7 @@ def _functions(file: Path) -> dict[range, str]:
 
 @pytest.fixture(scope="module")
 def reached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[object]]]:
-    """Ask every rule about each of its cases, and return the lines that no case reached, by file."""
+    """Run every rule on each of its cases, and return the lines that no case reached, by file."""
     report = tmp_path_factory.mktemp("coverage") / "report.json"
     measure = coverage.Coverage(branch=True, data_file=None, config_file=False, include=[f"{FOLDER}/*"])
     measure.start()

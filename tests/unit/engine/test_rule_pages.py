@@ -1,4 +1,4 @@
-"""The pages of the rules: what each tells, and the examples that they show."""
+"""Test the pages of the rules: their texts and their examples."""
 
 from tests.unit.tables import every_row
 from toolkit import knowledge
@@ -10,7 +10,7 @@ from toolkit.report.rules import rule_page
 
 
 def test_the_shipped_examples_cover_the_rules():
-    """A rule that is newer than the last release has none yet."""
+    """Rules that are newer than the last release have no example yet."""
     assert sum(example(rule.id) is not None for rule in RULES) > 0.9 * len(RULES)
 
 

@@ -1,4 +1,4 @@
-"""Rows that were measured with other releases never fail a launch of one MPI in one release on both sides."""
+"""Test that rows measured with other releases never fail a launch with the same MPI release on both sides."""
 
 import msgspec
 
@@ -22,7 +22,7 @@ OPEN_MPI = {
     "5.0.7": "5.0.7",
     "5.0.10": "5.0.10",
 }
-"""Releases with the PMIx that each contains."""
+"""Releases of Open MPI, with the PMIx release that each contains."""
 OTHERS = {
     "mpich": (
         "3.1.4",
@@ -48,7 +48,7 @@ SHAPES = ((1, 2), (2, 1), (2, 2), (4, 8))
 
 
 def sides(name: str, version: str) -> tuple[HostFacts, ImageFacts]:
-    """Return a host and an image with this MPI, in a separate folder and in one piece."""
+    """Return a host and an image with this MPI, in a separate folder and with a single library."""
     is_open = name == "openmpi"
     pmix = OPEN_MPI.get(version) if is_open else None
     soname = "libmpi.so.40" if is_open else "libmpi.so.12"
@@ -83,7 +83,9 @@ def test_the_same_mpi_inside_and_outside_works(name: str, version: str) -> None:
 
 
 def test_a_defect_of_one_launcher_names_the_mpi_that_it_was_measured_under() -> None:
-    """A row about mpirun that srun does not show belongs to a pair; ``under`` names an Open MPI."""
+    """A defect that only mpirun shows depends on a pair of releases, so its row must name an Open MPI
+    (``under``).
+    """
     rows = [row for row in knowledge.mpi().defect if row.modes == ("mpirun-host",)]
     assert rows
     assert [row.id for row in rows if not row.launched_by and not row.under] == []

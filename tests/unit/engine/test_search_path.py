@@ -1,4 +1,4 @@
-"""Test which MPI of an image is loaded where a launch gives the loader other folders to search."""
+"""Test which MPI of an image is loaded if a launch adds folders to the loader's search path."""
 
 import msgspec
 

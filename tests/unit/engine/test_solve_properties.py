@@ -1,4 +1,4 @@
-"""The solver against brute force, over random small tables and over the real knowledge."""
+"""Compare the solver with brute force, for random small tables and for the real knowledge."""
 
 import hashlib
 import time
@@ -96,7 +96,8 @@ def recipes(draw, components=SMALL, wishes=("*", "1", "2", ">=2", "<3"), bases=(
 
 def rows_of(table, solution):
     """Return the rows that a solution names; if several rows have the name, any row that completes the
-    solution."""
+    solution.
+    """
     choices = [
         [r for r in table.rows(c.component) if (r.version, r.provider) == (c.version, c.provider)]
         for c in solution.chosen
@@ -106,7 +107,7 @@ def rows_of(table, solution):
 
 
 def check(recipe, table, host, solvable, works=None):
-    """Compare an answer of the solver with brute force."""
+    """Compare the solver's answer with brute force, and fail if they differ."""
     asks, asked = constraints_of(recipe, host), named_components(recipe)
     found = solve(recipe, "drawn", table, host)
     if not isinstance(found, Conflict):
@@ -133,7 +134,7 @@ def check(recipe, table, host, solvable, works=None):
 
 
 def remembered(solvable):
-    """Ask the same of brute force once only."""
+    """Return ``solvable`` with a cache, so that brute force solves each problem once."""
     said = {}
 
     def ask(table, asks, asked, works):

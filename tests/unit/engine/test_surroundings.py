@@ -93,7 +93,7 @@ def test_of_two_names_for_one_variable_that_of_the_runtime_itself_counts(runtime
 
 
 def with_pmix_env(said: str) -> HostFacts:
-    """Return a host whose mpi.conf has its PMIx plugin set variables."""
+    """Return a host whose mpi.conf makes Slurm's PMIx plugin set variables."""
     host: HostFacts = with_(HOST, slurm=with_(SLURM, settings={"PMIxEnv": said}))
     return host
 
@@ -110,11 +110,11 @@ def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
     assert left.outcome == "crash"
     assert "OMPI_MCA_btl=openib" in left.because
     assert predict_plan(ethernet, image, Request(), ours.plan).outcome == "ok"
-    # Variables that the server also reads are judged, but not changed.
+    # toolkit judges variables that the server also reads, but does not change them.
     munge = with_(ethernet, slurm=with_pmix_env("PMIX_MCA_psec=munge").slurm)
     without = predict(munge, image, Request()).of("srun-pmix")
     assert (without.outcome, "PMIX_MCA_psec=munge" in without.because) == ("init-failure", True)
-    # Only Slurm's PMIx plugin sets the variable, so that other modes do not unset it.
+    # Other modes do not unset the variable, because only Slurm's PMIx plugin sets it.
     for mode in ("srun-none", "mpirun-host"):
         plan = predict(ethernet, image, Request()).of(mode).plan
         assert plan is not None
@@ -238,7 +238,7 @@ def test_intel_mpi_2018_has_networks_of_its_own(nodes: int, name: str, value: st
     plan = predict(ETHERNET, image, request).of("srun-pmi2").plan
     assert plan is not None
     assert predict_plan(bare, image, request, plan).outcome == outcome
-    # On a fast network, settings that ask for one were not measured.
+    # Settings that select a fast network were not measured on a fast network.
     fast = predict_plan(with_(bare, infiniband=("mlx5_0",)), image, request, plan).outcome
     assert fast == ("unknown" if outcome == "init-failure" and value != "shm" else outcome)
 
@@ -352,7 +352,7 @@ def test_what_a_person_sets_counts():
     assert given.plan is not None
     assert given.plan.env == {"OMPI_MCA_btl_tcp_if_include": "eth0", **NO_USER_SITE}
     asked = Request(env={"OMPI_MCA_btl": "openib"})
-    # The components of the image's MPI are unknown.
+    # The outcome is unknown, because the components of the image's MPI are unknown.
     assert outcomes(predict(HOST, IMAGE, asked))["srun-pmix"] == "unknown"
     other = image_with(with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader")}))
     assert outcomes(predict(HOST, other, asked))["srun-pmix"] == "init-failure"

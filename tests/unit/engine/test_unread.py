@@ -1,4 +1,6 @@
-"""Every fact that a probe or an inspector reads is used by the engine, or is listed here with its purpose."""
+"""Test that the engine uses every fact of the probe and the inspector, except facts listed here with a
+purpose.
+"""
 
 import ast
 from pathlib import Path
@@ -31,11 +33,11 @@ UNREAD = {
     "image.mpi.library_string": "words of the library, from which version and device are read",
     "image.mpi.how": "evidence of what names the library",
 }
-"""Facts that no rule uses, with their purpose."""
+"""Facts that the engine does not use, with their purpose."""
 
 
 def words() -> set[str]:
-    """Return the attributes and the last words of texts in the code of the engine, and the facts of rows."""
+    """Return all attribute names and last words of strings in the engine's code, and the facts in rows."""
     found: set[str] = set()
     for file in ENGINE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):

@@ -1,4 +1,4 @@
-"""The wrapper before the ranks' command if no MPI sets their numbers."""
+"""Test the wrapper before the ranks' command if no MPI sets the rank numbers."""
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, image
 from tests.unit.tables import every_row

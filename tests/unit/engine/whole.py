@@ -1,4 +1,4 @@
-"""A GPU cluster and a training image: every fact is known, nothing is wrong, and a test changes one."""
+"""A GPU cluster and a training image with all facts known and nothing wrong; each test changes one fact."""
 
 from typing import Any
 
@@ -216,11 +216,11 @@ _TELLS = {
     "horovod_frameworks": "horovod: libraries for {}",
     "horovod_tensorflow": "horovod/metadata.json: TensorFlow {}",
 }
-"""Lines of evidence as the probe and the inspector write them, for facts that are there."""
+"""Lines of evidence for present facts, in the form of the probe and the inspector."""
 
 
 def told(facts: Any) -> Any:
-    """Return facts with a line of evidence for each that is known."""
+    """Return the facts with a line of evidence for each known fact."""
     lines = {}
     for name, line in _TELLS.items():
         first, _, rest = name.partition(".")
@@ -242,7 +242,7 @@ def told(facts: Any) -> Any:
 
 
 def with_(facts: Any, **changes: Any) -> Any:
-    """Return a copy with some fields changed; the changed facts have evidence and are not marked absent."""
+    """Return a copy with some facts changed; the changed facts have evidence, and are not marked absent."""
     if not hasattr(facts, "absent"):
         return msgspec.structs.replace(facts, **changes)
     kept = {name: why for name, why in facts.absent.items() if name not in changes}
@@ -254,36 +254,38 @@ IMAGE: ImageFacts = told(_IMAGE)
 
 
 def host(**changes: Any) -> HostFacts:
-    """Return the host with some facts changed."""
+    """Return the host's facts with some facts changed."""
     changed: HostFacts = with_(HOST, **changes)
     return changed
 
 
 def image(**changes: Any) -> ImageFacts:
-    """Return the image with some facts changed."""
+    """Return the image's facts with some facts changed."""
     changed: ImageFacts = with_(IMAGE, **changes)
     return changed
 
 
 def mpi(**changes: Any) -> ImageFacts:
-    """Return the image with some facts of its MPI changed."""
+    """Return the image's facts with some facts of its MPI changed."""
     return image(mpi=msgspec.structs.replace(MPI, **changes))
 
 
 def runtime(**changes: Any) -> HostFacts:
-    """Return the host with another container runtime; ``settings`` are added to its own."""
+    """Return the host's facts with another container runtime; ``settings`` are added to the runtime's
+    settings.
+    """
     settings = {**RUNTIME.settings, **changes.pop("settings", {})}
     return host(runtime=msgspec.structs.replace(RUNTIME, settings=settings, **changes))
 
 
 def absent(facts: Any, *names: str) -> Any:
-    """Return a copy in which facts are known to be absent."""
+    """Return a copy of the facts in which the facts ``names`` are known to be absent."""
     why = {**facts.absent, **{name: f"{name.replace('_', ' ')}: looked for, not there" for name in names}}
     return told(msgspec.structs.replace(facts, absent=why, **dict.fromkeys(names)))
 
 
 def unread(facts: Any, *names: str) -> Any:
-    """Return a copy in which facts could not be read."""
+    """Return a copy of the facts in which the facts ``names`` could not be read."""
     why = {**facts.unknown, **dict.fromkeys(names, "no answer in time")}
     top = {name: {} if isinstance(getattr(facts, name), dict) else None for name in names if "." not in name}
     return told(msgspec.structs.replace(facts, unknown=why, **top))
@@ -314,9 +316,9 @@ def case(
     asked: dict[str, Any] | None = None,
     **plan: Any,
 ) -> Case:
-    """Return a launch with a plain plan, changed by ``plan``.
+    """Return a launch with a simple plan, changed by ``plan``.
 
-    ``given`` are variables that the user sets, ``asked`` more fields of the request.
+    ``given`` has the variables that the user sets, ``asked`` further fields of the request.
     """
     shape = Request(
         nodes=nodes,

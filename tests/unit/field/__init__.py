@@ -1,1 +1,1 @@
-"""Tests of the engine on launches of other people."""
+"""Test the engine with public reports of launches."""

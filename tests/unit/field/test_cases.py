@@ -1,4 +1,4 @@
-"""The engine on public reports of launches: no grade is worse than before."""
+"""Test that no grade of a public report is worse than before."""
 
 from collections import Counter
 
@@ -7,12 +7,12 @@ import pytest
 from tests.field.cases import GRADES, Graded, grade, read, table
 
 RANK = ("right", "not-gradable", "undecided", "no-words", "useless", "safe", "dangerous")
-"""Best first: an answer that toolkit cannot give misleads less than a wrong one."""
+"""Grades, best first: no answer misleads less than a wrong answer."""
 UNKNOWABLE = {"pyxis-hpl-88-fixed"}
-"""Cases that turn on something that is not a fact: a setting in the service file of slurmd."""
+"""Cases that depend on something that is not a fact: a setting in the service file of slurmd."""
 RIGHT = 176
 DANGEROUS = 0
-"""How many cases are graded so; change them with the engine, towards the better."""
+"""Numbers of cases with these grades; change them only if the engine improves."""
 
 
 @pytest.fixture(scope="module")

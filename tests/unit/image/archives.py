@@ -1,4 +1,4 @@
-"""Make docker-archives and OCI layouts for tests, from layers that are written as path → content."""
+"""Make docker-archives and OCI layouts for tests, from layers that are dictionaries of path and content."""
 
 import gzip
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 import zstandard
 
 Layer = Mapping[str, "bytes | str | tarfile.TarInfo"]
-"""A text that begins with ``->`` is a link, one that begins with ``=>`` another name of a file."""
+"""Files of a layer by path; a text with ``->`` at its start is a symbolic link, with ``=>`` a hard link."""
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": lambda data: data,
@@ -22,7 +22,7 @@ CONFIG = {"Env": ["PATH=/opt/mpi/bin:/usr/bin", "OMPI_MCA_pml=ob1"], "Labels": {
 
 
 def tar(files: Layer, form: int = tarfile.PAX_FORMAT) -> bytes:
-    """Return a tar; a name that ends with a slash is a folder."""
+    """Return the bytes of a tar; a name with a slash at its end is a folder."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=form) as archive:
         for name, content in files.items():
@@ -50,7 +50,7 @@ def named(data: bytes) -> str:
 
 
 def config(layers: list[bytes], **process: object) -> bytes:
-    """Return an image's configuration."""
+    """Return the JSON text of an image's configuration."""
     return json.dumps(
         {
             "architecture": "amd64",
@@ -62,7 +62,7 @@ def config(layers: list[bytes], **process: object) -> bytes:
 
 
 def docker_archive(layers: list[bytes], tag: str = "a:1", **process: object) -> dict[str, bytes]:
-    """Return the files of an archive as ``docker save`` wrote it until 2023."""
+    """Return the files of an archive in the format of ``docker save`` before 2024, by their paths."""
     about = config(layers, **process)
     files = {f"{named(layer)}/layer.tar": layer for layer in layers}
     files[f"{named(about)}.json"] = about
@@ -75,7 +75,7 @@ def docker_archive(layers: list[bytes], tag: str = "a:1", **process: object) -> 
 def oci_layout(
     layers: list[bytes], tag: str = "1", pack: str = "", platform: dict | None = None, **process: object
 ) -> dict[str, bytes]:
-    """Return the files of an OCI layout with one image."""
+    """Return the files of an OCI layout with one image, by their paths."""
     blobs: list[bytes] = []
 
     def put(data: bytes, kind: str) -> dict:
@@ -104,7 +104,7 @@ def oci_layout(
 
 
 def written(root: Path, files: Mapping[str, bytes]) -> Path:
-    """Write the files of a layout below a folder."""
+    """Write the files of a layout below the folder ``root``, and return the folder."""
     for name, data in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Blocks that expand to far more than they should, and the squashfs that holds one."""
+"""Make compressed blocks that expand far beyond their stated size, and a squashfs with such a block."""
 
 import lzma
 import struct
@@ -19,7 +19,9 @@ def xz_frame(size: int) -> bytes:
 
 
 def zstd_frame(size: int) -> bytes:
-    """Return a frame that names its size (RFC 8878, 3.1.1): each block is one byte, 128 KiB long."""
+    """Return a zstd frame with its size in the header (RFC 8878, 3.1.1); each block repeats a byte for 128
+    KiB.
+    """
     count = size >> 17
     blocks = [((1 << 17) << 3 | 1 << 1 | (n == count - 1)).to_bytes(3, "little") + b"A" for n in range(count)]
     head = b"\x28\xb5\x2f\xfd" + bytes([0b11000000, (20 - 10) << 3])
@@ -27,22 +29,22 @@ def zstd_frame(size: int) -> bytes:
 
 
 def zstd_silent_frame(size: int) -> bytes:
-    """Return a frame that does not name its size."""
+    """Return a zstd frame without its size in the header."""
     named = zstd_frame(size)
     return named[:4] + b"\0" + named[5:6] + named[14:]
 
 
 def lz4_frame(size: int) -> bytes:
-    """Return a block of one letter that is repeated."""
+    """Return an LZ4 block that expands to ``size`` times the same letter."""
     return b"\x1fA\x01\0" + b"\xff" * (size // 255) + b"\0"
 
 
 FRAMES = {"gzip": gzip_frame, "xz": xz_frame, "lz4": lz4_frame, "zstd": zstd_frame}
-"""Codec → function that returns a frame which expands to a number of bytes."""
+"""For each codec, a function that returns a frame which expands to a given number of bytes."""
 
 
 def squashfs(files: dict[str, bytes], codec: str, size: int, place: str) -> bytes:
-    """Return a squashfs that cannot be read without expanding a bomb.
+    """Return a squashfs that a reader cannot read without expanding a bomb.
 
     ``place`` is ``data``, the block of ``/etc/os-release``, or ``metadata``, the table of inodes.
     """
@@ -51,7 +53,7 @@ def squashfs(files: dict[str, bytes], codec: str, size: int, place: str) -> byte
 
 
 def lying(files: dict[str, bytes], codec: str, frame: bytes, place: str) -> bytes:
-    """Return a squashfs in which one block is ``frame``."""
+    """Return a squashfs in which the block at ``place`` is ``frame``."""
     data, inodes, folders = bytearray(), bytearray(), bytearray()
 
     def inode(kind: int, rest: bytes) -> int:

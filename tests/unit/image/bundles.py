@@ -1,4 +1,4 @@
-"""Bundles for tests: the smallest valid bundles, and archives with arbitrary members."""
+"""Make bundles for tests: small valid bundles, and archives with arbitrary members."""
 
 import hashlib
 import io
@@ -25,9 +25,9 @@ def recipe(title: str = "A recipe of a test") -> bytes:
 
 
 def contents(name: str = "mine", title: str = "A recipe of a test", **changed: object) -> dict[str, bytes]:
-    """Return the files of a bundle of one recipe, without its list of hashes.
+    """Return the files of a bundle with one recipe, without its list of hashes.
 
-    ``changed`` are fields of the index.
+    ``changed`` has changed fields of the bundle's index.
     """
     text = recipe(title)
     locked = lock(recipe=name, recipe_sha256=recipe_sha256(parse(text.decode(), name)))
@@ -57,7 +57,7 @@ def sums(files: dict[str, bytes]) -> bytes:
 
 
 def members(files: dict[str, bytes]) -> list[Member]:
-    """Return the members of a bundle in their order, the list of hashes first."""
+    """Return the members of a bundle's archive in order: the list of hashes first."""
     return [plain(SUMS, sums(files)), *(plain(name, files[name]) for name in sorted(files))]
 
 
@@ -70,7 +70,7 @@ def plain(name: str, content: bytes, **fields: object) -> Member:
 
 
 def special(name: str, kind: bytes, target: str = "") -> Member:
-    """Return a link, a device or a folder."""
+    """Return an archive member that is a link, a device or a folder."""
     return plain(name, b"", type=kind, linkname=target)
 
 
@@ -88,17 +88,18 @@ def write_bundle(path: Path, files: dict[str, bytes]) -> Path:
 
 
 def changed_lock(files: dict[str, bytes], name: str = "mine", **fields: object) -> dict[str, bytes]:
-    """Return the files of a bundle with other values in its lock."""
+    """Return the files of a bundle with changed fields in its lock."""
     path = f"recipes/{name}.lock.json"
     values = {**msgspec.json.decode(files[path]), **fields}
     return {**files, path: msgspec.json.encode(values)}
 
 
 def escape(target: str) -> list[Member]:
-    """Return members that ``extractall(filter="data")`` follows out of its folder (CVE-2025-4517).
+    """Return archive members that make ``extractall(filter="data")`` write outside its folder
+    (CVE-2025-4517).
 
-    The check of ``extractall`` does not resolve links deeper than PATH_MAX, but the kernel does. ``target``
-    is a folder, relative to the folder that is unpacked into.
+    ``extractall`` does not resolve links deeper than PATH_MAX, but the kernel does. ``target`` is a folder,
+    relative to the folder into which the archive is unpacked.
     """
     steps, deep = "abcdefghijklmnop", "d" * 247
     found, folder = list[Member](), ""

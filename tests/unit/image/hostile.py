@@ -1,4 +1,4 @@
-"""A shipped lock, and hostile values to put into its fields."""
+"""A shipped lock, and hostile values for its fields."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,7 +8,7 @@ from toolkit.data import shipped_folder
 
 RECIPE = "mpi-only"
 MARK = "EVIL"
-"""A marker in every hostile text, so that tests find any text that gets through."""
+"""Text in every hostile value, by which tests find values that pass the checks."""
 
 HOSTILE: tuple[object, ...] = (
     f"--logfile=/tmp/{MARK}",
@@ -51,22 +51,22 @@ HOSTILE: tuple[object, ...] = (
     [],
     {},
 )
-"""Values that a field may not have; a few are harmless in some field."""
+"""Hostile values for fields; a few values are harmless in some fields."""
 
 
 @cache
 def plain() -> bytes:
-    """Return the shipped lock that is mutated."""
+    """Return the bytes of the shipped lock that tests change."""
     return (shipped_folder("recipes") / f"{RECIPE}.lock.json").read_bytes()
 
 
 def plain_recipe() -> bytes:
-    """Return the recipe of that lock."""
+    """Return the bytes of the recipe of the shipped lock."""
     return (shipped_folder("recipes") / f"{RECIPE}.toml").read_bytes()
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of every field of a lock; of lists only the first entry."""
+    """Yield the path of every field in a lock; for a list, only of its first entry."""
     if isinstance(value, dict):
         for name in value:
             yield from places(value[name], (*path, name))
@@ -77,7 +77,7 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 
 def changed(value: Any, path: tuple[str | int, ...], new: object) -> Any:
-    """Return a copy in which the field at ``path`` has another value."""
+    """Return a copy of ``value`` in which the field at ``path`` has the value ``new``."""
     if not path:
         return new
     copy = dict(value) if isinstance(value, dict) else list(value)

@@ -1,4 +1,4 @@
-"""Locks for tests: small, and of every kind."""
+"""Make small locks of every kind for tests."""
 
 import hashlib
 
@@ -21,7 +21,7 @@ def chosen(component: Component, version: str, provider: Provider) -> Chosen:
 
 
 def published() -> LockedBase:
-    """Return a base that a registry has."""
+    """Return a locked base that is in a registry."""
     image = "debian:bookworm-slim"
     return LockedBase(
         name="debian:bookworm", release="12", image=image, published=f"debian@sha256:{'ab' * 32}"

@@ -9,7 +9,7 @@ _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 
 
 def sif(partition: bytes, *, architecture: bytes = b"02\0", kind: int = 1, part: int = 2) -> bytes:
-    """Return a SIF whose only object is a partition."""
+    """Return the bytes of a SIF with a single object, a partition."""
     table, start = _HEADER.size, _HEADER.size + _DESCRIPTOR.size
     header = _HEADER.pack(
         b"#!/usr/bin/env run-singularity\n",
@@ -27,7 +27,7 @@ def sif(partition: bytes, *, architecture: bytes = b"02\0", kind: int = 1, part:
 
 
 def sandbox(root: Path, files: dict[str, bytes | str]) -> Path:
-    """Write a sandbox folder; a text that begins with ``->`` is a link."""
+    """Write a sandbox folder and return it; a text with ``->`` at its start is a link."""
     for name, content in files.items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,10 +50,10 @@ def elf(
     symbols: dict[str, str] | None = None,
     level: int = 0,
 ) -> bytes:
-    """Return a small 64-bit shared object with a dynamic section, and ``text`` at its end.
+    """Return a small 64-bit ELF library with a dynamic section, and ``text`` at its end.
 
-    ``versions`` are what it needs of libc.so.6, ``symbols`` texts that it defines by name, ``level`` the
-    level of x86-64 in its property note.
+    ``versions`` are the symbol versions that the library needs of libc.so.6. ``symbols`` are texts that it
+    defines by name. ``level`` is the level of x86-64 in its property note.
     """
     strings = bytearray(b"\0")
 
@@ -100,14 +100,14 @@ def elf(
 
 
 def component(project: str, release: str, framework: str, name: str) -> bytes:
-    """Return the structure by which Open MPI, PMIx and PRRTE describe a component."""
+    """Return the structure with which Open MPI, PMIx and PRRTE describe a component."""
     numbers = struct.pack("<3i", *map(int, release.split(".")))
     words = ((project, 16), (framework, 32), (name, 64))
     return b"".join(word.encode().ljust(size, b"\0") + numbers for word, size in words)
 
 
 def index(listed: dict[str, str], *, flags: int = 0x0303) -> bytes:
-    """Return an /etc/ld.so.cache."""
+    """Return the bytes of an /etc/ld.so.cache that lists libraries by name."""
     strings, entries = bytearray(), bytearray()
     start = 48 + 24 * len(listed)
     for soname, path in listed.items():
@@ -121,7 +121,7 @@ def index(listed: dict[str, str], *, flags: int = 0x0303) -> bytes:
 
 
 def squashfs(files: dict[str, bytes | str]) -> bytes:
-    """Return a squashfs without any compression that holds a few small files; ``->`` begins a link."""
+    """Return an uncompressed squashfs with a few small files; a text with ``->`` at its start is a link."""
     start, data, inodes, folders = 96, bytearray(), bytearray(), bytearray()
 
     def inode(kind: int, rest: bytes) -> int:

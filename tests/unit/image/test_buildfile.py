@@ -1,4 +1,4 @@
-"""Test what the text of a Dockerfile and of a definition file says about the image that it makes."""
+"""Test the image facts that toolkit derives from a Dockerfile or a definition file."""
 
 from tests.unit.tables import every_row
 from toolkit.image.buildfile.reading import of_text, read_buildfile

@@ -25,12 +25,12 @@ EMPTY = Index(toolkit="1", pythons=("3.11",), machine="x86_64", recipes=(), imag
 
 
 def no_engine():
-    """Stand for a Docker engine that does not answer."""
+    """Replace the Docker engine by an engine that does not answer."""
 
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """A bundle of one recipe, and separate places to unpack it to."""
+    """Return a bundle with one recipe, and use separate folders for the unpacked files."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     files = {}
@@ -138,7 +138,7 @@ def test_two_sifs_that_differ_only_by_case_are_refused(tmp_path):
 
 
 class Engine:
-    """Records loaded images, and the content of the cache at that time."""
+    """Fake Docker engine that records loaded images, and the cache's content at that time."""
 
     def __init__(self, folder):
         self.folder, self.loaded = folder, []

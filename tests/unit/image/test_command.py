@@ -1,4 +1,4 @@
-"""The program that a command starts in an image, and the MPI that this program loads."""
+"""Test which program a command starts in an image, and which MPI the program loads."""
 
 from tests.unit.image.sifs import elf, sandbox
 from tests.unit.image.test_inspect import BASE

@@ -1,4 +1,4 @@
-"""Test the cache of compiled components: entries are complete, and keyed by all inputs."""
+"""Test the cache of compiled components: entries are complete, and their keys include all inputs."""
 
 import io
 import tarfile
@@ -26,7 +26,7 @@ def step(tmp_path, monkeypatch):
 
 
 def stream(*names, content=b"wheel" * 100_000):
-    """A folder as the engine sends it, in pieces of any length."""
+    """Yield a folder's tar in pieces of any length, as the Docker engine sends it."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for name in names:
@@ -70,7 +70,7 @@ def test_an_engine_that_dies_leaves_nothing(step, tmp_path):
 
 
 class Ending:
-    """Replaces the running builds: a step waits until it is stopped, as in a container."""
+    """Replaces a running build: a step waits until it is stopped, as in a container."""
 
     def __init__(self):
         self.ended = threading.Event()

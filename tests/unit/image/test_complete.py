@@ -1,4 +1,4 @@
-"""Lock fields that follow from rows: a lock stores them, and they match the grammar of locks."""
+"""Test that a lock stores the fields that follow from rows, and that they match the locks' grammar."""
 
 from pathlib import Path
 

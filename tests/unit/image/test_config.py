@@ -1,4 +1,4 @@
-"""Test the settings of an image: its configuration, and Apptainer's files about it."""
+"""Test how toolkit reads an image's configuration and Apptainer's files about it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What an image offers to a program: commands, modules and shared libraries, by name."""
+"""Test how toolkit finds commands, modules and shared libraries in an image by name."""
 
 from tests.unit.image.sifs import index, sandbox
 from toolkit.image.files.folder import FolderTree

@@ -1,4 +1,4 @@
-"""Signatures beside bundles and locks: who signed, and what is refused."""
+"""Test signatures beside bundles and locks: who signed, and what toolkit refuses."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ def bundle(tmp_path):
 
 @pytest.fixture
 def lock(tmp_path):
-    """The lock of a recipe of the user's own."""
+    """Return the path of the lock of a user's recipe."""
     for ending in ("toml", "lock.json"):
         shutil.copy(shipped_folder("recipes") / f"mpi-only.{ending}", tmp_path / f"mine.{ending}")
     return tmp_path / "mine.lock.json"

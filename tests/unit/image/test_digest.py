@@ -1,4 +1,4 @@
-"""The checksum beside a SIF."""
+"""Test the checksum file beside a SIF."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""The files that an image is built from."""
+"""Test the files from which an image is built."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test the libraries that send messages: UCX, libfabric, verbs, hwloc, and the C library they need."""
+"""Test the facts about UCX, libfabric, verbs, hwloc, and the C library that they need."""
 
 import tempfile
 from pathlib import Path
@@ -111,7 +111,7 @@ def of_provider(prefix):
 
 
 def mpich(text=b"", needed=("libc.so.6",), device="ch4:ofi"):
-    """Return an image with an MPICH over libfabric."""
+    """Return an image with an MPICH that uses libfabric."""
     library = elf(
         soname="libmpich.so.12",
         needed=needed,

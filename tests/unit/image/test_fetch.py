@@ -1,4 +1,4 @@
-"""Files of a lock, fetched from a real server that can be set to misbehave."""
+"""Test the download of a lock's files from a real server that can misbehave."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ CONTENT = bytes(range(256)) * 4096
 
 
 class Served(http.server.BaseHTTPRequestHandler):
-    """Serves the content of a path; ``ranges`` says whether the server supports ranges."""
+    """HTTP handler that sends a path's content; ``ranges`` says whether the server supports ranges."""
 
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Range")))
@@ -188,7 +188,7 @@ with open(sys.argv[1], "ab") as part:
 
 @pytest.fixture
 def held(server):
-    """A file that another process is about to fetch, until its input ends."""
+    """Yield a file that another process is downloading until its standard input closes."""
     file = locked(server, "/a")
     part = path_of(file).with_name(".a.whl.part")
     part.parent.mkdir(parents=True)
@@ -216,7 +216,7 @@ def test_a_file_that_another_process_fetches_is_waited_for(server, held):
 
 def test_an_interrupt_ends_the_wait_for_another_process(held):
     file, other = held
-    # Otherwise the other process gives up after a time, and the test fails.
+    # Close the other process's input soon; otherwise, it reaches a time limit, and the test fails.
     late = soon(20, other.stdin.close)
     soon(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     began = time.monotonic()

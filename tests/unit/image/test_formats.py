@@ -1,4 +1,4 @@
-"""One image in every format: the same facts, and toolkit's error for damage."""
+"""Test that an image has the same facts in every format, and that damage gives toolkit's error."""
 
 import gzip
 import hashlib
@@ -17,7 +17,7 @@ from toolkit.image.files.oci import this_platform
 from toolkit.image.inspect import inspect
 from toolkit.model.facts import ImageFacts
 
-# Files that Apptainer writes into an image that it builds from another image.
+# Apptainer writes these files into an image that it builds from another image.
 APPTAINER = {
     "/.singularity.d/env/10-docker2singularity.sh": "#!/bin/sh\n"
     'export PATH="/opt/mpi/bin:/usr/bin"\nexport OMPI_MCA_pml="${OMPI_MCA_pml:-"ob1"}"\n',
@@ -30,7 +30,7 @@ GONE = {"opt/.wh.old": ""}
 
 
 def layers() -> list[bytes]:
-    """The files in three layers, the last of which removes files that must not be found."""
+    """Return the files in three layers, of which the last removes files that toolkit must not find."""
     names = list(FILES)
     lower = {n.lstrip("/"): FILES[n] for n in names if names.index(n) % 2}
     upper = {n.lstrip("/"): FILES[n] for n in names if names.index(n) % 2 == 0}
@@ -42,7 +42,7 @@ def plain(**more) -> dict[str, bytes | str]:
 
 
 def without_links(files: dict) -> dict[str, bytes]:
-    """A squashfs of these tests has no links: each is replaced by a copy."""
+    """Return the files with each link replaced by a copy, because this test's squashfs has no links."""
     copied = {}
     for name, content in files.items():
         if isinstance(content, str) and content.startswith("->"):
@@ -57,11 +57,11 @@ def without_links(files: dict) -> dict[str, bytes]:
 def same(facts: ImageFacts) -> dict:
     """Return the facts that must not differ between formats."""
     told = msgspec.to_builtins(facts)
-    # A folder starts without the runtime's library path, other formats start with it.
+    # Only a folder starts without the runtime's library path.
     for name in ("path", "format", "digest", "compression", "driver_searched"):
         told.pop(name)
     for book in ("evidence", "absent", "unknown"):
-        # The source of these facts differs: a header, a configuration or a file.
+        # The evidence differs: a header, a configuration or a file.
         told[book] = {
             k: v
             for k, v in told[book].items()
@@ -81,7 +81,7 @@ def forms(tmp_path_factory) -> dict[str, Path]:
         made[f"oci-archive {pack}"].write_bytes(tar(layout))
         made[f"docker-archive {pack}"] = root / f"docker{pack}.tar"
         made[f"docker-archive {pack}"].write_bytes(PACK[pack](tar(docker_archive(layers(), **PROCESS))))
-    # As Docker saves since release 25: with both manifests.
+    # Since release 25, Docker saves an image with both manifests.
     both = oci_layout(layers(), **PROCESS)
     manifest = json.loads(
         both[f"blobs/sha256/{json.loads(both['index.json'])['manifests'][0]['digest'][7:]}"]
@@ -183,7 +183,7 @@ def test_of_several_images_one_is_named(tmp_path):
 
 
 def _several(tmp_path, *platforms: str, tags: tuple[str, ...] = ()) -> Path:
-    """Write a layout with an index within its index: an image for each platform."""
+    """Write a layout with nested indexes and an image for each platform; return its path."""
     listed, all_files = [], {}
     for number, text in enumerate(platforms):
         system, architecture = text.split("/")
@@ -212,7 +212,7 @@ def test_of_several_platforms_this_machines_is_taken_or_the_one_that_is_asked_fo
     with pytest.raises(BadInput, match="no image for linux/riscv64: linux/amd64, linux/arm64"):
         inspect(layout)
     assert inspect(layout, platform="linux/amd64").digest == manifests[0]["digest"]
-    # The configuration names amd64, like all images of these tests.
+    # The configuration of all test images names amd64.
     with pytest.raises(BadInput, match=r"--platform linux/arm64: .* is for x86_64"):
         inspect(layout, platform="linux/arm64")
 

@@ -1,4 +1,4 @@
-"""Hostile images that would keep the inspector busy, or crash it with a traceback."""
+"""Test hostile images that could make the inspector run very long or crash with a traceback."""
 
 import json
 import struct
@@ -19,11 +19,13 @@ from toolkit.image.inspect import inspect
 from toolkit.model.facts import ImageFacts
 
 SECONDS = 8.0
-"""A limit above the slowest case on a busy machine; without toolkit's limits some cases take hours."""
+"""Time limit per case in seconds; without toolkit's own limits, some cases would take hours."""
 
 
 def look(path) -> ImageFacts | None:
-    """Inspect; return facts that can be written, or raise toolkit's error, soon."""
+    """Inspect an image within the time limit; return facts that can be written, or None for toolkit's
+    error.
+    """
     begun = time.monotonic()
     try:
         facts = inspect(path)
@@ -44,7 +46,7 @@ def test_links_that_lead_to_their_own_folder_are_entered_once(tmp_path):
 
 
 class Endless:
-    """A tree in which each folder holds itself 400 times, as inodes of a squashfs can say."""
+    """A file tree in which each folder contains itself 400 times, as squashfs inodes can."""
 
     def kind(self, path):
         return "folder"

@@ -1,4 +1,4 @@
-"""A lock from elsewhere is data: no field of it becomes an option, a path or an instruction."""
+"""Test that no field of a hostile lock becomes an option, a path or an instruction."""
 
 import hashlib
 import json
@@ -51,13 +51,13 @@ class Recipe:
         (self.folder / "r.lock.json").write_text(json.dumps(self.lock))
 
     def set(self, path, value):
-        """Change one field, as ``base.packages[0].sha256``."""
+        """Change the field at a path such as ``base.packages[0].sha256``."""
         parts = [int(p) if p.isdigit() else p for p in re.findall(r"\w+", path)]
         self.lock = hostile.changed(self.lock, tuple(parts), value)
         self.save()
 
     def fill_cache(self):
-        """Put a small file into the cache instead of each that the lock names."""
+        """Replace each file of the lock by a small file in the cache."""
         for file in self.every_file():
             content = file["file"].encode()
             file["sha256"], file["size"] = hashlib.sha256(content).hexdigest(), len(content)
@@ -151,7 +151,7 @@ def test_nothing_of_a_package_runs_while_a_folder_is_rendered(recipe):
 
 @pytest.fixture
 def foreign(recipe):
-    """The address of one package is on a foreign host."""
+    """Return a lock in which one package has an address on a foreign host."""
     recipe.fill_cache()
     recipe.set("base.packages[0].origin", f"https://{EVIL_HOST}/evil_1_all.deb")
     return recipe

@@ -1,4 +1,4 @@
-"""Steps, variables and licences of a lock from elsewhere are refused before anything acts on them."""
+"""Test that toolkit refuses hostile steps, variables and licences in a lock before it uses them."""
 
 import json
 
@@ -93,7 +93,7 @@ def test_a_hostile_step_does_not_reach_the_text_of_a_build(tmp_path) -> None:
 
 
 def set_in(lock: object, path: tuple[str | int, ...], value: object) -> object:
-    """Return a copy with another value at a path, whose last name need not be there."""
+    """Return a copy with a changed value at a path, whose last name may be new."""
     *folder, name = path
     here = lock
     for part in folder:

@@ -1,4 +1,4 @@
-"""Reading compressed bytes in any order, within bounds."""
+"""Test reading compressed bytes in any order, with limited memory."""
 
 import gzip
 import random

@@ -1,4 +1,4 @@
-"""Test the files that a solution needs for its build, and the requirements of a source distribution."""
+"""Test the list of files that a solution's build needs, and the requirements of a source distribution."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""Inspect images: facts with their evidence, and refused images."""
+"""Test the inspector: facts with their evidence, and images that it refuses."""
 
 import hashlib
 import json
@@ -169,7 +169,7 @@ def test_a_stack_that_is_no_stack_disagrees(tmp_path):
 
 @every_row("text", [b"{", b"[" * 200_000, b'{"stack\xfa": 3}'])
 def test_a_stack_that_is_no_json_is_unknown(tmp_path, text):
-    """Also with a byte that is not UTF-8 in a name, for which msgspec raises Python's own error."""
+    """One case has a byte that is not UTF-8 in a name, for which msgspec raises UnicodeDecodeError."""
     image = sandbox(tmp_path, {**BASE, "/opt/toolkit/stack.json": "{}"})
     (image / "opt/toolkit/stack.json").write_bytes(text)
     assert "no JSON" in inspect(image).unknown["stack"]
@@ -261,7 +261,7 @@ def test_a_sandbox_has_no_digest_and_says_so(tmp_path):
 
 def test_what_cannot_be_read_makes_the_rest_unknown_and_not_absent(tmp_path, monkeypatch):
     root = sandbox(tmp_path, {**BASE, "/opt/mpi/lib/libmpi.so.40": elf()})
-    # Root may read everything, so the refusal is made by hand.
+    # Raise the refusal in the test, because root may read everything.
     names = FolderTree.names
 
     def refusing(tree, path):

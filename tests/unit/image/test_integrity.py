@@ -1,4 +1,4 @@
-"""The author of a signature chooses its text, and the author of a SIF its content: neither is trusted."""
+"""Test that toolkit trusts neither the text of a signature nor the content of a SIF."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Combine layers: which file hides which, and layers that no engine would unpack."""
+"""Test how layers combine, and layers that no engine would unpack."""
 
 import tarfile
 

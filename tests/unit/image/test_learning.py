@@ -1,4 +1,4 @@
-"""Python, TensorFlow, PyTorch, Horovod and CUDA of an image."""
+"""Test the facts about Python, TensorFlow, PyTorch, Horovod and CUDA in an image."""
 
 from tests.unit.image.sifs import elf, sandbox
 from tests.unit.image.test_inspect import BASE, LIB

@@ -1,4 +1,4 @@
-"""The bill of materials of an image without its own."""
+"""Test the bill of materials that toolkit makes for an image without one."""
 
 import json
 from pathlib import Path

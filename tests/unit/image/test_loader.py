@@ -1,4 +1,4 @@
-"""The order in which a library is searched (ld.so(8)), and the configuration that says where."""
+"""Test the loader's search order for a library (ld.so(8)), and the configuration of its folders."""
 
 from tests.unit.image.sifs import elf, index, sandbox
 from tests.unit.tables import every_row
@@ -124,5 +124,5 @@ def test_little_is_kept_of_what_was_read(tmp_path, monkeypatch):
     for path in files:
         assert b"x" * 1000 in loader.texts(path)
     assert sum(map(len, loader._texts.values())) <= 3000
-    assert sum(pages.held for pages in loader._pages.values()) <= 3000 + 1300  # and the active one
+    assert sum(pages.held for pages in loader._pages.values()) <= 3000 + 1300  # plus the active page
     assert len(loader.looked_at()) == 0

@@ -1,4 +1,4 @@
-"""Test where a lock is, whether it matches its recipe, and which versions changed."""
+"""Test the place of a lock, whether it matches its recipe, and which versions changed."""
 
 import json
 
@@ -96,7 +96,7 @@ def test_a_lock_of_another_schema_is_refused():
 
 
 def earlier(where):
-    """Return the lock of a recipe as release 0.3.0 wrote it."""
+    """Return the lock of a recipe in the format of release 0.3.0."""
     values = json.loads(encode_lock(fitting(where)))
     for name in ("title", "packages", "steps", "environment", "licences"):
         del values[name]
@@ -164,7 +164,7 @@ def test_steps_and_variables_that_differ_are_named():
 
 
 class Locked:
-    """Runs ``toolkit image lock`` with a resolver that gives one lock and records its calls."""
+    """Runs ``toolkit image lock`` with a fake resolver that returns one lock and records its calls."""
 
     def __init__(self, monkeypatch):
         self.asked = 0

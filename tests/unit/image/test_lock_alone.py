@@ -1,4 +1,4 @@
-"""An image is made only from its lock: the rows of today do not change it."""
+"""Test that an image depends only on its lock, and not on today's rows."""
 
 import shutil
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ LOCKED = [name for name in names() if load_lock(name)]
 
 @pytest.fixture(scope="module")
 def shipped_now() -> dict[str, object]:
-    """Values made from the shipped rows."""
+    """Return the texts and files that toolkit makes with the shipped rows."""
     return made()
 
 
@@ -30,7 +30,7 @@ def shipped_now() -> dict[str, object]:
 def knowledge(
     shipped_now: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """An empty folder instead of ``recipes/knowledge``."""
+    """Replace ``recipes/knowledge`` by an empty folder, and return the folder."""
     folder = tmp_path / "recipes" / "knowledge"
     folder.mkdir(parents=True)
     monkeypatch.setattr("toolkit.knowledge.reading.shipped_folder", lambda _: folder.parent)
@@ -40,13 +40,13 @@ def knowledge(
 
 
 def forget() -> None:
-    """Let the rows be read again."""
+    """Clear the caches, so that toolkit reads the rows again."""
     stacks.cache_clear()
     licences.cache_clear()
 
 
 def made() -> dict[str, object]:
-    """Return all that is made from the shipped locks: texts of both builders, and the files of toolkit."""
+    """Return the build files for both builders and toolkit's own files, for each shipped lock."""
     return {name: (text(name, "docker"), text(name, "singularity"), own(name)) for name in LOCKED}
 
 

@@ -1,4 +1,4 @@
-"""Test what a lock may hold is checked in one place, which every reader of locks uses."""
+"""Test the one place that checks a lock's fields, which every reader of locks uses."""
 
 import json
 

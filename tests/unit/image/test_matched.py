@@ -1,4 +1,4 @@
-"""A recipe for an image that fits: from rows that can be built, and only where it would work."""
+"""Test the recipe that toolkit makes for an image: from available rows, and only if it would work."""
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
 from tests.unit.tables import every_row
@@ -28,7 +28,7 @@ def test_what_the_image_is_used_for_is_kept():
     assert list(objections(recipe, stacks())) == []
     assert recipe.want["tensorflow"] == "2.15.0"
     assert recipe.want["horovod"] == "0.28.1"
-    # Not one of the rows, so the newest one is used instead.
+    # The image's version has no row, so the recipe has the newest version.
     assert recipe.want["mpi4py"] == "4.1.1"
 
 

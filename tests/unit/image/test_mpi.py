@@ -1,4 +1,4 @@
-"""The MPIs of an image: which one programs load, and the description in each."""
+"""Test the facts about an image's MPIs: which MPI programs load, and the description of each."""
 
 import struct
 import tempfile
@@ -66,7 +66,7 @@ def test_components_of_a_pmix_inside_an_open_mpi_are_read_from_their_files(tmp_p
 
 
 def own_pmix(version, **files):
-    """Return an Open MPI of that version whose PMIx is part of a plugin, as HPC-X and NVHPC have it."""
+    """Return the files of an Open MPI whose PMIx is part of a plugin, as in HPC-X and NVHPC."""
     number = version.partition("a")[0].partition("rc")[0]
     text = OMPI + component("ompi", number, "pml", "ob1") + b"\0v" + version.encode() + b"\0"
     return {
@@ -660,7 +660,7 @@ def test_a_program_that_loads_mpi_by_its_own_library_tells_which(tmp_path):
 
 
 def test_a_program_whose_tables_stand_far_behind_tells_its_mpi(tmp_path):
-    # Like a file changed by patchelf, which moves longer strings to the end of the file.
+    # The file is as after patchelf, which moves longer strings to the end of the file.
     program = elf(needed=("libmpi.so.40",))
     start, at = 64 + 3 * 56, 3 << 20
     size = struct.unpack_from("<Q", program, 64 + 56 + 32)[0]
@@ -722,7 +722,7 @@ OMPI_LIB = elf(soname="libmpi.so.40", text=OMPI + b"ompi_mpi_comm_self\0")
             "/usr/lib/libmpi.so.40",
         ),
         (
-            # Files that cannot be opened are skipped.
+            # The inspector skips files that it cannot open.
             {
                 "/opt/venv/lib/libmpi.so.12": elf(soname="libmpi.so.12", needed=("libno.so",), text=b"MPICH"),
                 "/usr/lib/libmpi.so.40": OMPI_LIB,
@@ -848,7 +848,7 @@ def test_folders_that_stand_in_a_variable_of_the_image_lead_the_loader(tmp_path)
     assert mpi.library == "/opt/ompi/lib/libmpi.so.40"
     assert facts.environment["LD_LIBRARY_PATH"] == "/opt/ompi/lib"
     assert facts.programs == {"/opt/probe": mpi.library}
-    # If a launch sets the variable, the program gets the library in the system's folders.
+    # If a launch sets the variable, the program loads the library in the system's folders.
     (other,) = facts.other_mpis
     assert facts.programs_otherwise == {"/opt/probe": other.library}
     assert other.pmix == "4.2.2"

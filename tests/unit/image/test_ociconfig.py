@@ -1,4 +1,4 @@
-"""The engine's description of an image, and the latest time stamp of its files."""
+"""Test how toolkit reads an image's configuration from the engine, and the latest time of its files."""
 
 from types import SimpleNamespace
 

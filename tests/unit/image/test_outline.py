@@ -1,4 +1,4 @@
-"""Test that recipes which cannot be built here can still be rendered: each has an outline."""
+"""Test that toolkit renders an outline for recipes that cannot be built on this machine."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_every_stage_and_file_of_the_dockerfile_is_there(name: str) -> None:
     placed = {path.split("/")[0] for path in whole_context(made, _files(made.lock))}
     lines = re.findall(r"^COPY ([^-].*) \S+$", text, re.MULTILINE)
     copied = {word.split("/")[0] for line in lines for word in line.split()}
-    # Folders of unknown files are empty; a machine that can build the recipe fills them with its own lock.
+    # Folders for unknown files are empty; a machine that can build the recipe fills them from its own lock.
     assert copied <= placed | {"toolchain", "packages", "strip", "tools"}
 
 

@@ -1,4 +1,4 @@
-"""Patches that a lock names, and how they reach the sources of a component."""
+"""Test the patches in a lock, and how a build applies them to a component's sources."""
 
 import msgspec
 import pytest
@@ -20,7 +20,7 @@ NAMED = sorted({name for c in components() for row in stacks().rows(c) for name 
 
 
 def changed(lock: Lock, patches: dict[str, str]) -> Lock:
-    """Return a lock whose last step has other patches."""
+    """Return a copy of a lock with other patches in its last step."""
     *steps, last = lock.steps
     return msgspec.structs.replace(lock, steps=(*steps, msgspec.structs.replace(last, patches=patches)))
 

@@ -77,7 +77,7 @@ def test_an_archive_is_the_same_twice_and_names_what_is_in_it(archive):
 
 
 def test_the_index_of_an_archive_says_the_whole_name(archive):
-    # docker load with containerd's image store takes no other list for the name.
+    # docker load with containerd's image store accepts only this list for the name.
     with tarfile.open(archive / "a.tar") as tar:
         (entry,) = json.load(tar.extractfile("index.json"))["manifests"]
     assert entry["annotations"]["io.containerd.image.name"] == "h/a:1"

@@ -1,4 +1,4 @@
-"""Test which wheel an image's Python takes."""
+"""Test which wheel is selected for an image's Python."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A recipe that cannot be built is refused in one line: file, line, field, choices."""
+"""Test that toolkit refuses a wrong recipe with one line: file, line, field, choices."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Test how toolkit reads the name of an image."""
+"""Test how toolkit parses the name of an image."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The line with which ld.so refuses a program, worked out from a real program of this machine."""
+"""Compare toolkit's prediction of ld.so's error line with ld.so and a real program of this machine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Test that facts and digests of earlier commands are used for the same file alone."""
+"""Test that toolkit uses cached facts and digests only for the same file."""
 
 import os
 import shutil
@@ -105,7 +105,9 @@ def test_the_oldest_entries_go(cache: Path):
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Collect the files that are hashed; the clock is ten seconds ahead, so that files have settled."""
+    """Return a list of the hashed files; the clock is ten seconds ahead, because the cache ignores new
+    files.
+    """
     real, calls = digest.hash_file, []
     now = digest.time.time()
     monkeypatch.setattr(digest.time, "time", lambda: now + 10)

@@ -1,4 +1,4 @@
-"""Test which variables the scripts of an image set, and which values only a shell can compute."""
+"""Test which variables an image's scripts set, and which values only a shell can compute."""
 
 from tests.unit.image.sifs import sandbox
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""Test a conversion's options, full disks, and the meaning of a runtime's refusal."""
+"""Test the options of a conversion, full disks, and errors of a runtime."""
 
 import errno
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ from toolkit.run.singularity import HostApptainer, Outcome
 
 
 class Refusing(HostApptainer):
-    """A runtime that may not start containers, as on a host without user namespaces: its recorded words."""
+    """A fake runtime that prints the recorded errors of a host without user namespaces."""
 
     said = ""
 
@@ -38,7 +38,7 @@ START = {"/bin/sh": b"shell", "/.singularity.d/actions/exec": b"#!/bin/sh"}
 
 @pytest.fixture
 def whole(tmp_path):
-    """The smallest SIF in which a command could be started."""
+    """Return the smallest SIF that contains a command."""
     file = tmp_path / "a.sif"
     file.write_bytes(packed(squashfs(START)))
     return file

@@ -1,4 +1,4 @@
-"""A job and plans that the tests of this folder share, and scripts made of them."""
+"""A job and plans for the tests of this folder, and job scripts of them."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from toolkit.model.site import Site
 from toolkit.runtime import podman
 
 NO_HOST, NO_IMAGE = HostFacts(place="here"), ImageFacts(path="x", format="sif")
-"""A host and an image of which nothing is known."""
+"""A host and an image without known facts."""
 
 SPEC = JobSpec(
     name="mnist",
@@ -53,7 +53,7 @@ ACROSS = msgspec.structs.replace(
     launcher=("/usr/bin/mpirun", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", "toolkit-agent"),
     unset=("OMPI_MCA_btl",),
 )
-"""A plan over several nodes."""
+"""A plan for several nodes."""
 
 RECORD = JobRecord(
     key="mnist-20261121-000000-abc123",
@@ -80,7 +80,7 @@ def launch(
     host: HostFacts = NO_HOST,
     image: ImageFacts = NO_IMAGE,
 ) -> Plan:
-    """Return a plan with the settings that site, facts and job add."""
+    """Return a plan with the added settings of the site, the facts and the job."""
     return add_site_settings(plan, host, image, request_of(what, what.env, plan.mode, site), site)
 
 

@@ -1,4 +1,4 @@
-"""Slurm as recorded answers: what its programs printed, and the files of a job's folder."""
+"""Replace Slurm by recorded answers of its programs, and by the files of a job's folder."""
 
 from toolkit.run.command import Completed
 
@@ -14,9 +14,10 @@ AWAY = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (conne
 
 
 class Recorded:
-    """Answers each program with its recorded texts in turn, then always with the last; files are a dict.
+    """Runner that answers each program with its recorded texts in turn, and repeats the last text.
 
-    An answer that is an exception is raised; ``None`` means that the program exceeds its timeout.
+    ``files`` is a dictionary of paths and contents. The runner raises an answer that is an exception;
+    ``None`` means
     """
 
     place = "recorded"

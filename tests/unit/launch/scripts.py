@@ -1,6 +1,6 @@
-"""The scripts that are kept under tests/golden, and the stand-ins that run one without Slurm.
+"""The job scripts in tests/golden, and fake programs to run a script without Slurm.
 
-python -m tests.unit.launch.scripts     writes them again; review them before they are committed
+python -m tests.unit.launch.scripts     writes the scripts again; review them before you commit them
 """
 
 import subprocess
@@ -37,7 +37,7 @@ DESCRIBED = {
     "shifter": "tar",
     "sarus": "tar",
 }
-"""Runtimes of which no script was run, and how the name of an image for each ends."""
+"""Runtimes whose scripts the project never ran, with the end of an image's name for each."""
 BECAUSE = "Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7"
 
 EVERYTHING = spec(
@@ -76,7 +76,7 @@ EVERYTHING = spec(
     sbatch=("--comment='a b'", "--switches=1"),
     trainer="mnist",
 )
-"""A job with a word in every field."""
+"""A job with a value in every field."""
 
 CASES = {
     "job-srun-pmix.sh": (spec(cpus_per_rank=4, partition="gpu", account="train"), SRUN),
@@ -140,7 +140,7 @@ PROGRAMS = ("srun", "singularity", "mpirun", "mpiexec", "sbatch", "squeue", "sco
 
 @dataclass(frozen=True)
 class Ran:
-    """The exit status of a script, and the command line of every program that it called."""
+    """The exit status of a script, and the command lines of all programs that it called."""
 
     status: int
     calls: list[list[str]]
@@ -154,7 +154,7 @@ def made(name: str) -> str:
 
 
 def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:
-    """Run a script by bash in ``folder``, with stand-ins for all that it starts."""
+    """Run a script with bash in ``folder``, with fake programs for everything that it calls."""
     programs, recorded = folder / "bin", folder / "recorded"
     programs.mkdir(exist_ok=True)
     for program in PROGRAMS:
@@ -185,13 +185,13 @@ def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:
 
 
 def given_to(folder: Path, name: str) -> str:
-    """Return the value that ranks of a job find in a variable, by the file that their launch line names."""
+    """Return a variable's value in the job's ranks, from the file that the launch line names."""
     words = ["sh", folder / "variables.sh", "sh", "-c", f'printf "%s" "${name}"']
     return subprocess.run(words, check=True, capture_output=True, env={}, timeout=20).stdout.decode()
 
 
 def _calls(recorded: bytes) -> list[list[str]]:
-    """Return the calls of the stand-ins; each call is recorded with its number of words first."""
+    """Return the recorded calls of the fake programs; each record begins with its number of words."""
     words, calls = recorded.decode().split("\0")[:-1], []
     while words:
         count = int(words[0])

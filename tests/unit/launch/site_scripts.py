@@ -1,6 +1,6 @@
-"""The script of a job for each site that comes with toolkit, kept under tests/golden/scripts.
+"""A job script for each shipped site, in tests/golden/scripts.
 
-python -m tests.unit.launch.site_scripts     writes them again; review them before they are committed
+python -m tests.unit.launch.site_scripts     writes the scripts again; review them before you commit them
 """
 
 from pathlib import Path
@@ -48,7 +48,7 @@ JOBS = {
     "perlmutter": JobFile(gpus_per_node=4, ranks_per_node=4, account="train_g"),
     "marenostrum5": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=20, account="train"),
 }
-"""Requests beyond two nodes of MNIST: each script shows the special features of its site."""
+"""Requests other than MNIST on two nodes, by site; each script shows a special feature of its site."""
 
 IMAGE = ImageFacts(
     path="tf2.15-cpu.sif",
@@ -59,7 +59,7 @@ IMAGE = ImageFacts(
 
 
 def names() -> list[str]:
-    """Return the sites that come with toolkit."""
+    """Return the names of the shipped sites."""
     return sorted(f.stem for f in (shipped_folder("slurm") / "sites").rglob("*.toml") if f.stem != "example")
 
 
@@ -68,7 +68,7 @@ def site_of(name: str) -> Site:
 
 
 def made(name: str, asked: JobFile | None = None) -> str:
-    """Return the script of the job of a site, or of one that asks for something else."""
+    """Return the job script for a site, with the default job or the job ``asked``."""
     site = site_of(name)
     base = JobFile(trainer="mnist", nodes=2, site=name)
     below = [JobLayer("default", layers.DEFAULTS), layers.of_site(name, site)]

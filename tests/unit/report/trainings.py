@@ -1,4 +1,4 @@
-"""Metrics as trainers write them, and the record of their job."""
+"""Metrics in the format of the trainers, and the record of their job."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Studies as ``toolkit scale`` writes them, with invented figures if a test needs a known result."""
+"""Make studies in the format of ``toolkit scale``, some with invented measurements for a known result."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def study(sizes, **more):
 
 
 def kept(where, made, points):
-    """Write a study, and return its folder."""
+    """Write a study with its points, and return its folder."""
     folder.save(where, made)
     for one in points:
         folder.save_point(where, one)

@@ -1,4 +1,4 @@
-"""Small files in the form of MNIST."""
+"""Write small files in MNIST's format."""
 
 from pathlib import Path
 

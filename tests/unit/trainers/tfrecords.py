@@ -1,4 +1,4 @@
-"""Files of TFRecords with an image and a label each, as TensorFlow writes them, without TensorFlow."""
+"""Write TFRecord files with images and labels in TensorFlow's format, without TensorFlow."""
 
 import struct
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _TABLE = _table()
 
 
 def _checksum(content: bytes) -> bytes:
-    """The masked CRC-32C of the format: rotated, plus a constant."""
+    """Return the format's masked CRC-32C of the content: rotated, plus a constant."""
     value = 0xFFFFFFFF
     for byte in content:
         value = _TABLE[(value ^ byte) & 255] ^ value >> 8
@@ -46,7 +46,7 @@ def _varint(value: int) -> bytes:
 
 
 def example(image: bytes, label: int, image_key: str = "image/encoded") -> bytes:
-    """A tf.train.Example: features, a map of names to lists of bytes (1) or integers (3)."""
+    """Return a tf.train.Example: features, a map of names to lists of bytes (1) or integers (3)."""
     values = {
         image_key: _field(1, _field(1, image)),
         "image/class/label": _field(3, _field(1, _varint(label))),
@@ -56,7 +56,7 @@ def example(image: bytes, label: int, image_key: str = "image/encoded") -> bytes
 
 
 def write_shards(folder: Path, part: str, samples: Iterable[tuple[bytes, int]], shards: int) -> list[Path]:
-    """Deal the samples to files of a part of the data, one after the other."""
+    """Write the samples to ``shards`` files in turn, and return the paths of the files."""
     folder.mkdir(parents=True, exist_ok=True)
     dealt: list[list[bytes]] = [[] for _ in range(shards)]
     for number, (image, label) in enumerate(samples):

@@ -1,4 +1,6 @@
-"""An empty value of an option or argument is refused: it mostly comes from an unset shell variable."""
+"""Test that toolkit refuses an empty value of an option or argument, which usually comes from an unset
+variable.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test the width of a page: the width of the terminal, and a fixed width in a pipe."""
+"""Test the width of output: the terminal's width, and a fixed width in a pipe."""
 
 import sys
 
@@ -9,7 +9,7 @@ from toolkit.errors import BadInput
 
 
 class Stdout:
-    """Stands for standard output, on a terminal or not."""
+    """Fake standard output that is, or is not, a terminal."""
 
     def __init__(self, *, terminal: bool) -> None:
         self.terminal = terminal

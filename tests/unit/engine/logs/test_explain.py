@@ -1,4 +1,4 @@
-"""Test the explanation of job output: every signature finds its own sample, and no other signature does."""
+"""Test the signatures of job output: each signature finds its own sample, and no other signature finds it."""
 
 import json
 import random
@@ -61,7 +61,8 @@ def test_a_title_is_one_short_sentence_and_a_fix_has_sentences(signature):
     for step in signature.fix:
         assert re.fullmatch(r"[A-Z].*\.", step), step
         assert len(re.sub(r"`[^`]*`", "x", step).split()) <= 25, step
-    # A single step has no semicolon outside of code, where `report.explained` would cut it.
+    # A fix with a single step must not contain a semicolon outside code, because `report.explained` splits
+    # there.
     assert len(signature.fix) > 1 or ";" not in re.sub(r"`[^`]*`", "x", signature.fix[0])
 
 
@@ -111,18 +112,18 @@ def test_every_message_of_the_measured_cells_is_recognised():
 
 
 def test_cells_that_failed_in_one_way_are_not_told_to_have_failed_in_another():
-    """The finding of each message, by outcome, without messages that only report a failure."""
+    """Compare the finding of each message with the outcome, except messages that only report a failure."""
     confusion: dict[str, dict[str, int]] = {}
     for cell in FAILED:
         for finding in explain(cell["message"]):
             row = confusion.setdefault(finding.id, {})
             row[cell["outcome"]] = row.get(cell["outcome"], 0) + 1
-    # A missing library ends a program before it starts, whatever else is wrong.
+    # A missing library stops a program before its start, whatever other faults there are.
     assert set(confusion["newer-glibc-needed"]) == {"loader-failure"}
     assert set(confusion["missing-library"]) == {"loader-failure"}
     assert set(confusion["mixed-mpi-libraries"]) == {"loader-failure"}
-    # If the MPI does not support the launch interface, ranks are singletons or fail at once; they do not lose
-    # messages.
+    # If the MPI does not support the launch interface, ranks are singletons or fail immediately, but do not
+    # lose messages.
     for refused in ("image-lacks-pmi2", "image-lacks-pmix"):
         assert set(confusion[refused]) <= {"init-failure", "singletons"}
     assert set(confusion["shared-memory-full"]) == {"crash"}
@@ -234,8 +235,8 @@ MET = (
 def test_what_the_ranks_came_through_is_no_cause(met):
     missing = "ModuleNotFoundError: No module named 'foo'"
     assert [f.id for f in explain(f"{UNPACK}\n{met}\n{missing}")] == ["python-module-missing"]
-    # Here the PMIx error comes after the line that shows working ranks: no later line shows that they
-    # survived it.
+    # Here, the PMIx error comes after the line of working ranks, so no later line shows that they survived
+    # the error.
     (first, _) = explain(f"{met}\n{UNPACK}\n{missing}")
     assert first.evidence == (f"line 2: {UNPACK}",)
 
@@ -249,7 +250,7 @@ def test_a_long_line_and_much_output_do_no_harm():
 
 
 def test_a_number_in_a_line_decides_where_a_pattern_names_it():
-    """Lines that differ in their numbers alone are searched once, for patterns to which they are equal."""
+    """explain searches lines that differ only in numbers once, except for patterns that contain numbers."""
     epochs = "".join(f"0: epoch {n}\n" for n in range(100, 200))
     last = "slurm_script: line 28:  8156 Killed                  python3 train.py"
     assert [f.id for f in explain(f"{epochs}rank 1: exited on signal 9\n")] == ["killed"]
@@ -262,7 +263,7 @@ def test_a_number_in_a_line_decides_where_a_pattern_names_it():
 
 @every_row("signature", [s for s in SIGNATURES if not s.then], ids=lambda s: s.id)
 def test_lines_that_look_alike_do_not_hide_the_one_that_tells(signature):
-    """A finding of a single line is also found among lines that differ only in numbers."""
+    """explain also finds a line among lines that differ from it only in numbers."""
     numbers = str.maketrans("123456789", "234567891")
     others = [signature.sample.translate(numbers), signature.sample.translate(numbers).translate(numbers)]
     assert signature.title in [f.title for f in explain("\n".join([*others, signature.sample]))]
@@ -272,12 +273,12 @@ def test_much_output_is_read_in_seconds():
     lines = (f"{n % 4}: epoch {n}/900000  loss 0.1364  accuracy 0.9586  {n} images/s" for n in range(100_000))
     begun = time.process_time()
     assert explain("\n".join(lines)) == ()
-    # This log takes half a second, because explain skips eight of ten patterns for similar lines.
+    # explain needs half a second for this log, because it skips eight of ten patterns for similar lines.
     assert time.process_time() - begun < 5
 
 
 def test_a_bus_error_of_ranks_that_slurm_ends_is_no_full_shared_memory():
-    """The container of a rank may lose its file system before the rank ends."""
+    """A rank's container may lose its file system before the rank exits."""
     ended, bus = "srun: Terminating StepId=157.0", "srun: error: node2: task 1: Bus error"
     assert "shared-memory-full" in {f.id for f in explain(f"{bus}\n{ended}\n")}
     assert "shared-memory-full" not in {f.id for f in explain(f"{ended}\n{bus}\n")}
@@ -311,7 +312,7 @@ def test_the_middle_is_what_is_not_read(monkeypatch):
     ticks = iter(range(1000))
     monkeypatch.setattr(logsearch.time, "monotonic", lambda: next(ticks))
     monkeypatch.setattr(joblines, "_PAGE", 10)
-    text = "".join(f"SIGSEGV {n:02}\n" for n in range(20))  # a page is a line
+    text = "".join(f"SIGSEGV {n:02}\n" for n in range(20))  # with pages of one line
     output = Output(text)
     found = logsearch.search(output, ("SIGSEGV",), 6)
     assert [output.line(p).number for p in found.positions["SIGSEGV"]] == [1, 2, 3, 18, 19, 20]

@@ -1,4 +1,4 @@
-"""Faults that were injected for real, and logs of public reports: root line, class, rank and retry."""
+"""Test root line, class, rank and retry for injected faults and for logs of public reports."""
 
 import json
 import tomllib
@@ -35,7 +35,7 @@ WRONG = {
     "comsol-nan": {"root"},  # the message is four lines after the heading
     "rpc-reset": {"root", "class"},  # the log has only warnings, and no line that the program ended
 }
-"""What `toolkit explain` gets wrong, by the id of a record. A new fault here needs a reason."""
+"""Known errors of `toolkit explain` by the id of a record; a new entry needs a reason."""
 
 
 def squeezed(text: str) -> str:
@@ -43,7 +43,7 @@ def squeezed(text: str) -> str:
 
 
 def misses(faults: list[dict[str, Any]], inside: bool = False) -> dict[str, list[str]]:
-    """Return the ids of faults whose root line, class, rank or retry is wrong, by what is wrong."""
+    """Return the ids of faults with a wrong root line, class, rank or retry, by the wrong part."""
     found: dict[str, list[str]] = {"root": [], "class": [], "rank": [], "retry": []}
     for fault in faults:
         log = f"{''.join(MARKS)}{fault['log']}\n{ENDING}" if inside else fault["log"]
@@ -67,7 +67,7 @@ def test_there_are_many_faults_and_a_third_is_aside():
 
 
 def unexpected(faults: list[dict[str, Any]], inside: bool = False) -> dict[str, list[str]]:
-    """Return the misses that `WRONG` does not name."""
+    """Return the errors that are not in `WRONG`."""
     found = misses(faults, inside)
     return {
         name: new
@@ -104,8 +104,8 @@ def test_faults_of_make_faults_have_root_line_class_and_rank():
 
 @every_row("aside", [False, True], ids=["known", "aside"])
 def test_faults_of_ranks_and_runtimes_have_root_line_class_and_rank(aside):
-    """Faults with `aside` were scored before any rule was written for the other faults; README.md has both
-    figures.
+    """Faults with `aside` were scored before any rule for the other faults was written; README.md has both
+    scores.
     """
     faults = [fault for fault in RANKS if fault.get("aside", False) is aside]
     assert len(faults) >= (len(RANKS) - 2) // 3

@@ -1,4 +1,4 @@
-"""Which line and rank of a job failed first, and which lines a program survives."""
+"""Test which line and rank of a job failed first, and which lines a program survives."""
 
 from tests.unit.engine.logs.test_root import STEPS, TRACEBACK, labelled, told
 from tests.unit.tables import every_row

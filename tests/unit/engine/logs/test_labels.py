@@ -1,4 +1,6 @@
-"""Labels of launchers and loggers before a line, faults that an error quotes, and words before an abort."""
+"""Test labels of launchers and loggers before a line, faults that an error quotes, and words before an
+abort.
+"""
 
 from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""The fast search finds what a search of each line by each pattern finds."""
+"""Test that the fast search finds the same as a search of each line by each pattern."""
 
 import json
 import re
@@ -67,7 +67,7 @@ def test_suspects_of_both_ends_are_kept(monkeypatch):
 
 
 def test_the_likely_parts_have_the_first_row_that_matches():
-    """toolkit tries all rows on few lines, and only likely rows on many lines."""
+    """toolkit tries all rows on a few lines, but only probable rows on many lines."""
     wrong = []
     for text in LINES:
         every, likely = (

@@ -1,4 +1,4 @@
-"""The root line of a failed job, the class of its fault, the rank that failed first, and whether to retry."""
+"""Test the root line of a failed job, the fault's class, the rank that failed first, and whether to retry."""
 
 from pathlib import Path
 
@@ -162,7 +162,7 @@ NO_BACKEND = "RuntimeError: Unable to initialize backend '{}': INTERNAL: no supp
 
 
 def of_backend(name):
-    """Return the two tracebacks of JAX that say no more than that a backend has no device."""
+    """Return two tracebacks of JAX that only say that a back end has no device."""
     second = TRACEBACK.format("it", NO_BACKEND.format(name))
     during = "\nDuring handling of the above exception, another exception occurred:\n\n"
     return TRACEBACK.format("it", NO_GPU.format(name.upper())) + during + second

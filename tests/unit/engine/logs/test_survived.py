@@ -1,4 +1,4 @@
-"""An error that a program survives is not the root line; the error that ends the program is."""
+"""Test that the root line is the error that ends the program, and not an error that the program survives."""
 
 from tests.unit.engine.logs.test_root import TRACEBACK, told
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""The class of a fault that no row names: what an exception, its files, or the words of a line show."""
+"""Test the class of a fault that matches no row, from an exception, its files, or the words of a line."""
 
 from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""A silent failure is noticed in the ranks' own output, and only there."""
+"""Test that toolkit detects worlds of size 1 in the ranks' own output, and only there."""
 
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explain import explain

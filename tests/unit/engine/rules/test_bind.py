@@ -1,4 +1,4 @@
-"""The host's MPI mounted into the container, instead of the image's own."""
+"""Test the rules about the host's MPI that a launch mounts over the image's MPI."""
 
 import msgspec
 
@@ -49,14 +49,14 @@ NAMED_ALIKE = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12"))
 OF_MPI_4 = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12", version="4.2.2"), mpi4py="4.0.1")
 PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
 OUTSIDE = {**PLUGINS, "needs": (), "outside": ("libmunge.so.2", "libpmix.so.2", "libucp.so.0")}
-# srun offers PMIx, which one of the two components speaks.
+# srun offers PMIx, which only one of the two components supports.
 MIXED = {
     "components": {"pmix": ("ext3x", "s1")},
     "components_need": {"pmix_ext3x": ("libpmix.so.2",), "pmix_s1": ("libpmi.so.0",)},
     "needs": (),
     "outside": ("libpmi.so.0", "libpmix.so.2"),
 }
-# PMIx is in the folder of the MPI, for one of its components, and needs libraries of the system.
+# One of PMIx's components in the MPI's folder needs libraries of the system.
 BESIDE = {**PLUGINS, "version": "4.1.4", "needs": (), "outside": ("libmunge.so.2",)}
 FULL = image(libraries=("libmunge.so.2", "libpmix.so.2"))
 EMPTY = image(mpi=msgspec.structs.replace(IMAGE.mpi, needs=()), libraries=("libz.so.1",))
@@ -64,17 +64,17 @@ WITH_UCX = {"needs": ("libpmix.so.2", "libucs.so.0"), "ucx": "1.13.1"}
 
 
 def provider(**changes):
-    """Return a host with its MPI below /opt, changed."""
+    """Return a host with an MPI below /opt, changed by ``changes``."""
     return host(mpis=(msgspec.structs.replace(OPT, **changes),))
 
 
 def bound(on=None, of=IMAGE, **plan):
-    """Return a launch with that MPI mounted into the container."""
+    """Return a launch that mounts the host's MPI into the container."""
     return case(on or provider(), of, "bind", **{"binds": ("/opt/mpi",), "env": OPAL, **plan})
 
 
 def restricted(**settings):
-    """Return a host with that MPI whose runtime has other settings."""
+    """Return a host with the MPI below /opt and other settings of the runtime."""
     named = {name.replace("_", " "): value for name, value in settings.items()}
     return with_(provider(), runtime=msgspec.structs.replace(RUNTIME, settings=named))
 

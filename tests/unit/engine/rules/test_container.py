@@ -1,4 +1,4 @@
-"""Options of the container: what they hide from MPI."""
+"""Test the rules about container options that hide something from MPI."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""The network between the nodes, and memory that ranks share."""
+"""Test the rules about the network between nodes, and about memory that ranks share."""
 
 from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, host, image, mpi, runtime, unread, with_
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""The driver of the host against the CUDA of the image, and what trains on a GPU."""
+"""Test the rules about the host's GPU driver, the image's CUDA, and programs that train on GPUs."""
 
 import msgspec
 
@@ -348,7 +348,7 @@ def test_a_gpu_is_known_by_the_name_that_nvidia_smi_prints(name: str, family: st
     "name",
     [
         "AMD Instinct MI250X",
-        # The names of these GPUs are similar to a name in a row, but their chips differ.
+        # These names resemble a name in a row, but the GPUs have other chips.
         "NVIDIA GeForce RTX 2050",
         "NVIDIA GeForce GTX 960M",
         "Quadro M2000M",

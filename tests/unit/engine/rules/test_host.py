@@ -1,4 +1,4 @@
-"""The host: what it must have before any rank starts."""
+"""Test the rules about things that a host needs before any rank starts."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ from toolkit.model.prediction import Request
 
 
 def slurm(**changes):
-    """Return a host whose Slurm is another one."""
+    """Return a host with changed facts of its Slurm."""
     return host(slurm=msgspec.structs.replace(SLURM, **changes))
 
 
@@ -46,7 +46,7 @@ BROKEN = HostMpi(
     lacks=("libopen-rte.so.40",),
 )
 OTHER_TYPE = replace(case(), plan=with_(case().plan, launcher=("srun", "--mpi=pspmix")))
-"""A launch with the type that a site profile names, on a host that does not offer it."""
+"""A launch with the `--mpi` type of a site profile, on a host that does not offer the type."""
 
 FIRES = {
     "gpu-hook-lacks-program": [

@@ -1,4 +1,4 @@
-"""The image: its MPI, and whether its description is correct."""
+"""Test the rules about the image's MPI, and about wrong descriptions of the image."""
 
 import msgspec
 
@@ -214,7 +214,7 @@ OUTCOMES = {
 def test_an_open_mpi_that_was_moved_is_told_by_the_plan_where_it_lies(mode):
     request = Request(nodes=1, ranks_per_node=2)
     made = propose(HOST, MOVED, request, mode)
-    # The mpirun in the container is moved too.
+    # The image's mpirun was moved, too.
     inside = mode == "mpirun-container"
     assert ("OPAL_PREFIX" in made.env) != inside
     assert ("OPAL_PREFIX=/opt/hpcx/ompi" in made.container) == inside
@@ -296,7 +296,7 @@ def test_mpirun_of_intel_mpi_2019_0_loses_its_words_unless_its_folder_is_named()
     named = intel("2019", environment={"I_MPI_ROOT": "/opt/impi"})
     assert outcome_of(named, "mpirun-container", nodes=1) == "ok"
     assert outcome_of(named, "mpirun-container") == "hang"
-    # Without mpirun in the image the launch starts no rank, so no loader searches for libfabric.
+    # Without mpirun in the image, the launch starts no rank, so no loader needs libfabric.
     mpi = msgspec.structs.replace(INTEL, version="2019", needs=("libfabric.so.1",), lacks=("libfabric.so.1",))
     lacking = absent(image(mpi=mpi, programs={"/opt/probe": mpi.library}, libraries=()), "libfabric")
     assert outcome_of(lacking, "mpirun-container", nodes=1) == "init-failure"
@@ -314,7 +314,9 @@ def test_mpirun_of_intel_mpi_2019_4_fails_on_processors_of_amd_without_threads()
 
 
 def test_what_intel_mpi_before_2021_does_without_a_launcher():
-    """From 2019 on, Intel MPI starts an mpiexec; 2018 uses the variables of Slurm's step."""
+    """Without a launcher, Intel MPI from 2019 on starts mpiexec, and Intel MPI 2018 uses Slurm's
+    variables.
+    """
     assert outcome_of(intel("2018.3"), "srun-none") == "hang"
     assert outcome_of(intel("2018.3"), "srun-none", container=("--cleanenv",)) == "singletons"
     assert outcome_of(intel("2019"), "srun-none") == "singletons"
@@ -328,7 +330,7 @@ def test_what_intel_mpi_before_2021_does_without_a_launcher():
 
 
 def test_threads_alone_do_not_tell_who_made_a_processor():
-    """If the vendor of the processor is unknown, the rule does not assume one."""
+    """The rule must not guess the processor's vendor if the vendor is unknown."""
     on = unread(HOST, "cpu_vendor")
     cleaned = case(on, intel("2019.4"), "srun-none", container=("--cleanenv",))
     inside = case(on, intel("2019.4"), "mpirun-container", nodes=1)

@@ -1,4 +1,4 @@
-"""Test the settings and folders of the image that its launcher uses."""
+"""Test the rules about settings and folders of the image that its launcher uses."""
 
 from tests.unit.engine.examples import with_
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, image, unread
@@ -52,7 +52,7 @@ OUTCOMES = {"image-tmpdir-not-writable": "init-failure", "image-launcher-interfa
 def test_settings_in_files_of_the_image_are_judged_as_variables_are():
     of = image(settings={"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "ib7"})
     assert predict(HOST, of, Request(nodes=2)).of("srun-pmix").outcome == "comm-failure"
-    for nodes in (1, 2):  # ranks of one node look for each other in MPI_Init, ranks of other nodes later
+    for nodes in (1, 2):  # ranks of one node connect in MPI_Init, ranks of different nodes later
         several = predict(HOST, of, Request(nodes=nodes, ranks_per_node=2))
         assert several.of("srun-pmix").outcome == "init-failure"
 

@@ -1,4 +1,4 @@
-"""Test what a rank shares with its node: the network, the user number, the socket for PMI."""
+"""Test the rules about what a rank shares with its node: the network, the user id, the socket for PMI."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""mpirun: the host's outside the container, and the image's inside."""
+"""Test the rules about mpirun: the host's mpirun outside the container, and the image's inside."""
 
 import msgspec
 
@@ -59,7 +59,7 @@ INSIDE = {"mode": "mpirun-container", "nodes": 1, "launcher": ("mpirun",)}
 
 
 def beside(other=OTHER_5, pmix="3.2.5", **changes):
-    """Return an image whose program has a separate library, and whose mpirun has another release."""
+    """Return an image whose program loads another MPI than the MPI of the image's mpirun."""
     own = msgspec.structs.replace(OWN_LIBRARY, **changes)
     return with_(image(mpi=own, other_mpis=(other,) if other else (), mpirun=own.launcher), pmix=pmix)
 

@@ -1,5 +1,6 @@
-"""Test which libraries the image's loader finds: an MPI for its programs, and the libraries that the MPI
-needs."""
+"""Test the rules about libraries that the image's loader must find: MPI libraries, and libraries that they
+need.
+"""
 
 import msgspec
 
@@ -20,14 +21,14 @@ BESIDE = {"binds": ("/opt/ofi/lib:/host/ofi",), "env": {"LD_LIBRARY_PATH": "/hos
 
 
 def loading(of=IMAGE, **programs: str):
-    """Return an image with programs, and with a line of evidence for the libraries that they load."""
+    """Return an image with programs, and with evidence for the libraries that they load."""
     found = {PROBE: "", **programs}
     line = f"{PROBE} loads {found[PROBE] or 'a missing MPI library'}"
     return msgspec.structs.replace(of, programs=found, evidence={**of.evidence, "programs": line})
 
 
 def lacking(*sonames: str, **changes):
-    """Return an image whose MPI, which a program loads, lacks libraries."""
+    """Return an image in which the MPI that a program loads lacks libraries."""
     of = mpi(lacks=sonames, needs=tuple(sorted({*MPI.needs, *sonames})))
     return loading(of, **{PROBE: MPI.library, **changes})
 
@@ -40,7 +41,7 @@ LED = mpi(library="/opt/ompi/lib/libmpi.so.40", prefix="/opt/ompi", launcher="/o
 
 
 def led(needs: str, *, command: bool = True):
-    """Return a launch by the image's mpirun, of a program that finds no MPI by itself."""
+    """Return a launch by the image's mpirun of a program that finds no MPI library by itself."""
     program = ImageProgram(command=(PROBE,), path=PROBE, mpi=True, needs=needs) if command else None
     of = msgspec.structs.replace(loading(LED), program=program, programs_need={PROBE: needs})
     return case(of=of, mode="mpirun-container", launcher=("/opt/ompi/bin/mpirun",), nodes=1, ranks_per_node=2)

@@ -1,4 +1,4 @@
-"""Test what ranks of one node share: memory, processes, namespaces."""
+"""Test the rules about memory, processes and namespaces that ranks of one node share."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ NEWER_UCX = with_(DEBIAN, ucx="1.18.0")
 SMALL = host(shm=65536)
 TWO = {"mode": "srun-pmi2", "ranks_per_node": 2}
 MINIMAL = runtime(setuid=True, settings={"mount dev": "minimal"})
-"""A host whose containers have their own /dev, and in it a /dev/shm."""
+"""A host whose containers have their own /dev, including their own /dev/shm."""
 NO_DEV = runtime(setuid=True, settings={"mount dev": "no"})
 TORCH = {"mode": "torch", "program": "torch", "wrapper": ("sh", "toolkit-ranks.sh")}
 EFA = host(locked_memory=64 << 20, fabrics=("efa",), infiniband=("rdmap0s6",))
@@ -30,7 +30,7 @@ INTEL = image(mpi=msgspec.structs.replace(MPICH, implementation="intelmpi", vers
 
 
 def unknown(**changes):
-    """Return Debian's MPICH with some facts of it missing."""
+    """Return an image with Debian's MPICH, of which some facts are missing."""
     return with_(DEBIAN, mpi=msgspec.structs.replace(DEBIAN.mpi, **changes))
 
 
@@ -221,6 +221,6 @@ def test_an_old_ucx_on_infiniband_gets_one_namespace_or_does_without_shared_memo
     assert plan.container == container
     assert env.items() <= plan.env.items()
     assert predict(there, OLD_UCX, Request(ranks_per_node=2)).of("srun-pmix").outcome == "ok"
-    # UCX settings of the image stay unchanged.
+    # The plan does not change UCX settings of the image.
     of = with_(OLD_UCX, environment={"UCX_TLS": "rc,self"})
     assert "UCX_TLS" not in propose(there, of, Request(ranks_per_node=2), "srun-pmix").env

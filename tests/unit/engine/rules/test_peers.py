@@ -1,5 +1,4 @@
-"""Programs whose ranks find each other without MPI: options that hide the rank number, and a missing
-framework."""
+"""Test the rules about programs without MPI: options that hide the rank number, and missing frameworks."""
 
 from tests.unit.engine.whole import IMAGE, absent, case, host, image, unread
 

@@ -1,4 +1,4 @@
-"""An MPI that was built on the PMI library of Slurm."""
+"""Test the rules about an MPI that uses Slurm's PMI library."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ SLURMS = (*OWN, "libpmi.so.0", "libslurm_pmi.so")
 
 
 def on(*needs, **changes):
-    """Return an image whose MPICH needs these libraries."""
+    """Return an image with an MPICH that needs these libraries."""
     made = msgspec.structs.replace(MPICH, version="4.0.2", device="ch3:nemesis", needs=needs, **changes)
     return absent(image(mpi=made), "pmix")
 

@@ -1,4 +1,4 @@
-"""The two ends of PMIx: Slurm's server and the image's client."""
+"""Test the rules about compatibility of the PMIx server in Slurm and the PMIx client in the image."""
 
 import msgspec
 
@@ -130,7 +130,7 @@ def test_which_client_a_server_of_slurm_serves(server, client, outcome):
         ("4.0.3", "3.1.5", "7.0.0rc1", True, "init-failure"),
         ("4.0.3", "3.1.5", "5.0.9", True, "ok"),
         ("4.0.3", "3.1.5", "5.0.9", False, "ok"),
-        # Debian's 4.0.0 reports the version of a release candidate.
+        # Debian's PMIx 4.0.0 reports itself as a release candidate.
         ("4.1.0", "4.0.0rc3", "5.0.9", True, "ok"),
         ("4.1.0", "4.0.0rc3", "5.0.9", False, "hang"),
         ("4.1.2", "4.1.2", "3.1.5", True, "ok"),

@@ -1,4 +1,4 @@
-"""The program of a rank: which MPI it loads, and what a mount hides."""
+"""Test the rules about the MPI that a rank's program loads, and about files that a mount hides."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Horovod against its TensorFlow, and packages of the home folder."""
+"""Test the rules about Horovod's TensorFlow, and about Python packages in the home folder."""
 
 import msgspec
 

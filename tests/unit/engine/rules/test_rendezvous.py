@@ -1,4 +1,4 @@
-"""Ranks that meet without MPI: Horovod's by Gloo, ranks of PyTorch, JAX and TensorFlow."""
+"""Test the rules about ranks that connect without MPI: Horovod over Gloo, PyTorch, JAX and TensorFlow."""
 
 import json
 
@@ -13,7 +13,7 @@ EXPLICIT = {"coordinator_address": "$", "num_processes": "$", "process_id": "$"}
 
 
 def torch(says=None, command=("python", "train.py"), **more):
-    """Return a launch of PyTorch whose job script gives each rank the address of the others."""
+    """Return a launch of PyTorch whose job script sets rank 0's address for each rank."""
     return case(asked={"says": says or {}, "command": command}, **{**TORCH, **WRAPPED, **more})
 
 

@@ -1,4 +1,4 @@
-"""Faults that public reports describe."""
+"""Test the rules about faults that only public reports describe."""
 
 from typing import get_type_hints
 
@@ -22,7 +22,7 @@ INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.0", pmix=None)
 SLURM_20_11 = msgspec.structs.replace(SLURM, version="20.11.1")
 ROUNDED = msgspec.structs.replace(SLURM, version="20.11")
-"""A report often leaves out the last number: it may be a release with the fault, or one without."""
+"""A Slurm version without its last number, as in many reports: a release with or without the fault."""
 ORTE_1 = msgspec.structs.replace(LAUNCHER, version="1.8.8", pmix=None)
 PSM3 = msgspec.structs.replace(MPICH, version="4.1.2", device="ch4:ofi")
 NO_CARD = host(infiniband=(), runtime=examples.with_(examples.APPTAINER, setuid=True))
@@ -31,7 +31,7 @@ CLIENT_2_2 = image(mpi=OLD, pmix="2.2.2")
 
 
 def psm3(**changes):
-    """Return an image whose libfabric has psm3."""
+    """Return an image whose libfabric has the provider psm3."""
     there = {"libfabric_version": "1.18.1", "libfabric_providers": ("psm3", "tcp"), **changes}
     return image(mpi=PSM3, **there)
 
@@ -47,7 +47,7 @@ GDR = {"NCCL_NET_GDR_LEVEL": "PHB"}
 
 
 def rccl(**changes):
-    """Return a launch of PyTorch over RCCL and its plugin on Slingshot."""
+    """Return a launch of PyTorch with RCCL and its libfabric plugin on Slingshot."""
     there = {
         "pytorch": "2.7.1+rocm6.2.4",
         "libfabric_version": "1.22.0",
@@ -59,13 +59,13 @@ def rccl(**changes):
 
 
 def rooted(*container):
-    """Return a launch by mpirun of Open MPI 4 on both sides, with these options of the container."""
+    """Return a launch with Open MPI 4 on the host and in the image, with these container options."""
     launcher = msgspec.structs.replace(LAUNCHER, version="4.1.2", pmix="4.1.2")
     return case(on=host(mpis=(launcher,)), mode="mpirun-host", container=container)
 
 
 def crowded_mounts(of=None, **changes):
-    """Return a launch of many ranks a node, whose images the kernel mounts by shared loop devices."""
+    """Return a launch with many ranks per node, for which the kernel mounts images by shared loop devices."""
     shared = {"version": "3.7.2", "setuid": True, "settings": {"shared loop devices": "yes"}, **changes}
     return case(runtime(name="singularity", **shared), of or image(), mode="srun-pmix", ranks_per_node=56)
 

@@ -1,4 +1,4 @@
-"""Releases of the container runtime: how they mount an image, and which binds they allow."""
+"""Test the rules about releases of container runtimes: how they mount images, and which binds they allow."""
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread, with_
 from tests.unit.tables import every_row
@@ -13,7 +13,7 @@ CENTOS_7 = {"kernel": "3.10.0-1160.el7.x86_64"}
 SETUID = runtime(setuid=True).runtime
 NO_RUNTIME = absent(HOST, "runtime")
 SQUASHFS = "allow setuid-mount squashfs"
-"""Since Apptainer 1.3 a setting says whether the kernel mounts an image in setuid mode."""
+"""Setting since Apptainer 1.3: whether the kernel mounts images in setuid mode."""
 
 
 def setuid(settings: dict[str, str] | None = None, **more: object):
@@ -27,12 +27,12 @@ def suid_fuse(fuse3: str, **more: object):
 
 
 def setting(name: str, value: str):
-    """Return a host whose runtime has another setting."""
+    """Return a host with one changed setting of its runtime."""
     return runtime(settings={name: value})
 
 
 def unbound(*binds: str, **more: object):
-    """Return a host whose runtime binds a missing path; its release has no option that skips the bind."""
+    """Return a host whose runtime binds a missing path, and has no option to skip this bind."""
     return runtime(**{"unbound": binds, "version": "1.0.3", **more})
 
 
@@ -55,7 +55,7 @@ def pyxis(version: str, kernel: str):
 
 
 SHIFTER = runtime(name="shifter", version="")
-"""A host with a runtime of which no launch was recorded."""
+"""A host with Shifter, a runtime without recorded launches."""
 
 FIRES = {
     "writable-needs-folders": [
@@ -366,8 +366,9 @@ def test_without_a_way_to_leave_it_out_nothing_starts():
 
 
 def test_a_native_image_is_kept_from_an_oci_runtime_that_the_site_asks_for():
-    """Without the option every rank would be a world of size 1: this runtime passes no variable of the
-    launcher."""
+    """Without the option, every rank would be a world of size 1, because the OCI runtime removes the
+    launcher's variables.
+    """
     verdict = predict(OCI_ALWAYS, IMAGE, Request())
     (found,) = (p for p in verdict.predictions if p.mode == "srun-pmix")
     assert found.plan is not None

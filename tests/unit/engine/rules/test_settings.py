@@ -1,4 +1,4 @@
-"""Variables and files that change an MPI's behaviour and reach it in the container."""
+"""Test the rules about variables and files of the host that change an MPI in the container."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ BOGUS = host(environment={"MPIR_CVAR_CH4_NETMOD": "bogus"})
 
 
 def netmods(device):
-    """Return an image with an MPICH of these network modules."""
+    """Return an image with an MPICH that has these network modules."""
     return image(mpi=msgspec.structs.replace(MPICH, device=device))
 
 
@@ -122,7 +122,7 @@ COMPONENTS = {
 
 
 def foreseen(given: dict[str, str], network: dict[str, object], of: ImageMpi, **facts: object) -> str:
-    """Return the predicted outcome of a launch over two nodes with these settings."""
+    """Return the predicted outcome of a launch on two nodes with these settings."""
     there = image(mpi=of, **{**BOTH, **facts})
     mode = "srun-pmix" if of.implementation == "openmpi" else "srun-pmi2"
     only = tuple(r for r in RULES if r.id == "setting-breaks-mpi")
@@ -136,7 +136,7 @@ def open_mpi(version: str = "4.1.6", **changes: object) -> ImageMpi:
 @every_row(
     ("given", "network", "outcome"),
     [
-        # Settings of modules of centres and of vendors' images, on InfiniBand.
+        # These settings come from centres' modules and vendors' images, on InfiniBand.
         ({"OMPI_MCA_pml": "ucx"}, FAST, "ok"),
         ({"OMPI_MCA_pml": "ucx", "UCX_TLS": "rc,sm,self"}, FAST, "ok"),
         ({"OMPI_MCA_pml": "ucx", "UCX_NET_DEVICES": "mlx5_0:1"}, FAST, "ok"),
@@ -161,7 +161,7 @@ def open_mpi(version: str = "4.1.6", **changes: object) -> ImageMpi:
         ({"UCX_TLS": "rc"}, PLAIN, "ok"),
         ({"UCX_MEMTYPE_CACHE": "n", "UCX_POSIX_USE_PROC_LINK": "n"}, FAST, "ok"),
         ({"FI_PROVIDER": "cxi", "FI_CXI_ATS": "0"}, SLINGSHOT, "ok"),
-        # Measured on Ethernet with Open MPI 4.1.6 and 5.0.10.
+        # These outcomes were measured on Ethernet with Open MPI 4.1.6 and 5.0.10.
         (
             {"OMPI_MCA_coll_hcoll_enable": "0", "OMPI_MCA_coll": "^hcoll", "OMPI_MCA_osc": "^rdma"},
             PLAIN,

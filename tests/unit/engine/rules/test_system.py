@@ -1,4 +1,4 @@
-"""Kernel, processor and C library: whether a program of the image starts at all."""
+"""Test the rules about kernel, processor and C library, which decide whether a program starts at all."""
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
 from tests.unit.tables import every_row
@@ -15,7 +15,7 @@ OLD_CPU = host(cpu_level="x86-64-v1")
 
 FIRES = {
     "kernel-too-old": [
-        # Without setuid this host cannot mount a squashfs, so the image is a folder.
+        # This host cannot mount a squashfs without setuid, so the image is a folder.
         case(CENTOS_6, image(format="sandbox")),
         case(host(kernel="3.4.0", architecture="aarch64")),
         case(host(kernel="2.6.18-419.el5"), image(glibc="2.23")),

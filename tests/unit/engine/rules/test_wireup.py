@@ -1,4 +1,6 @@
-"""Test how ranks find each other: what the launcher offers, and what the MPI in the image speaks."""
+"""Test the rules about how ranks connect: the launcher's interfaces, and the interfaces of the image's
+MPI.
+"""
 
 import msgspec
 

@@ -44,7 +44,7 @@ def conflict(wanted, host=None) -> Conflict:
 
 
 def mode_of(solution: Solution, host, operations=("mpi", "gloo")):
-    """Ask the engine again about the image of a solution."""
+    """Return the launch mode that the engine chooses for the image of a solution."""
     table = stacks()
     taken = {
         c.component: next(
@@ -114,12 +114,12 @@ def test_without_a_plugin_for_pmix_another_open_mpi_is_taken_or_the_reason_told(
     wanted = load("tf2.15-cpu").recipe
     solution = chosen(wanted, SERVING_PMI2)
     assert solution.mode == mode_of(solution, SERVING_PMI2)
-    # Debian's Open MPI lacks PMI-2, so only an Open MPI that is compiled with PMI-2 starts with srun.
+    # Only an Open MPI that is compiled with PMI-2 starts with srun here, and Debian's Open MPI lacks PMI-2.
     assert (solution.mode, solution.of("openmpi").provider) == ("srun-pmi2", "source")
     assert solution.of("openmpi").why == (
         "srun-pmi2 works with it on this cluster; not 4.1.4 from debian, as srun-pmi2 would not work with it"
     )
-    # Of the modes for Debian's Open MPI, the launcher inside the container works.
+    # With Debian's Open MPI, only the launcher inside the container works.
     pinned = recipe('openmpi = "match-host"', tail='[mpi]\nprovider = "debian"')
     assert chosen(pinned, SERVING_PMI2).mode == "mpirun-container"
 
@@ -147,7 +147,7 @@ def test_where_srun_serves_nothing_the_launcher_inside_is_left_and_gloo():
 def test_a_better_way_of_launching_goes_before_a_newer_version():
     wanted = recipe('openmpi = "match-host"\nmpi4py = "*"')
     assert chosen(wanted).versions["openmpi"] == "5.0.7"
-    # Open MPI 5 speaks PMIx only.
+    # Open MPI 5 supports only PMIx.
     assert chosen(wanted, SERVING_PMI2).versions["openmpi"] == "4.1.4"
 
 
@@ -227,7 +227,7 @@ def test_every_row_can_be_read_and_names_what_there_is(component):
 
 @every_row("component", components())
 def test_every_row_can_be_had_with_some_stack(component):
-    """A row that fits no stack at all is a mistake in the tables."""
+    """Each row of the table must fit some stack."""
     for row in stacks().rows(component):
         if component in ("base", "python"):
             continue

@@ -1,4 +1,4 @@
-"""Facts that are predicted from a row give the same verdict as facts of the measured image."""
+"""Test that facts predicted from a row give the same verdict as the facts of the measured image."""
 
 from tests.matrix import measured
 from tests.unit.engine.examples import HOST, with_
@@ -30,7 +30,7 @@ def row(component, version, provider):
 
 
 def stack(component, version, base):
-    """The base, an MPI from its packages, and the components that this MPI needs according to the table."""
+    """Return a stack with the base, an MPI from its packages, and the components that the MPI needs."""
     mpi = row(component, version, "debian")
     parts = {c: wish.split(" ") for c, wish in mpi.requires.items() if c != "base"}
     return {
@@ -47,7 +47,7 @@ def test_a_row_of_debian_is_judged_as_the_image_that_was_measured(name, host, re
     image = stack_facts(stacks(), "x86_64", stack(*MEASURED[name]))
     guessed = predict(host, image, request_)
     real = predict(host, measured.image(name), request_)
-    # Gloo needs Horovod, which was not measured in these images.
+    # Leave out Gloo, because these images have no Horovod.
     assert {p.mode: p.outcome for p in guessed.predictions if p.mode != "gloo"} == {
         p.mode: p.outcome for p in real.predictions if p.mode != "gloo"
     }

@@ -1,4 +1,4 @@
-"""Environments are made from wheels of a folder: uv asks no index."""
+"""Settings for environments: uv uses wheels from a folder, and no package index."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Environments over an image: packages of the image, added packages, and refused requests."""
+"""Test environments over an image: packages of the image, added packages, and refused requests."""
 
 import hashlib
 import io

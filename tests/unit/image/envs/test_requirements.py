@@ -1,4 +1,4 @@
-"""Files of requirements: what is read from each kind, and what is refused."""
+"""Test how toolkit reads each kind of requirements file, and what it refuses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A squashfs that is written here is read back by toolkit, and by unsquashfs."""
+"""Test that toolkit and unsquashfs can read a squashfs that toolkit wrote."""
 
 import os
 import random
@@ -18,7 +18,7 @@ NOISE = random.Random(7).randbytes(3 * BLOCK + 17)
 
 @pytest.fixture
 def folder(tmp_path):
-    """A tree with the special cases of the format: large and empty files, wide folders, long names, links."""
+    """Return a folder with special cases: large and empty files, large folders, long names, links."""
     root = tmp_path / "root"
     for name, content in {
         "noise": NOISE,

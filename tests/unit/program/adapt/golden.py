@@ -1,4 +1,4 @@
-"""Scripts that were not written for toolkit, and their diffs by adapt; running this writes the diffs."""
+"""Compare users' scripts with their diffs by `toolkit adapt`; running this module writes the diffs."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
 def made(name: str) -> str:
-    """Return the diff of a script, followed by the lines that adapt left unchanged."""
+    """Return the diff of a script, and the lines that `toolkit adapt` left unchanged."""
     result, _ = adapt(FOLDER / f"{name}.py")
     left = "".join(f"# left, line {one.line}: {one.what}\n" for one in result.left)
     return f"# by {result.program}\n{left}{result.diff}"

@@ -1,4 +1,4 @@
-"""A server that answers as a test wants, unlike a real registry: wrong, slow, or too long answers."""
+"""An HTTP server whose answers differ from a real registry's: wrong, slow, or too long."""
 
 import contextlib
 import threading
@@ -8,7 +8,9 @@ import pytest
 
 
 class Server:
-    """``answers`` maps ``METHOD /path`` to (status, headers, body), a function of the request, or a list."""
+    """The server; ``answers`` has for each ``METHOD /path`` (status, headers, body), a function, or a
+    list.
+    """
 
     def __init__(self):
         self.answers = {"GET /v2/": (200, {}, b"{}")}

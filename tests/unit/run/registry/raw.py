@@ -1,6 +1,6 @@
-"""A server that sends bytes without regard for HTTP: endless ones, slow ones.
+"""A server that sends any bytes, even invalid HTTP: endless or slow answers.
 
-The server takes one request a connection, so a finite answer says ``Connection: close``.
+The server accepts one request per connection, so a finite answer needs ``Connection: close``.
 """
 
 import contextlib
@@ -12,7 +12,9 @@ BLOCK = b"x" * (1 << 16)
 
 
 class Raw:
-    """``answers`` maps ``GET /path`` to an iterator of bytes; the first block answers ``/v2/``."""
+    """The server; ``answers`` has an iterator of bytes for each ``GET /path``; the first block answers
+    ``/v2/``.
+    """
 
     def __init__(self, answers):
         self.answers = {
@@ -48,13 +50,13 @@ class Raw:
 
 
 def finite(status, body=b"", more=""):
-    """Return a whole answer; ``more`` are headers, each with its line end."""
+    """Return a complete HTTP answer; ``more`` has further headers, each with its line end."""
     head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n{more}\r\n"
     return head.encode() + body
 
 
 def endless(head, block=BLOCK, most=200_000_000):
-    """Send ``head``, and then ``block`` up to some hundred MB."""
+    """Return an answer with ``head``, and then ``block`` repeated up to ``most`` bytes."""
 
     def blocks():
         yield head.encode()
@@ -65,7 +67,7 @@ def endless(head, block=BLOCK, most=200_000_000):
 
 
 def slow(head, seconds=0.02):
-    """Send ``head`` at once, and then a byte at a time."""
+    """Return an answer with ``head``, and then one byte at a time."""
 
     def blocks():
         yield head.encode()
