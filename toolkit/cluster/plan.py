@@ -37,11 +37,11 @@ _DAEMONS = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The plan of a cluster on a machine with ``cpus`` cores and ``memory`` bytes; ``flavour`` is a name.
+    """The plan of a cluster on a machine with ``cpus`` cores and ``memory`` bytes.
 
-    ``listen`` is the ``ADDRESS:PORT`` on this machine at which users reach the login node. If ``listen`` is
-    empty, the engine chooses a port that only this machine can reach. ``owner`` is the label of the clone
-    whose ``make`` created the cluster.
+    ``flavour`` is the name of the kind of cluster. ``listen`` is the ``ADDRESS:PORT`` on this machine at
+    which users reach the login node. If ``listen`` is empty, the engine chooses a port that only this machine
+    can reach. ``owner`` is the label of the clone whose ``make`` created the cluster.
     """
 
     name: str

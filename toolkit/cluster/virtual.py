@@ -41,7 +41,7 @@ from toolkit.run.filelock import wait_for_lock
 from toolkit.run.folders import make_writable
 
 _ACCOUNTS_SECONDS = 60.0
-"""The time limit, in seconds, for a node to create a hundred accounts; this takes a few seconds."""
+"""The time limit, in seconds, for a node to create a hundred accounts, which usually takes a few seconds."""
 
 
 def up(

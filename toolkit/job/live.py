@@ -37,7 +37,7 @@ from toolkit.runtime import apptainer
 _MINUTES = "4"
 """The time limit of a trial's job, in minutes.
 
-A trial runs for seconds. If the trial hangs, this limit frees its nodes.
+A trial usually takes some seconds. If it hangs, this limit frees its nodes.
 """
 
 

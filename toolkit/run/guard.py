@@ -39,8 +39,8 @@ _PATH = "/usr/bin:/bin"
 class Guard:
     """Watches process sessions with one shell, which is started once.
 
-    If SIGKILL ends this process between the start of a child and :meth:`watch`, the child continues. After
-    :meth:`prepare` this window is one system call.
+    If SIGKILL ends this process between the start of a child and :meth:`watch`, the child continues. If
+    :meth:`prepare` was called before, only one system call runs between the two.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Delay interrupts while an object is created that could not be removed before it exists."""
+"""Delay interrupts while the Docker engine creates an object, so that toolkit can remove the object."""
 
 import contextlib
 import signal

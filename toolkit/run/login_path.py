@@ -78,6 +78,6 @@ class LoginPathRunner:
         told = [line.removeprefix(_MARK).split(":") for line in said if line.startswith(_MARK)]
         if len(told) != 2 or set(told[1]) <= set(told[0]):
             return False
-        # Programs that were found before are found again: the login shell's folders come last.
+        # Programs that toolkit found before stay the same, because the login shell's folders come last.
         self._path = ":".join(dict.fromkeys(told[1]))
         return True

@@ -8,7 +8,7 @@ PMI and PMIx); NVIDIA/pyxis:README.md.
 from toolkit.runtime.described import Described, joined_binds, option
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
-"""The variable without which enroot's hook 98-nvidia.sh mounts no driver; CUDA images set it."""
+"""The variable without which enroot's hook 98-nvidia.sh mounts no driver; CUDA images set this variable."""
 
 RUNTIME = Described(
     NAMES=("enroot",),

@@ -96,7 +96,7 @@ def _check_image(options: DoctorOptions) -> None:
 
 
 def _check_live(options: DoctorOptions) -> None:
-    """Raise an error if an option conflicts with ``--live``, or if it needs a missing ``--live``."""
+    """Raise an error if an option conflicts with ``--live``, or has no effect without ``--live``."""
     if options.live:
         if options.site or options.job_file:
             raise BadInput("--site and --job: cannot be combined with --live")

@@ -22,7 +22,7 @@ def pack(found: Collected, name: str, folder: str) -> Parcel:
     """Write the files of a project into an archive in the local cache, and return the copy to make.
 
     Args:
-        found: the files.
+        found: the files of the project.
         name: the name of the archive, before its digest.
         folder: the folder on the cluster that receives the copy.
 

@@ -34,7 +34,7 @@ GPU_FILE, GPU_SECONDS = "gpu-use.csv", 30
 """The file in the job's folder with the GPU use of its first node, and the seconds between two samples."""
 
 RESTARTS = 100
-"""The largest number of resubmissions if ``--chain`` gives no number; it stops a job without progress."""
+"""The largest number of resubmissions if ``--chain`` has no number; it ends a job without progress."""
 
 _WIDTH = 90
 """The largest number of characters of a command line; a longer command continues in the next line."""

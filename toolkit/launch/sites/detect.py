@@ -20,8 +20,7 @@ from toolkit.near import suggest_near
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
 _LASTING = ("WORK", "PROJECT", "STORE")
-"""Variables with folders whose files the site keeps; they are preferred over scratch, which the site clears.
-"""
+"""Variables with folders that the site keeps; toolkit prefers them over scratch, which the site clears."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,8 +118,8 @@ def create_container(
 ) -> Iterator[str]:
     """Create a container of ``image`` without starting it, yield its name, and remove it afterwards.
 
-    ``doing`` completes "while …" in the error if the engine refuses. toolkit chooses the container's name, so
-    it can remove the container even if an interrupt comes before the engine's answer.
+    ``doing`` completes "while …" in the error if the engine refuses the container. toolkit chooses the
+    container's name, so it can remove the container even if an interrupt comes before the engine's answer.
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}

@@ -318,7 +318,7 @@ def _quoted(text: str) -> str:
 
 
 def pack_context(files: Files) -> Iterator[bytes]:
-    """Yield a tar of the files, whose bytes depend only on names and contents."""
+    """Yield a tar of the files; its bytes depend only on the names and contents of the files."""
     for name in sorted(files):
         content = files[name]
         entry = tarfile.TarInfo(name)

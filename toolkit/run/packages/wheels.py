@@ -24,9 +24,9 @@ def lock_wheels(
 ) -> bytes:
     """Return the text of a ``pylock.toml`` with the wheels of requirements and of all their dependencies.
 
-    ``python`` is a version. ``platform`` is uv's name, such as ``x86_64-manylinux_2_36``. ``what`` names the
-    packages in errors. ``indexes`` are addresses of further indexes; as with pip, the best version of all
-    indexes is used.
+    ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name, such as
+    ``x86_64-manylinux_2_36``. ``what`` names the packages in errors. ``indexes`` are addresses of further
+    indexes; as with pip, the best version of all indexes is used.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.

@@ -85,7 +85,7 @@ class RegistrySession:
         tries: int = TRIES,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
     ) -> Response:
-        """Send a request, and return the response with a status in ``ok``; ``scope`` is the permission.
+        """Send a request, and return the response with a status in ``ok``; ``scope`` is the token's scope.
 
         A request with a body uses ``tries=1``: the caller knows how many bytes arrived, and repeats the
         request.

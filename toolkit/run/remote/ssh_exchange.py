@@ -122,7 +122,7 @@ def _end(channel: "paramiko.Channel") -> None:
     request = paramiko.Message()
     request.add_byte(bytes([paramiko.common.MSG_CHANNEL_REQUEST]))
     request.add_int(channel.remote_chanid)
-    request.add_string("signal")  # RFC 4254, section 6.9; OpenSSH supports it since 7.9
+    request.add_string("signal")  # RFC 4254, section 6.9; OpenSSH supports signals since 7.9
     request.add_boolean(False)
     request.add_string("TERM")
     with contextlib.suppress(Exception):  # the connection may have ended
