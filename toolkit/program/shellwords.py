@@ -1,6 +1,6 @@
 """Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-toolkit runs nothing. A part of a value that only a run would show becomes :data:`UNTOLD`.
+toolkit does not run the script. A part of a value that only a run would show becomes :data:`UNTOLD`.
 """
 
 import re

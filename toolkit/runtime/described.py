@@ -13,8 +13,8 @@ class Described:
     """The values and functions of :class:`toolkit.runtime.Runtime`.
 
     ``bind`` returns the words for all binds, each ``(SOURCE, TARGET, OPTIONS)``. ``name`` returns the words
-    for the image. ``start`` follows the command. ``set_env`` is the option that sets a variable of the image;
-    it is empty if the runtime sets these variables itself.
+    for the image. ``start`` are the words after the runtime's command, such as ``run``. ``set_env`` is the
+    option that sets a variable of the image; it is empty if the runtime sets these variables itself.
     """
 
     NAMES: tuple[str, ...]

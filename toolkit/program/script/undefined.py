@@ -20,8 +20,8 @@ _OPEN = {"exec", "eval", "globals", "locals", "vars", "__import__"}
 def undefined_names(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
     """Yield each undefined name, its first line, and a hint with a similar name.
 
-    A name counts as defined if any scope of the module defines it. A module that may define names at run time
-    yields no names.
+    A name counts as defined if any scope of the module defines it. The function yields no names for a module
+    that may define names at run time.
     """
     bound = set(_bound(tree))
     if "*" in bound:
