@@ -1,1 +1,1 @@
-"""Lock a recipe: the files that an image is built from, and the steps of the build."""
+"""Lock a recipe: record the files of the image and the steps of its build."""

@@ -1,4 +1,4 @@
-"""Complete a lock with the fields that follow from the rows of its stack (pure)."""
+"""Add the remaining fields of a lock, which follow from its rows in ``stacks.toml`` (pure functions)."""
 
 import re
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ def complete(
     """Return the lock of a solution.
 
     Args:
-        named: the recipe.
+        named: the recipe with its name.
         solution: the versions that the solver chose.
-        needs: the build requirements of these rows.
-        epoch: the time of every file of the image, in seconds since 1970.
+        needs: the packages and archives that the build of these versions needs.
+        epoch: the modification time of every file in the image, in Unix seconds.
         base: the base image.
-        build: the files that compiling needs.
-        run: the files that stay in the image.
+        build: the files that only the build needs.
+        run: the files that the finished image contains.
     """
     return Lock(
         recipe=named.name,
@@ -66,13 +66,13 @@ def _step(
         words=recipe.operations if horovod else needs.rows[component].configure,
         after=tuple(before for before in AFTER[component] if before in needs.compiled),
         wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, needs)),
-        # The compiler of CUDA is an archive of that step, because nothing of it stays in the image.
+        # CUDA's compiler is an archive of Horovod's step, because the image keeps none of its files.
         extra=needs.helpers if horovod else (),
         patches={name: patch_sha256(name) for name in needs.rows[component].patches},
     )
 
 
 def _is_needed(wheel: LockedFile, component: CompiledComponent, needs: Ingredients) -> bool:
-    """Return whether a component is compiled against a wheel: a Python package needs the MPI from PyPI."""
+    """Return whether a component is compiled with a wheel: Python packages need the MPI that PyPI has."""
     words = [word for c, row in needs.rows.items() if c in MPIS for word in row.wheels]
     return component in PYTHON_PACKAGES and wheel.name in {word.partition("==")[0] for word in words}

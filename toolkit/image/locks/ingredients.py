@@ -1,4 +1,4 @@
-"""What the rows of a stack need to build: packages, requirements and archives (pure)."""
+"""Collect the packages, requirements and archives that the build of a stack needs (pure functions)."""
 
 from collections.abc import Iterable, Mapping
 from typing import get_args
@@ -18,24 +18,25 @@ AFTER: dict[CompiledComponent, tuple[CompiledComponent, ...]] = {
     "mpi4py": ("ucx", "pmix", "openmpi"),
     "horovod": ("ucx", "pmix", "openmpi"),
 }
-"""The compiled components in a working order, and the components that must be built before each."""
+"""The compiled components in build order, each with the components that toolkit must build before it."""
 
 HELPERS: tuple[Helper, ...] = get_args(Helper)
 
 _TOOLCHAIN = ("python3", "python3-dev", "g++", "make", "cmake", "pkg-config")
-"""Equal for all recipes, so that they share the layer; no image contains this layer."""
+"""The compilers, equal for all recipes, so that all builds share this layer; no image contains the layer."""
 
 _ALWAYS = ("python3",)
 _INSTALLER = ("pip", "setuptools<81", "wheel")
-"""setuptools 81 removed pkg_resources, which older build scripts need."""
+"""Version 81 of setuptools removed pkg_resources, which older build scripts need."""
 
 
 class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
-    """The arguments for a resolver.
+    """The packages and archives that a resolver looks up.
 
-    ``debian_build`` and ``debian_run`` are package names; ``wheels``, ``packages`` (the recipe's own) and
-    ``tools`` requirements of Python; ``compiled`` the components that are compiled, in order, ``helpers`` the
-    archives that these unpack besides their own. ``indexes`` are the further indexes that the recipe names.
+    ``debian_build`` and ``debian_run`` are names of Debian packages. ``wheels``, ``packages`` and ``tools``
+    are Python requirements; ``packages`` come from the recipe. ``compiled`` are the compiled components in
+    build order. ``helpers`` are components whose archives the compilation also unpacks. ``indexes`` are the
+    recipe's extra package indexes.
     """
 
     base: Base
@@ -51,12 +52,12 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sdists(self) -> tuple[CompiledComponent, ...]:
-        """Components that are compiled from their source distribution on PyPI."""
+        """The components that are compiled from their source distributions on PyPI."""
         return tuple(c for c in self.compiled if self.rows[c].archive is None)
 
 
 def ingredients(taken: Mapping[Component, Version], recipe: Recipe, table: Stacks) -> Ingredients:
-    """Return what the chosen rows of a recipe need."""
+    """Return the packages and archives that the chosen versions of a recipe need."""
     rows = {component: taken[component] for component in components() if component in taken}
     built = [row for component, row in rows.items() if component not in {"base", "python"}]
     return Ingredients(
@@ -74,7 +75,7 @@ def ingredients(taken: Mapping[Component, Version], recipe: Recipe, table: Stack
 
 
 def _is_compiled(row: Version) -> bool:
-    """Return whether a row is compiled, or unpacked from an archive, instead of installed as it is."""
+    """Return whether a component is compiled or unpacked from an archive, and not installed as a package."""
     return row.archive is not None or row.provider == "source" or (row.provider == "pypi" and not row.wheels)
 
 

@@ -1,4 +1,4 @@
-"""The lock of a recipe: its path, whether it fits the recipe, and what a new lock changes."""
+"""Find, read, check, compare and write the lock of a recipe."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from toolkit.run.docker.mirrors import MIRROR
 
 SUFFIX = ".lock.json"
 MOST_LOCK = 32 << 20
-"""The largest lock that is read, in bytes; shipped locks have 0.2 MB."""
+"""Maximum size in bytes of a lock that toolkit reads; shipped locks have 0.2 MB."""
 _EARLIER = "toolkit.lock/1"
 _SHOWN_FAULTS = 6
 _AT = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?", re.DOTALL)
@@ -30,19 +30,19 @@ _LONGEST_FAULT = 300
 
 
 class EarlierLock(BadInput):
-    """A lock of an earlier release of toolkit, which lacks the steps of the build."""
+    """The lock is from an earlier release of toolkit and has no build steps."""
 
 
 class _Head(msgspec.Struct):
-    """The field of a lock that identifies its schema."""
+    """The field of a lock that names its schema."""
 
     schema: str = ""
 
 
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One file, step or variable that differs between two locks.
+    """A file, build step or environment variable that differs between two locks.
 
-    ``old`` and ``new`` are versions, words or values; empty if a lock has none.
+    ``old`` and ``new`` are versions, options or values; one of them is empty if only one lock has the entry.
     """
 
     where: str
@@ -52,10 +52,10 @@ class LockChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lock_path(name: str) -> Path:
-    """Return the path of a recipe's lock, existing or new: beside the recipe.
+    """Return the path of a recipe's lock, which may not exist.
 
-    The user's own lock of a shipped recipe has priority. A new lock is also written there if toolkit's folder
-    is not a checkout that this user can write to.
+    The lock is beside the recipe, except for shipped recipes. For a shipped recipe, the user's own lock has
+    priority over the shipped lock. If toolkit is installed and ships no lock, a new lock is the user's own.
     """
     recipe = data.find("recipes", name, ".toml")
     beside = recipe.with_name(recipe.name.removesuffix(".toml") + SUFFIX)
@@ -69,21 +69,21 @@ def lock_path(name: str) -> Path:
 
 
 def own_path(name: str) -> Path:
-    """Return the path of the user's own lock of a recipe, which has priority over a shipped lock."""
+    """Return the path of the user's own lock of a recipe, in the user's configuration folder."""
     return data.config_dir() / "recipes" / (Path(name).name.removesuffix(".toml") + SUFFIX)
 
 
 def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
-    """Return the lock that a file holds, with every field checked; all locks are read here.
+    """Parse a lock, check all of its fields, and return it.
 
     Args:
-        content: JSON text.
-        name: the file as the user knows it; the message begins with it.
-        fix: what to do if the lock is refused.
+        content: the lock as JSON.
+        name: the file name for the start of the error message.
+        fix: the hint of the error message.
 
     Raises:
-        EarlierLock: if the lock is of an earlier schema.
-        BadInput: if the content is not a lock, or a field breaks its grammar.
+        EarlierLock: if the lock has the schema of an earlier release.
+        BadInput: if the content is not a lock, or a field is invalid.
     """
     try:
         if msgspec.json.decode(content, type=_Head).schema == _EARLIER:
@@ -99,10 +99,10 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
 
 
 def load_lock(name: str) -> Lock | None:
-    """Return the lock of a recipe; ``None`` without a lock.
+    """Return the lock of a recipe, or None if the recipe has no lock.
 
     Raises:
-        BadInput: if the file is not a lock.
+        BadInput: if the file is not a valid lock.
     """
     file = lock_path(name)
     if not os.path.lexists(file):
@@ -113,12 +113,12 @@ def load_lock(name: str) -> Lock | None:
 
 
 def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
-    """Return the lock of a recipe that was found under the name or path ``where``.
+    """Return the lock of the recipe with the name or path ``where``, after checks that it fits the recipe.
 
-    ``accepted`` are foreign hosts that the user trusts with files.
+    ``accepted`` are hosts outside of the mirrors and the package index that the user trusts.
 
     Raises:
-        BadInput: if the file is not a lock, belongs to another recipe, or uses a foreign host.
+        BadInput: if the lock is invalid, is out of date, or has files on a host that is not accepted.
         Missing: if the recipe has no lock.
     """
     lock = load_lock(where)
@@ -137,19 +137,19 @@ def files_of(lock: Lock) -> tuple[LockedFile, ...]:
 
 
 def stale(lock: Lock, recipe: Recipe) -> str:
-    """Return why a lock does not fit a recipe; empty if it does."""
+    """Return why a lock is out of date, or an empty text if it fits the recipe."""
     if lock.recipe_sha256 != recipe_sha256(recipe):
         return "the recipe has changed since it was locked"
     return ""
 
 
 def lock_command(name: str) -> str:
-    """Return the command that writes a lock."""
+    """Return the shell command that writes the lock of a recipe."""
     return f"toolkit image lock {name}"
 
 
 def lock_to_replace(name: str) -> tuple[Lock | None, str]:
-    """Return the lock to compare with a new lock, or ``None`` and why the existing lock cannot be read."""
+    """Return the lock that a new lock replaces, or None and the reason if the lock is invalid."""
     try:
         return load_lock(name), ""
     except BadInput as error:
@@ -157,10 +157,10 @@ def lock_to_replace(name: str) -> tuple[Lock | None, str]:
 
 
 def save_lock(lock: Lock, file: Path) -> None:
-    """Write a lock atomically.
+    """Write a lock to a file, atomically.
 
     Raises:
-        CheckFailed: if the folder is not writable, or a package source gave a value that no lock may have.
+        CheckFailed: if toolkit cannot write the file, or a package source returned an invalid value.
     """
     if wrong := next(lock_grammar.faults(lock), ""):
         raise CheckFailed(
@@ -169,7 +169,7 @@ def save_lock(lock: Lock, file: Path) -> None:
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # a signature of the old lock
+        file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # the signature belongs to the old lock
         write_whole(file, encode_lock(lock))
     except OSError as error:
         raise CheckFailed(
@@ -179,7 +179,7 @@ def save_lock(lock: Lock, file: Path) -> None:
 
 
 def compare_locks(old: Lock, new: Lock) -> tuple[LockChange, ...]:
-    """Return what differs between two locks of a recipe, stage by stage and by name."""
+    """Return the differences between two locks of a recipe, by build stage and name."""
     files = (
         found
         for where, before, after in _stages(old, new)
@@ -204,7 +204,7 @@ def _changes_of_values(where: str, old: Mapping[str, str], new: Mapping[str, str
 
 
 def _shape(error: Exception) -> str:
-    """Return a decoder's message on one line, the field first."""
+    """Return a decoder's error message on one line, with the field first."""
     found = _AT.fullmatch(str(error))
     what, path = (found["what"], found["path"]) if found else (str(error), "")
     text = f"{path}: {what}" if path else what

@@ -1,4 +1,4 @@
-"""Solve a recipe and resolve the chosen versions to files, in one step."""
+"""Make the lock of a recipe: choose the versions, then look up their files."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -27,12 +27,12 @@ def lock_of(
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return a new lock of a recipe, for a cluster if its facts are given.
+    """Return a new lock of a recipe; ``host`` are the facts of the target cluster.
 
     Raises:
-        BadInput: if the recipe cannot be built here.
-        CheckFailed: if no stack satisfies it, or a package is not available.
-        Missing: if the engine or a package source does not answer.
+        BadInput: if the recipe says that toolkit cannot build it.
+        CheckFailed: if no stack satisfies the recipe, or a package is not available.
+        Missing: if the Docker engine or a package source does not respond.
     """
     if named.recipe.unbuildable:
         raise BadInput(
@@ -51,10 +51,10 @@ def lock_of(
 def ensure_lock(
     client: "DockerClient", named: Named, where: str, tell: Tell, accepted: Collection[str] = ()
 ) -> Lock:
-    """Return the lock of the recipe ``where``, creating it if necessary.
+    """Return the lock of the recipe ``where``; make and save the lock if there is none.
 
     Raises:
-        BadInput: as :func:`~toolkit.image.locks.lock.fitting_lock` does.
+        BadInput: for the reasons of :func:`~toolkit.image.locks.lock.fitting_lock`.
     """
     if load_lock(where) is None:
         lock = lock_of(client, named, tell)

@@ -1,4 +1,4 @@
-"""Choose a recipe for an image that fits a host, from the rows that this toolkit can build (pure)."""
+"""Choose a recipe for an image that works on a host, among the stacks that toolkit can build."""
 
 import msgspec
 
@@ -17,11 +17,11 @@ _PLACEHOLDER = "*"
 def match_recipe(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
-    """Return the first recipe whose image is predicted to work and has the frameworks of ``image``.
+    """Return the first recipe with the frameworks of ``image`` whose image is predicted to work on the host.
 
-    The versions of the recipe are pinned, so that it gives the same image without the facts of the host.
-    ``None`` if no row that can be built works on this host, or the program needs no MPI: another image would
-    not help it.
+    The recipe has exact versions, so that it gives the same image without the host's facts. The result is
+    None if toolkit can build no such image, or if the program needs no MPI, because another image does not
+    help such a program.
     """
     if not program_of_name(programs_of(image, request)[0]).BY_MPI:
         return None
@@ -37,7 +37,7 @@ def match_recipe(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return wishes for an image's software: its versions, then any version, then only frameworks."""
+    """Return the software to try: the image's exact versions, then any version, then only the frameworks."""
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}
     versions["mpi4py"] = image.mpi4py or ("" if image.horovod else None)

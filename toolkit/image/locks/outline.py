@@ -1,4 +1,4 @@
-"""The outline of an image that cannot be built here: a lock without files, for rendering."""
+"""Make a lock without files, to render the Dockerfile of an image that toolkit cannot build here."""
 
 from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import Ingredients, ingredients
@@ -11,11 +11,10 @@ from toolkit.model.solution import Component
 
 
 def outline_recipe(named: Named) -> Lock:
-    """Return the outline of a recipe, as far as the rows of its stack determine it.
+    """Return a lock with the fields that follow from the recipe and the rows of ``stacks.toml``.
 
-    The base is the published image by its name, because no registry returned a digest; source archives have
-    the hashes of the table, source distributions none; packages and wheels are left out. An outline is not
-    enough for a build.
+    The base image has its name and no digest. Source archives have their hashes from the table; source
+    distributions, packages and wheels have no hashes. Nothing can build an image from such a lock.
     """
     solution, rows = solve_recipe_rows(named)
     needs = ingredients(rows, named.recipe, stacks())

@@ -1,4 +1,4 @@
-"""Patches that toolkit ships for sources of components, in ``recipes/patches``."""
+"""Read the patches that toolkit applies to source code of components (``recipes/patches``)."""
 
 import hashlib
 
@@ -8,15 +8,15 @@ from toolkit.model.lock import Lock
 
 
 def patch_sha256(name: str) -> str:
-    """Return the SHA-256 of a patch that toolkit ships."""
+    """Return the SHA-256 of a patch in ``recipes/patches``."""
     return hashlib.sha256(_read(name)).hexdigest()
 
 
 def patches_of(lock: Lock) -> dict[str, bytes]:
-    """Return name → content of every patch of a lock.
+    """Return the content of each patch of a lock, by file name.
 
     Raises:
-        BadInput: if this toolkit does not ship a patch, or ships a different patch of that name.
+        BadInput: if toolkit lacks a patch, or has another patch with that name.
     """
     found: dict[str, bytes] = {}
     for step in lock.steps:

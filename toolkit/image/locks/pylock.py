@@ -1,4 +1,4 @@
-"""Read a ``pylock.toml``, and choose the wheel for an image's Python; pure but for sizes of local files."""
+"""Read a ``pylock.toml``, and choose the wheels for an image's Python."""
 
 import datetime as dt
 import tomllib
@@ -17,22 +17,23 @@ from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import address_host
 
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
-"""Second number of the oldest glibc that wheels exist for, if it is not 17."""
+"""The minor number of the oldest glibc 2 that has wheels for an architecture; 17 for others."""
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
 DatedFile = tuple[LockedFile, int]
-"""A file and its upload time in seconds; 0 if unknown."""
+"""A file and its upload time in Unix seconds; 0 if unknown."""
 
 
 def wheels_of(
     text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
 ) -> tuple[DatedFile, ...]:
-    """Return the wheels that a Python installs, one for each package; their size is not known yet.
+    """Return the wheel of each package for a Python; a wheel's size is 0 if the lock lacks it.
 
-    ``python`` is a full version. The origin of a wheel on one of the ``foreign`` hosts is its address.
+    ``python`` is a full version such as 3.11.4. For a wheel on one of the hosts ``foreign``, the origin is
+    its address.
 
     Raises:
-        CheckFailed: if a package has no wheel that fits.
+        CheckFailed: if a package has no wheel for this Python.
     """
     lock = Pylock.from_dict(tomllib.loads(text.decode()))
     chosen = lock.select(
@@ -43,7 +44,7 @@ def wheels_of(
 
 
 def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
-    """Return the source distributions that the index offers to a ``python`` version.
+    """Return the source distribution of each package for a version of Python.
 
     Raises:
         CheckFailed: if a package has no source distribution.
@@ -53,7 +54,7 @@ def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
 
 
 def environment(python: str, architecture: str) -> Environment:
-    """Return the environment for markers; ``python`` is a full version."""
+    """Return the values of environment markers; ``python`` is a full version such as 3.11.4."""
     return {
         "implementation_name": "cpython",
         "implementation_version": python,
@@ -70,7 +71,7 @@ def environment(python: str, architecture: str) -> Environment:
 
 
 def tags(python: str, glibc: str, architecture: str) -> list[Tag]:
-    """Return the tags of wheels that run, best first."""
+    """Return the tags of wheels that run on this Python, glibc and architecture, the best first."""
     number = (int(python.split(".")[0]), int(python.split(".")[1]))
     platforms = list(_platforms(glibc, architecture))
     interpreter = f"cp{number[0]}{number[1]}"
@@ -107,7 +108,7 @@ def _sdist(package: Package, origin: str) -> DatedFile:
 
 
 def _local_size(url: str) -> int:
-    """Return the size of a file of this machine, which an index in a folder leaves out; else 0."""
+    """Return the size of a ``file:`` address in bytes; 0 for other addresses or a missing file."""
     if not url.startswith("file:"):
         return 0
     try:

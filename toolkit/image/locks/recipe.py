@@ -1,4 +1,4 @@
-"""Read a recipe, and refuse what cannot be built, with file, line, field and choices."""
+"""Read a recipe and check its values; errors name the file, the line, the field and the choices."""
 
 import hashlib
 import re
@@ -20,41 +20,41 @@ from toolkit.versions import is_wish
 _EARLIER = "toolkit.recipe/1"
 _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
-"""Constraints from the cluster: its PMIx limits the MPI, its driver the CUDA."""
+"""Components that the recipe can match to the cluster: the MPI to its PMIx, and CUDA to its driver."""
 
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
-"""The name of a recipe, which becomes the name of its image."""
+"""The syntax of a recipe's name, which is also the name of its image."""
 _ADDED = frozenset({"indexes"})
-"""Keys that were added after the schema's first release."""
+"""Keys that later releases added to the schema."""
 _INDEX = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%+/-]*)?")
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
 
 class Named(NamedTuple):
-    """A recipe and the name of its file, which becomes the name of its image."""
+    """A recipe and its name, which is the stem of its file name and the name of its image."""
 
     name: str
     recipe: Recipe
 
     @property
     def tag(self) -> str:
-        """The name of the image in the Docker engine."""
+        """The tag of the recipe's image in the Docker engine."""
         return f"toolkit/{self.name}:latest"
 
 
 def names() -> list[str]:
-    """Return the names of all recipes, including the user's own."""
+    """Return the names of all recipes, including the user's own recipes."""
     return data.names("recipes", ".toml")
 
 
 def load(name: str, table: Stacks | None = None) -> Named:
-    """Read the recipe of a name or a path, and check its values.
+    """Read a recipe by its name or path, and check its values.
 
-    With ``table``, the base and the architecture must be among its rows. Leave ``table`` out if the recipe is
-    only compared with its lock.
+    If ``table`` is given, the base and the architecture must be in it. Omit ``table`` to compare a recipe
+    with its lock only.
 
     Raises:
-        BadInput: if a field is wrong; the message has file, line, field and choices.
+        BadInput: if a field is invalid; the message has the file, the line, the field and the choices.
     """
     path = data.find("recipes", name, ".toml")
     stem = path.name.removesuffix(".toml")
@@ -68,10 +68,10 @@ def load(name: str, table: Stacks | None = None) -> Named:
 
 
 def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
-    """Parse a recipe; errors name ``file``, and ``table`` is used as in :func:`load`.
+    """Parse the text of a recipe; ``file`` is its name in error messages, ``table`` is as in :func:`load`.
 
     Raises:
-        BadInput: if a field is wrong; the message has file, line, field and choices.
+        BadInput: if a field is invalid; the message has the file, the line, the field and the choices.
     """
     raw = tables(text, file)
     if raw.get("schema") == _EARLIER:
@@ -88,9 +88,10 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
 
 
 def recipe_sha256(recipe: Recipe) -> str:
-    """Return the hash of a recipe's values: comments and order of its text do not matter.
+    """Return the SHA-256 of a recipe's values, without comments and without the order of its text.
 
-    A key of a later release counts only if the recipe has it, so that earlier locks stay valid.
+    A key that a later release added changes the hash only if the recipe sets the key, so old locks stay
+    valid.
     """
     values = msgspec.to_builtins(recipe, order="deterministic")
     kept = {key: value for key, value in values.items() if value or key not in _ADDED}
@@ -98,7 +99,7 @@ def recipe_sha256(recipe: Recipe) -> str:
 
 
 def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
-    """Yield why a text is not a valid recipe, the most basic reason first; the solver checks the stack."""
+    """Yield the invalid fields of a recipe, the most basic first."""
     for field, text in (("title", recipe.title), ("unbuildable", recipe.unbuildable)):
         if not text.isprintable() or len(text) > LONGEST_LINE:
             yield FieldFault(field, f"expected one line of printable text, at most {LONGEST_LINE} characters")
@@ -118,7 +119,7 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
 
 
 def _no_text(want: object) -> FieldFault | None:
-    """Return the first wish that is not a text: msgspec does not say which entry of a table is wrong."""
+    """Return the first entry of ``want`` that is not a text; msgspec does not name the entry."""
     for name, wish in want.items() if isinstance(want, dict) else ():
         if not isinstance(wish, str):
             return FieldFault(f"want.{name}", f"expected 'str', got '{type(wish).__name__}'")
@@ -151,7 +152,7 @@ def _of_base(recipe: Recipe, table: Stacks) -> Iterator[FieldFault]:
 
 
 def _user_of_mpi(recipe: Recipe) -> str:
-    """Return what in an image of this recipe is built against an MPI; empty if nothing is."""
+    """Return the part of the image that is built with an MPI; empty if no part is."""
     if "mpi4py" in recipe.want:
         return "mpi4py"
     return "Horovod over MPI" if "mpi" in recipe.operations else ""

@@ -1,6 +1,6 @@
-"""Resolve a solution to a lock: ask the package manager and the package index for the files.
+"""Look up the files of a solution at the package manager and the package index, and make the lock.
 
-Nothing is installed on this machine, and no code of a package is run on it.
+toolkit installs nothing on this machine and runs no code of a package.
 """
 
 import tarfile
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _UNUSED = ("libclang",)
-"""Wheels that others require and no program in an image uses: TensorFlow needs them only to be compiled."""
+"""Wheels that other wheels require and that no program in an image uses: only the build of TensorFlow needs
+libclang."""
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
-"""Wheels that are installed under another name: tf-keras asks for the GPU wheel, three times the size."""
+"""Wheels that another wheel replaces: tf-keras requires the GPU wheel, which is three times as large."""
 
 _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
-"""Second numbers of the glibc releases that uv knows by name."""
+"""The minor numbers of glibc 2 for which uv has a platform name."""
 
 
 def resolve(
@@ -51,14 +52,14 @@ def resolve(
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return the lock of a solution; packages of another processor than this machine's are looked up too.
+    """Return the lock of a solution; the image may be for another processor than this machine's.
 
-    ``needs`` lists the packages and archives for the build of the solution. ``newer_base`` asks the registry
-    for the base image again.
+    ``needs`` lists the packages and archives that the build needs. ``newer_base`` asks the registry for the
+    newest base image.
 
     Raises:
-        CheckFailed: if a package or a wheel is not available.
-        Missing: if the engine, the package index or a source of the base image does not answer.
+        CheckFailed: if a Debian package or a wheel is not available.
+        Missing: if the Docker engine, the package index or the source of the base image does not respond.
     """
     base, debian = _debian(client, needs, solution.architecture, tell, newer_base=newer_base)
     kept = {file.sha256 for file in base.packages}
@@ -95,8 +96,8 @@ def _debian(
     row, foreign = needs.base, wanted != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the packages")
-    # The base image of this machine does not apply to another processor, so treat no package as installed
-    # there.
+    # A base image for this machine's processor does not fit another processor, so count no package as
+    # installed.
     published = base.published and not foreign
     minimal = () if published else ESSENTIAL_PACKAGES
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
@@ -122,7 +123,7 @@ def _debian(
 
 
 class _Python:
-    """The package index for one image's Python."""
+    """Queries to the package index for the Python of one image."""
 
     def __init__(
         self, needs: Ingredients, architecture: str, run: Sequence[LockedFile], name: str, tell: Tell
@@ -168,7 +169,7 @@ class _Python:
         return pylock.sdists_of(text, python=self.version)
 
     def requirements_of(self, sdist: Path) -> tuple[str, ...]:
-        """Return the requirements of the wheel from the metadata of a source distribution."""
+        """Return the requirements of a source distribution that apply to the image's Python."""
         target = pylock.environment(self.version, self._architecture)
         environment = {"extra": "", **{name: str(value) for name, value in target.items()}}
         asked = ((text, Requirement(text).marker) for text in required_by(sdist))
@@ -184,13 +185,13 @@ def _build_requirements(sdists: Sequence[DatedFile], python: _Python) -> tuple[s
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:
-    """Return all requirements in a source distribution's metadata; requirements of extras have their marker.
+    """Return all requirements in the metadata of a source distribution, with the markers of extras.
 
-    Old distributions have their requirements in ``requires.txt`` beside this file, in sections; the first
-    section has no name.
+    Old source distributions have no requirements in PKG-INFO. Their file ``requires.txt`` has sections for
+    the extras; the first section has no name.
 
     Raises:
-        CheckFailed: if the archive is not a source distribution.
+        CheckFailed: if the archive is not a valid source distribution.
     """
     try:
         with tarfile.open(sdist) as tar:
@@ -239,7 +240,7 @@ def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
 def _with_sizes(
     files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors
 ) -> tuple[LockedFile, ...]:
-    """Return files with their sizes: a file is fetched if its index leaves the size out."""
+    """Return the files with their sizes; toolkit downloads a file if the index does not state its size."""
     here = fetch_files([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
     return tuple(
         f if f.size else msgspec.structs.replace(f, size=here[f.sha256].stat().st_size) for f in files

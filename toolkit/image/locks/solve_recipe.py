@@ -1,4 +1,4 @@
-"""The versions of a recipe: the solver's answer, or an error with the contradicting constraints."""
+"""Choose the versions of a recipe, or raise an error with the contradicting constraints."""
 
 import msgspec
 
@@ -13,15 +13,15 @@ from toolkit.model.solution import Solution
 
 
 def solve_recipe(named: Named, host: HostFacts | None = None) -> Solution:
-    """Return the stack of a recipe without its rows; see :func:`solve_recipe_rows`."""
+    """Return the chosen versions of a recipe, for a cluster if ``host`` is given."""
     return solve_recipe_rows(named, host)[0]
 
 
 def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, ChosenRows]:
-    """Return the stack of a recipe and its rows, for a cluster if its facts are given.
+    """Return the chosen versions of a recipe and their rows of ``stacks.toml``; ``host`` describes a cluster.
 
     Raises:
-        CheckFailed: if no stack satisfies it, with the constraints that contradict each other.
+        CheckFailed: if no stack satisfies the recipe, with the constraints that contradict each other.
     """
     found = solve_rows(named.recipe, named.name, stacks(), host)
     if isinstance(found, Conflict):
@@ -30,7 +30,7 @@ def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solu
 
 
 def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
-    """Return a recipe that gives the same stack without the cluster: its base and versions are pinned."""
+    """Return the recipe with exact versions, so that it gives the same stack without the cluster's facts."""
     versions = solution.versions
     providers = {c.provider for c in solution.chosen if c.component in MPIS} - {"base", "published"}
     return msgspec.structs.replace(
@@ -43,7 +43,7 @@ def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
 
 
 def refusal(conflict: Conflict) -> CheckFailed:
-    """Return a conflict as an error: the constraints, the reason, and the result of dropping each."""
+    """Return the error for a conflict: the constraints, the reasons, and which constraint to drop."""
     return CheckFailed(
         f"{conflict.recipe}: no stack satisfies all of these constraints: {'; '.join(conflict.constraints)}",
         detail=(*(f"because {fact}" for fact in conflict.because), *conflict.relax),

@@ -1,4 +1,4 @@
-"""The steps of a lock with their files and their dependencies (pure)."""
+"""List the build steps of a lock, with their files and dependencies (pure functions)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -9,18 +9,18 @@ from toolkit.data import shipped_folder
 from toolkit.model.lock import PYTHON_PACKAGES, CompiledComponent, Lock, LockedFile, LockedStep
 
 PREFIX = "/opt/mpi"
-"""Where a compiled MPI and its dependencies are installed."""
+"""The prefix of a compiled MPI and its dependencies in the image."""
 
 _COMMON = ("packages.sh", "compile.sh", "python.sh")
 _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "libjansson4", "libsframe1")
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One component that is compiled, from ``source``, after the components of ``after``.
+    """The compilation of one component from the archive ``source``, after the components in ``after``.
 
-    ``wheels`` are the image's wheels that the step sees; ``requirements`` are these wheels and the tools.
-    ``extra`` are archives that its script extracts files from. ``words`` follow ``sh``. ``patches`` are name
-    → SHA-256.
+    ``wheels`` are the image's wheels that the compilation uses; ``requirements`` are these wheels and the
+    build tools. ``extra`` are more archives from which its script unpacks files. ``words`` are the arguments
+    of ``sh``. ``patches`` maps file names to SHA-256.
     """
 
     component: CompiledComponent
@@ -35,17 +35,17 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steps_of(lock: Lock) -> tuple[Step, ...]:
-    """Return the steps of a lock, in its order."""
+    """Return the build steps of a lock, in order."""
     return tuple(_step(step, lock) for step in lock.steps)
 
 
 def output_of(step: Step) -> str:
-    """Return the pattern of the file name that a step produces."""
+    """Return the file name pattern of a step's result."""
     return f"{step.component}-*.whl" if step.requirements else f"{step.component}.tar"
 
 
 def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> str:
-    """Return a hash of all inputs of a step; ``before`` has the hashes of earlier steps."""
+    """Return a hash of all inputs of a step; ``before`` has the hashes of the steps before it."""
     parts = shipped_folder("containers") / "parts"
     depends = {
         "base": [lock.base.published, *(file.sha256 for file in lock.base.packages)],
@@ -61,13 +61,13 @@ def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> s
 
 
 def strippers(lock: Lock) -> tuple[LockedFile, ...]:
-    """Return the packages of the toolchain that contain the program ``strip``."""
+    """Return the locked Debian packages that contain the program ``strip``."""
     packages = (*lock.build.debian, *lock.run.debian)
     return tuple(f for f in packages if f.name in _STRIP or f.name.startswith("binutils-"))
 
 
 def requirement_lines(files: Sequence[LockedFile]) -> bytes:
-    """Return the text of a requirements file that allows these files and no others."""
+    """Return a pip requirements file with hashes, so that pip installs only these files."""
     lines = (f"{f.name}=={f.version} --hash=sha256:{f.sha256}\n" for f in sorted(files, key=lambda f: f.name))
     return "".join(lines).encode()
 
