@@ -1,7 +1,7 @@
-"""Write the output of ``docker save`` as an OCI layout, whose layers Apptainer reads unchanged.
+"""Convert the output of ``docker save`` to an OCI layout, which Apptainer reads faster.
 
-From a docker-archive, Apptainer first compresses every layer and then unpacks it again: 70 s for 1.5 GB of
-TensorFlow on 2 cores. From a layout it takes 25 s.
+Apptainer compresses and unpacks each layer of a docker-archive: 70 s for a TensorFlow image of 1.5 GB on 2
+cores. From an OCI layout it takes 25 s.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20
 _MOST_TEXT = 16 << 20
-"""The most bytes of a configuration or a list; a layer is never read as one text."""
+"""Maximum size in bytes of a configuration or a manifest that toolkit reads into memory."""
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
@@ -36,19 +36,19 @@ class _Blob(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """A stored layer; ``form`` is the compression in its media type."""
+    """A layer of the archive; ``form`` is the suffix of its media type for its compression."""
 
     blob: _Blob
     form: str
 
 
 def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
-    """Write the layout into ``folder``; the stream is read once and never held in memory.
+    """Write an OCI layout to ``folder`` from the stream ``chunks``, without the whole stream in memory.
 
-    Layers that are compressed, as by engines with containerd's image store, stay as they are.
+    Layers that are already compressed stay compressed, as from engines with containerd's image store.
 
     Raises:
-        CheckFailed: if the stream is not a complete archive of one image.
+        CheckFailed: if the stream is truncated, or does not contain exactly one image.
     """
     blobs = folder / "blobs" / "sha256"
     blobs.mkdir(parents=True)
@@ -73,7 +73,7 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[str, _Blob]]:
-    """Write each file under the digest of its content."""
+    """Write each file of the archive to ``blobs``, with the SHA-256 of its content as file name."""
     done = 0
     with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks), _CHUNK), mode="r|") as archive:
         for member in archive:
@@ -97,7 +97,7 @@ def _copy(source: IO[bytes], blobs: Path) -> _Blob:
 
 
 def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]:  # noqa: ANN401 - JSON of any shape
-    """Check the layers, unpacked if they are compressed, against the configuration."""
+    """Compare the digest of each unpacked layer with the configuration; yield the layers."""
     named = config["rootfs"]["diff_ids"]
     if len(named) != len(layers):
         raise ValueError(f"it has {len(layers)} layers, but its configuration names {len(named)}")
@@ -111,7 +111,7 @@ def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]: 
 
 
 def _unpacked_digest(file: Path) -> tuple[str, str]:
-    """Return the digest of a layer's unpacked content, and the compression of its media type."""
+    """Return the digest of a layer's unpacked content, and the media type suffix of its compression."""
     budget = Budget("a layer from the Docker engine")
     budget.add_stored(file.stat().st_size)
     with file.open("rb") as packed:
@@ -125,7 +125,7 @@ def _unpacked_digest(file: Path) -> tuple[str, str]:
     return whole.hexdigest(), "+gzip" if isinstance(source, GzipSource) else "+zstd"
 
 
-def _json(blobs: Path, blob: _Blob) -> Any:  # noqa: ANN401 - whatever the JSON holds
+def _json(blobs: Path, blob: _Blob) -> Any:  # noqa: ANN401 - JSON of any shape
     if blob.size > _MOST_TEXT:
         raise ValueError("its list of layers is too large")
     return json.loads((blobs / blob.digest).read_bytes())
@@ -143,7 +143,7 @@ def _descriptor(kind: str, blob: _Blob) -> dict[str, object]:
 
 
 class _ChunkReader(io.RawIOBase):
-    """A readable file over chunks of any size."""
+    """A readable file whose content is a sequence of chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)

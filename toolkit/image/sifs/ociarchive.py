@@ -1,4 +1,4 @@
-"""Write an image as one tar, an OCI archive that ``docker load`` also reads; equal input, equal bytes."""
+"""Write an image as an OCI archive that ``docker load`` also reads; equal input gives equal bytes."""
 
 import io
 import tarfile
@@ -10,13 +10,14 @@ from toolkit.run.registry.manifest import OCI_MANIFEST, ImageManifest, digest_of
 
 _NAME = "org.opencontainers.image.ref.name"
 _FULL_NAME = "io.containerd.image.name"
-"""Where containerd's image store looks for the name; from only the tag it creates an image without a
-name.
+"""The annotation with the image name for containerd's image store.
+
+With only the tag, containerd stores the image without a name.
 """
 
 
 def write_archive(target: Path, text: bytes, manifest: ImageManifest, blobs: Path, name: str) -> None:
-    """Write ``target`` from a manifest and the files of ``blobs``, which are named by their hashes."""
+    """Write the archive ``target`` from a manifest and the files in ``blobs``, named by their hashes."""
     kind = manifest.media_type or OCI_MANIFEST
     described = {"mediaType": kind, "digest": digest_of(text), "size": len(text)}
     names = {_NAME: name.rpartition(":")[2], _FULL_NAME: name}

@@ -1,4 +1,4 @@
-"""The part of a Docker image's configuration that a SIF keeps."""
+"""Read the part of a Docker image's configuration that a SIF keeps."""
 
 import os
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 EPOCH = "SOURCE_DATE_EPOCH"
-"""Environment variable: the time of a build in seconds since 1970 (reproducible-builds.org)."""
+"""The environment variable with the time of a build in Unix seconds (reproducible-builds.org)."""
 
 _LATEST = (1 << 32) - 1
-"""Squashfs stores times in unsigned 32 bits."""
+"""The latest time that squashfs can store, in unsigned 32 bits."""
 
 
 class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The configuration of an image, in the order and under the names of opencontainers/image-spec:config.md.
+    """The configuration of an image, with the field names of opencontainers/image-spec:config.md.
 
-    As JSON, the configuration is the file that Apptainer keeps as ``oci-config.json``. Host names and the
-    identity of the base image are left out, because they differ for equal content.
+    As JSON, this is the file ``oci-config.json`` in a SIF. It omits host names and the id of the base image,
+    which differ between images with equal content.
     """
 
     User: str = ""
@@ -39,10 +39,10 @@ class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_config(image: "Image") -> OciConfig:
-    """Return the engine's configuration of an image.
+    """Return the configuration that the Docker engine has for an image.
 
     Raises:
-        BadInput: if the configuration differs from the specification's structure.
+        BadInput: if the configuration does not match the OCI specification.
     """
     said = image.attrs.get("Config") or {}
     kept = {name: said[name] for name in OciConfig.__struct_fields__ if said.get(name)}
@@ -56,15 +56,15 @@ def read_config(image: "Image") -> OciConfig:
 
 
 def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ) -> int:
-    """Return the latest time of a SIF and of everything in it, in seconds since 1970.
+    """Return the modification time of a SIF and of all files in it, in Unix seconds.
 
-    For an image that was built here from a lock, it is the label ``org.opencontainers.image.created``, which
-    two builds share; otherwise ``SOURCE_DATE_EPOCH``, or the creation time of the image. In other images, the
-    time in the label may be older than the files. Python records the age of the source in compiled modules,
-    and would compile them again at every start if the source became older.
+    An image that toolkit built from a lock has the time in the label ``org.opencontainers.image.created``,
+    equal for two builds of that lock. For other images the time is ``SOURCE_DATE_EPOCH``, or the creation
+    time of the image. The label of such an image may be older than its files. A compiled Python module
+    records the time of its source, and Python compiles it again at each start if the time differs.
 
     Raises:
-        BadInput: if ``SOURCE_DATE_EPOCH`` is not a number of seconds.
+        BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.
     """
     if LOCK in config.Labels and (found := _seconds(config.Labels.get(CREATION_LABEL, ""))) is not None:
         return found

@@ -1,4 +1,4 @@
-"""The compressions of an image's files; the user chooses, and docs/images.md has the measurements."""
+"""List the compressions for a SIF; docs/images.md has measurements of each."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from toolkit.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """One compression; ``options`` are for mksquashfs, ``purpose`` is shown to users."""
+    """A compression: ``options`` are options of mksquashfs, and ``purpose`` is the text that users see."""
 
     name: str
     purpose: str
@@ -25,10 +25,10 @@ DEFAULT = PACKINGS[0]
 
 
 def packing(name: str) -> Packing:
-    """Return the compression of this name.
+    """Return the compression with this name.
 
     Raises:
-        BadInput: for an unknown name; the message lists the choices.
+        BadInput: if the name is unknown; the message lists the choices.
     """
     for known in PACKINGS:
         if known.name == name:

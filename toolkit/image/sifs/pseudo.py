@@ -1,4 +1,4 @@
-"""Files that mksquashfs adds to a file system although they are on no disk (``mksquashfs -pf``)."""
+"""Write a pseudo file for ``mksquashfs -pf``: files that mksquashfs adds to a squashfs from a text."""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ _START = b"#\n# START OF DATA - DO NOT MODIFY\n#\n"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A folder; a file if it has ``content``; a link if it has a ``target``. Root owns all entries.
+    """A folder, a file with ``content``, or a link with ``target``; root owns it.
 
-    ``path`` is below the root and has no leading slash.
+    ``path`` is relative to the root of the squashfs, without a leading slash.
     """
 
     path: str
@@ -21,7 +21,7 @@ class Node:
 
 
 def pseudo_file(nodes: Iterable[Node], epoch: int) -> bytes:
-    """Return the definitions followed by the content that they point to."""
+    """Return a pseudo file: one definition for each node, then the content of the files."""
     lines, data = [], bytearray()
     for node in nodes:
         name, common = _escaped(node.path), f"{epoch} {node.mode:o} 0 0"
@@ -36,5 +36,5 @@ def pseudo_file(nodes: Iterable[Node], epoch: int) -> bytes:
 
 
 def _escaped(path: str) -> str:
-    """Escape characters that end a name (squashfs-tools: pseudo.c)."""
+    """Return a path with a backslash before blanks, quotes and backslashes (squashfs-tools: pseudo.c)."""
     return re.sub(r'([\s\\"])', r"\\\1", path)

@@ -1,8 +1,8 @@
-"""Convert an image of the Docker engine to one SIF file, which is renamed to its name after a check.
+"""Convert an image of the Docker engine to a SIF, and rename the SIF to its final name after a check.
 
-mksquashfs runs in a container of the image and packs its files, directly to their place in the SIF. toolkit
-writes the other parts of the SIF around the squashfs. Nothing depends on the clock, the host or the folder,
-so equal images give equal files.
+mksquashfs runs in a container of the image and writes the squashfs to its final position in the SIF. toolkit
+then writes the header around the squashfs. The result does not depend on the time, the host or the folder, so
+equal images give equal files.
 """
 
 import contextlib
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 _LEAST_SHARE = 8
-"""A SIF is at least an eighth of its image; with less space the conversion is refused before any work."""
+"""The minimum size of a SIF is one eighth of its image; toolkit checks the free space before it starts."""
 _FULL = "no space left on device"
 _KEPT_LINES = 12
 _MOST_OF_AN_OBJECT = 1 << 20
 _SOURCE = "toolkit.source"
-"""The label of images that toolkit built on this machine: a digest of all build inputs."""
+"""The label with the hash of all build inputs, which only images that toolkit built have."""
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """A SIF that was written, or that existed from the same image, packed for ``packing``.
+    """A SIF that toolkit wrote, or an existing SIF of the same image and packing (``reused``).
 
-    ``untried`` says why this machine could not start the image; empty if it did.
+    ``untried`` is the reason if this machine could not start the image, or empty.
     """
 
     schema: str = "toolkit.sif/1"
@@ -76,14 +76,15 @@ def convert(
     packing: Packing = DEFAULT,
     fresh: bool = False,
 ) -> Converted:
-    """Write the image as ``target``, and its checksum beside it, unless they exist already.
+    """Write an image as the SIF ``target`` with a checksum file, unless an equal SIF exists.
 
-    If ``target`` is a symbolic link, the linked file is written.
+    If ``target`` is a symbolic link, toolkit writes the file that the link points to.
 
     Raises:
-        CheckFailed: if the conversion fails, the disk is full or the result is incomplete; no file is left
-        behind. BadInput: if no file can be written at ``target``.
-        Missing: if the engine does not have the image.
+        CheckFailed: if the conversion fails, the disk is full or the result is incomplete; toolkit then
+            leaves
+        no file. BadInput: if toolkit cannot write a file at ``target``.
+        Missing: if the Docker engine does not have the image.
     """
     source = find_image(client, image)
     if source is None:
@@ -126,10 +127,10 @@ def convert(
 def write(
     client: "DockerClient", name: str, source: "Image", part: Path, tell: Tell, *, packing: Packing = DEFAULT
 ) -> None:
-    """Write an image of the engine as the SIF ``part``, without checking it.
+    """Write an image of the Docker engine as the SIF ``part``, without a check of the result.
 
     Raises:
-        CheckFailed: if the image cannot be packed; a partial ``part`` is kept.
+        CheckFailed: if the image cannot be packed; an incomplete file ``part`` may remain.
     """
     size = size_of(source)
     fix = "free space on that disk, or write the SIF to another folder with -o"
@@ -164,14 +165,14 @@ def write(
 
 
 def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> str:
-    """Check a SIF of an image with these labels; return why this machine could not start it, empty if it did.
+    """Check a new SIF; return the reason if this machine could not start it, or an empty text.
 
     Raises:
-        CheckFailed: if the SIF is cut short, damaged, from another image, or does not start.
+        CheckFailed: if the SIF is truncated, damaged, from another image, or does not start.
     """
     try:
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
-    except (BadInput, Damaged) as error:  # toolkit made the file, so a bad file is not the user's fault.
+    except (BadInput, Damaged) as error:  # toolkit wrote the file, so the error is not the user's
         raise CheckFailed(error.message, fix=error.fix) from error
     found = runtime.labels(sif)
     if any(found.get(name) != value for name, value in labels.items()):
@@ -182,17 +183,17 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     if done.status == 0:
         return ""
     last = done.said.strip().splitlines()[-_KEPT_LINES:]
-    # The cause is checked separately, because the runtime says "mount" for a broken image too.
+    # check the machine itself, because the runtime also reports a mount error for a broken image
     if why := start_obstacle():
         return why
     raise CheckFailed("toolkit wrote the SIF, but no command runs in it", detail=last)
 
 
 def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
-    """Return the checksum of ``target`` if the file is complete and has the expected content; otherwise
-    empty.
+    """Return the SHA-256 of the SIF ``target`` if it already has this content; otherwise an empty text.
 
-    Other images are never reused: their configuration does not identify their content.
+    Only images that toolkit built are reused: the configuration of another image does not identify its
+    content.
     """
     if _SOURCE not in config.Labels:
         return ""
@@ -207,7 +208,7 @@ def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
 
 @contextlib.contextmanager
 def full_disks(where: Path) -> Iterator[None]:
-    """Report a full disk with its path."""
+    """Convert the error of a full disk to an error message with the disk's path."""
     try:
         yield
     except OSError as error:
@@ -217,7 +218,7 @@ def full_disks(where: Path) -> Iterator[None]:
 
 
 def _metadata(sif: Path) -> bytes:
-    """Return the parts of a SIF besides its file systems: definition, labels, signatures."""
+    """Return the contents of all objects of a SIF except its file system: definition, labels, signatures."""
     with sif.open("rb") as file:
         found = read_sif(file, sif)
         return b"".join(

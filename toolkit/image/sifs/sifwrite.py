@@ -1,6 +1,6 @@
 """Write the header of a SIF around a squashfs at its final position (apptainer/sif: pkg/sif/create.go).
 
-Header and table hold no clock, host or random number: equal content gives equal bytes.
+The header and the table contain no time, host name or random number, so equal content gives equal bytes.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ _ARCHITECTURES = {
 
 
 def metadata_objects(definition: str, metadata: bytes, config: bytes) -> tuple[Object, ...]:
-    """Return the objects that Apptainer puts before the file system, in its order."""
+    """Return the objects that Apptainer puts before the squashfs, in Apptainer's order."""
     return (
         Object(DEFINITION, definition.encode()),
         Object(JSON, metadata, "inspect-metadata.json"),
@@ -53,15 +53,15 @@ def metadata_objects(definition: str, metadata: bytes, config: bytes) -> tuple[O
 
 
 def partition_offset(objects: Sequence[Object]) -> int:
-    """Return the offset in the file of the squashfs that follows ``objects``."""
+    """Return the file offset of the squashfs, which follows ``objects``."""
     end = _TABLE + _SLOTS * _SLOT_SIZE + sum(len(thing.content) for thing in objects)
     return -(-end // _ALIGNMENT) * _ALIGNMENT
 
 
 def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: int) -> None:
-    """Make a SIF of a file that holds a squashfs from :func:`partition_offset` to the end of the file.
+    """Write the header, the table and ``objects`` to a file with a squashfs at :func:`partition_offset`.
 
-    ``architecture`` is Go's name for it; ``epoch``, in seconds since 1970, becomes the time of everything.
+    ``architecture`` is Go's name, such as ``amd64``. ``epoch`` is the time of all objects in Unix seconds.
 
     Raises:
         BadInput: if the SIF format has no number for the architecture.

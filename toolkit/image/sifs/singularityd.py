@@ -1,7 +1,7 @@
-"""What a SIF has in addition to the image: ``/.singularity.d`` and mount points for a runtime.
+"""Write the files that a SIF has in addition to the image: ``/.singularity.d`` and mount points.
 
-The scripts are equivalent to Apptainer 1.4's (apptainer: internal/pkg/build/sources): a program sees the same
-variables, start words and labels of the image from either.
+The scripts have the same effect as the scripts of Apptainer 1.4 (apptainer: internal/pkg/build/sources): a
+program gets the same variables, arguments and labels.
 """
 
 import json
@@ -19,10 +19,10 @@ from toolkit.image.sifs.pseudo import Node
 
 ROOT = ".singularity.d"
 EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
-"""Files that the engine mounts over, and that the runtime fills when it starts a container."""
+"""Files over which the Docker engine mounts its own; the container runtime fills them at the start."""
 
 KERNEL_FOLDERS = ("dev", "proc", "sys")
-"""Folders of which a container shows the kernel's content, and not the image's."""
+"""Folders in which a container sees the kernel's files and not the image's files."""
 
 _FOLDERS = ("etc", "home", "root", "var")
 _OPEN_FOLDERS = ("tmp", "var/tmp")
@@ -55,9 +55,9 @@ exec "$@"
 
 
 def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tuple[Node, ...]:
-    """Return all additions to the file system, folders before their content.
+    """Return all files and folders to add to the squashfs, folders before their content.
 
-    Files that the image already has under these names are kept, except ``.singularity.d`` and :data:`EMPTY`.
+    Existing files of the image stay, except in ``.singularity.d`` and :data:`EMPTY`.
     """
     folders = (*KERNEL_FOLDERS, *_FOLDERS, ROOT, f"{ROOT}/actions", f"{ROOT}/env", f"{ROOT}/libs")
     files = {
@@ -75,7 +75,7 @@ def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tupl
 
 
 def scripts(config: OciConfig) -> dict[str, bytes]:
-    """Return the scripts by their path in ``.singularity.d``."""
+    """Return the scripts of ``.singularity.d`` by their path in that folder."""
     folder = shipped_folder("containers") / "singularity.d"
     kept = {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
     return kept | {
@@ -85,13 +85,14 @@ def scripts(config: OciConfig) -> dict[str, bytes]:
 
 
 def environment(variables: Iterable[str]) -> str:
-    """Return the script that sets the image's variables; the caller's values have priority, except for
-    PATH.
+    """Return the script that sets the image's variables.
+
+    A variable that the caller has set keeps its value, except PATH.
     """
     lines = ["#!/bin/sh"]
     for name, given, value in (variable.partition("=") for variable in variables):
         if not _NAME.fullmatch(name):
-            continue  # no shell can set a variable of such a name
+            continue  # a shell cannot set a variable with such a name
         if not given:
             lines.append(f'export {name}="${{{name}:-}}"')
         elif name == "PATH":
@@ -104,8 +105,8 @@ def environment(variables: Iterable[str]) -> str:
 def runscript(config: OciConfig) -> str:
     """Return the script that starts the image's command.
 
-    Containers start in the folder of their caller, so a program that is named relative to the image's working
-    directory gets its full path.
+    A container starts in the caller's folder. A program whose name is relative to the image's working
+    directory therefore gets its full path.
     """
     entrypoint, command = _anchor_program(config.Entrypoint, config.WorkingDir), config.Cmd
     if not entrypoint:
@@ -116,12 +117,12 @@ def runscript(config: OciConfig) -> str:
 
 
 def definition(image: str) -> str:
-    """Return the text instead of a definition file, for a SIF from the engine's ``image``."""
+    """Return the definition text of a SIF from the Docker engine's ``image``, as Apptainer stores it."""
     return f"bootstrap: docker-daemon\nfrom: {image}\n\n"
 
 
 def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing: str) -> dict[str, str]:
-    """Return the image's labels and the labels that a SIF adds; ``architecture`` is Go's name for it."""
+    """Return the image's labels and the labels that a SIF adds; ``architecture`` is Go's name of it."""
     when = datetime.fromtimestamp(epoch, UTC)
     schema, source = "org.label-schema", "org.label-schema.usage.singularity.deffile"
     return {
@@ -136,11 +137,11 @@ def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing
 
 
 PACKING = "toolkit.sif.for"
-"""The label with the purpose that a SIF was packed for."""
+"""The label with the name of the packing that a SIF was written with."""
 
 
 def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> bytes:
-    """Return the JSON that ``apptainer inspect`` reads (apptainer: pkg/inspect)."""
+    """Return the JSON that ``apptainer inspect`` prints (apptainer: pkg/inspect)."""
     kept = scripts(config)
 
     def text(path: str) -> str:
@@ -168,5 +169,5 @@ def _double_quoted(words: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape the characters with a meaning between double quotes."""
+    """Return a text in which a backslash precedes the special characters of a double-quoted string."""
     return re.sub(r'([\\"`$])', r"\\\1", text)

@@ -1,4 +1,4 @@
-"""Check a new SIF without a runtime by reading it, and find out why a runtime cannot start it here."""
+"""Check a new SIF by reading it, and find the reason if this machine cannot start containers."""
 
 import os
 from pathlib import Path
@@ -13,18 +13,19 @@ from toolkit.run.local import LocalRunner
 
 _FUSE = "/dev/fuse"
 _NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
-"""The files with which a runtime starts commands."""
+"""The files that a container runtime needs to start a command."""
 _READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
 _ASK_SECONDS = 10.0
 _LOOKS = 20_000_000
-"""More lookups than for a foreign image: toolkit made this SIF, and reads every folder of it."""
+"""The limit of lookups, higher than for other images: toolkit wrote this SIF, and reads all of its
+folders."""
 
 
 def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
-    """Read every folder of a SIF, and the files without which nothing starts in it.
+    """Read every folder of a SIF, and the files that a runtime needs to start a command.
 
     Raises:
-        CheckFailed: if a file is missing, or the file system is damaged.
+        CheckFailed: if a needed file is missing or empty, or the file system is damaged.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, sif.name, Budget(sif.name, looks=_LOOKS))
@@ -39,12 +40,12 @@ def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
 
 
 def start_obstacle() -> str:
-    """Return why no container can be started on this machine, empty if one can."""
+    """Return the reason why this machine cannot start containers, or an empty text."""
     if not os.access(_FUSE, os.R_OK | os.W_OK):
         return f"{_FUSE} is missing or not accessible; without it no SIF can be mounted"
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         asked = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # In this case nothing is known, and a fault of the image is more likely.
+    except Missing:  # the reason is then unknown, and an error in the image is more likely
         return ""
     return "" if asked.ok else f"this machine does not allow user namespaces: {asked.errors.strip()}"
