@@ -1,1 +1,1 @@
-"""The software in an image: MPI, PMIx, fabrics, CUDA, Python packages."""
+"""Find the software in an image: MPI, PMIx, network libraries, CUDA and Python packages."""

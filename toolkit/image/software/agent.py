@@ -1,4 +1,4 @@
-"""The program with which a launcher inside an image would start ranks on other nodes."""
+"""Find the program with which the image's ``mpirun`` would start daemons on other nodes (usually ssh)."""
 
 import posixpath
 import re
@@ -11,18 +11,19 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""Open MPI 4 to 5 and PRRTE use this name; the last line of a file counts (open-mpi/ompi:docs/mca.rst)."""
+"""The parameter's names in Open MPI 4 and 5 and in PRRTE; the last line of a file is used
+(open-mpi/ompi:docs/mca.rst)."""
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
-"""Libraries and programs of a launcher of Open MPI 4 and older; PRRTE has no component ``isolated``."""
+"""Texts that identify a launcher of Open MPI 4 or older; PRRTE has no component ``isolated``."""
 
 
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
-    """Return the program's path, and where it was found or searched.
+    """Return the path of the remote agent, and the variable or file that names it.
 
-    The agent is the first existing program in a variable of the image or in the settings of its Open MPI;
-    otherwise ssh. The path is empty if a variable forbids other nodes. ``mpirun`` is the real path of the
-    launcher, beside whose folder the settings are.
+    A variable of the image or the settings file of its Open MPI lists agents; the first existing agent is
+    used, otherwise ssh. The path is empty if a variable forbids other nodes. ``mpirun`` is the real path of
+    the launcher, which determines the folder of the settings file.
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":
@@ -38,12 +39,12 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
 
 
 def _of_orte(loader: Loader, mpirun: str) -> bool:
-    # The whole file: a small program may have the name of the program that it starts in its code.
+    # Read the whole file, because a small launcher names the program that it starts anywhere in its code.
     content = files.read(loader.tree, mpirun, _LARGEST) or b""
     return any(text in content for text in _ORTE)
 
 
 def _first(loader: Loader, listed: str) -> str | None:
-    """Return the first program of a list (``ssh -q : rsh``) that exists."""
+    """Return the first existing program of a list such as ``ssh -q : rsh``."""
     words = (word.split()[0] for word in listed.split(":") if word.split())
     return next(filter(None, map(loader.program, words)), None)

@@ -1,4 +1,4 @@
-"""Find the program that a command starts in an image, by PATH, ``#!`` and scripts, as for a rank."""
+"""Find the program that a command starts in an image, through PATH, ``#!`` lines and shell scripts."""
 
 import ast
 import posixpath
@@ -15,8 +15,7 @@ _MAGIC = b"\x7fELF"
 _HEAD = 256
 _MOST_TEXT = 1 << 18
 _MOST_STEPS = 4
-"""The most programs in a chain of starts: a wrapper, the interpreter of its first line,
-and the started program.
+"""Maximum number of programs in a chain: a script, the interpreter of its first line, and the program.
 """
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?\Z")
 _SHELL = re.compile(r"(ba|da|k|z)?sh\Z")
@@ -25,16 +24,16 @@ _HANDS_ON = re.compile(r'(?<!\w)exec\s+"?\$(@|\{@\}|\*)')
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
-"""Python modules that load an MPI when they are imported."""
+"""Python modules that load an MPI at import."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartedProgram:
-    """The program that a command finally starts.
+    """The program that a command starts after all wrappers.
 
-    ``path`` is the file in the image, ``modules`` the modules that its script imports if it is a Python and
-    the script is known. ``environment`` holds the variables that scripts set before it, ``chain`` the name of
-    each step. ``why`` says why the program is unknown; it is empty for a known program.
+    ``path`` is the file in the image. ``modules`` are the modules that a Python script imports, or None if
+    the script is unknown. ``environment`` are the variables, including those that wrapper scripts set.
+    ``chain`` are the started files in order. ``why`` is the reason if the program is unknown, or empty.
     """
 
     path: str = ""
@@ -46,7 +45,7 @@ class StartedProgram:
 
 
 def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
-    """Return the program that ``command`` starts; ``script`` is the text of a user's Python script."""
+    """Return the program that ``command`` starts; ``script`` is the text of the user's Python script."""
     words, found = list(command), StartedProgram(environment=dict(loader.environment))
     for _ in range(_MOST_STEPS):
         words, found = _without_env(words, found)
@@ -73,17 +72,17 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
 
 @dataclass(frozen=True, slots=True)
 class EntryScript:
-    """A shell script that the image's entry point names: it sets variables, then starts its arguments."""
+    """A shell script in the image's entry point that sets variables and then runs its arguments."""
 
     path: str
     sets: Mapping[str, str]
-    """The variables that the script sets to another value than the image does."""
+    """The variables that the script sets to a value different from the image's environment."""
 
 
 def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | None:
-    """Return the script that ``run`` starts a command by; ``None`` if the entry point is of another kind.
+    """Return the entry point script that sets variables before it runs its arguments, or None.
 
-    ``exec`` starts the command without the entry point.
+    ``apptainer exec`` runs a command without the entry point.
     """
     words = entrypoint[1:] if entrypoint and _SHELL.match(posixpath.basename(entrypoint[0])) else entrypoint
     path = _find(loader, words[0], StartedProgram(environment=dict(loader.environment))) if words else None
@@ -99,7 +98,7 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], found: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Remove ``env NAME=VALUE`` from the front of a command."""
+    """Remove ``env NAME=VALUE`` from the start of a command, and add the variables."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, found
     given, rest = dict(found.environment), words[1:]
@@ -111,7 +110,7 @@ def _without_env(words: list[str], found: StartedProgram) -> tuple[list[str], St
 
 
 def _find(loader: Loader, word: str, found: StartedProgram) -> str | None:
-    """Return the path of a program in the image."""
+    """Return the path of a program in the image, or None if the image does not contain it."""
     if "/" in word:
         return word if word.startswith("/") and files.is_file(loader.tree, word) else None
     return Loader(loader.tree, dict(found.environment)).program(word)
@@ -124,7 +123,7 @@ def _first_line(head: bytes) -> list[str] | None:
 
 
 def _of_binary(loader: Loader, words: list[str], found: StartedProgram, script: str | None) -> StartedProgram:
-    """Return a compiled program, or a Python with the modules that its script imports."""
+    """Return the program; for a Python interpreter, add the modules that its script imports."""
     if not _PYTHON.match(posixpath.basename(words[0])):
         return found
     text = script
@@ -144,7 +143,7 @@ def _of_binary(loader: Loader, words: list[str], found: StartedProgram, script: 
 
 
 def _imported_modules(text: str | None) -> frozenset[str] | None:
-    """Return the top-level modules that a script imports anywhere; ``None`` if the text is unknown."""
+    """Return the top-level modules that a script imports, or None if the text is unknown or invalid."""
     if text is None:
         return None
     try:
@@ -159,9 +158,9 @@ def _imported_modules(text: str | None) -> frozenset[str] | None:
 def _of_shell(
     loader: Loader, words: list[str], found: StartedProgram
 ) -> StartedProgram | tuple[list[str], StartedProgram]:
-    """Return the command that a shell starts, and the variables that it sets before.
+    """Return the command that a shell starts, and the variables that the shell sets before.
 
-    ``words`` begin with the shell: ``sh script.sh x``, ``sh -c 'a; b'``.
+    ``words`` start with the shell, for example ``sh script.sh x`` or ``sh -c 'a; b'``.
     """
     inline = next((n for n, word in enumerate(words[1:], start=1) if _INLINE.match(word)), None)
     if inline is not None:
@@ -183,7 +182,7 @@ def _merge_variables(before: Mapping[str, str], said: Environment) -> dict[str, 
 
 
 def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the package folders that a Python of the image searches, its own first."""
+    """Return the package folders that a Python of the image searches, in order."""
     prefix = posixpath.dirname(posixpath.dirname(program.path))
     own = [site for site in sites if site.startswith(f"{prefix}/lib")]
     if prefix == "/usr":
@@ -193,12 +192,12 @@ def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) ->
 
 
 def _base_sites(loader: Loader, prefix: str, sites: tuple[str, ...]) -> Iterator[str]:
-    """Yield the folders of the installation that an interpreter links to."""
+    """Yield the package folders of the Python installation that a virtual environment links to."""
     real = loader.real_path(f"{prefix}/bin/python3") or ""
     base = posixpath.dirname(posixpath.dirname(real))
     yield from (site for site in sites if base and site.startswith(f"{base}/lib"))
 
 
 def needs_mpi_module(program: StartedProgram, module: str) -> bool:
-    """Return whether a Python program may import ``module``."""
+    """Return whether a Python program may import ``module``; true if its imports are unknown."""
     return program.modules is None or module in program.modules

@@ -1,4 +1,4 @@
-"""The commands and Python modules that an image offers to a program, as names without paths."""
+"""List the names of the commands and Python modules that an image offers."""
 
 import posixpath
 from collections.abc import Iterator
@@ -25,9 +25,9 @@ _LONGEST_CACHE = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Names of commands on PATH and of modules that some Python of the image imports.
+    """The commands on PATH, and the modules that any Python of the image can import.
 
-    ``whole`` is false if there may be modules with unknown names.
+    ``whole`` is false if a ``.pth`` file may add modules with unknown names.
     """
 
     commands: frozenset[str]
@@ -36,11 +36,11 @@ class Contents:
     folders: frozenset[str] = frozenset()
     """The folders on PATH."""
     libraries: frozenset[str] = frozenset()
-    """The names by which the loader finds shared libraries; empty if they are unknown."""
+    """The sonames that ld.so finds in the image; empty if unknown."""
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
-    """Return the commands and modules of an image's files; broken links count by their names."""
+    """Return the commands and modules in an image; a broken link counts as a file."""
     path = [folder for folder in facts.environment.get("PATH", _PATH).split(":") if folder.startswith("/")]
     commands = frozenset(name for folder in path for name in files.names(tree, folder))
     folders = list(_sites(tree, path, facts.environment.get("PYTHONPATH", "")))
@@ -58,7 +58,7 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
 
 
 def _libraries(tree: FileTree, facts: ImageFacts) -> frozenset[str]:
-    """Return the names in the loader's index, and those in the folders of ``LD_LIBRARY_PATH``."""
+    """Return the names in ldconfig's index and in the folders of ``LD_LIBRARY_PATH``."""
     found = read_cache(files.read(tree, _CACHE, _LONGEST_CACHE) or b"", facts.architecture)
     if not found:
         return frozenset()
@@ -74,12 +74,12 @@ def _sites(tree: FileTree, path: list[str], given: str) -> Iterator[str]:
 
 
 def _module(name: str) -> str:
-    """Return the module name of a file or folder: ``_cffi.cpython-311-x86_64-linux-gnu.so`` is ``_cffi``."""
+    """Return the module name of a file: ``_cffi`` for ``_cffi.cpython-311-x86_64-linux-gnu.so``."""
     return name.partition(".")[0] if name.endswith(_ENDS) else name
 
 
 def linked_folders(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
-    """Return the folders that a ``.pth`` file adds, and whether the file contains only folders."""
+    """Return the folders that a ``.pth`` file adds, and whether these are all modules that it adds."""
     text = files.text(tree, posixpath.join(folder, name), _LONGEST) or ""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     known = "__editable__" not in text

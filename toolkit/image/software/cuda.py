@@ -1,4 +1,4 @@
-"""CUDA and related libraries in an image, and the versions that TensorFlow and PyTorch were built for."""
+"""Find CUDA libraries in an image, and the CUDA versions that TensorFlow and PyTorch were built with."""
 
 import posixpath
 import re
@@ -18,22 +18,23 @@ _TOOLKITS = (
     "/usr/lib64",
 )
 _COMPAT = ("compat", "compat/lib", "compat/lib.real")
-"""Folders of cuda-compat: in its package, and in NVIDIA's images for frameworks. NVIDIA's images name
-``compat/lib`` in LD_LIBRARY_PATH, and create that link at their start if a check succeeds.
+"""The folders of cuda-compat, in its package and in NVIDIA's framework images.
+
+NVIDIA's images have ``compat/lib`` in LD_LIBRARY_PATH, and create that link at their start if a check
+succeeds.
 """
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
-"""The folder below site-packages/nvidia into which NVIDIA's wheel, ``nvidia_`` plus this name, puts a
-library.
+"""The folder below site-packages/nvidia with a library; NVIDIA's wheel is named ``nvidia_`` plus this name.
 """
 _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
 _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 
 
 def library(finder: Finder, name: str) -> PackageVersion | None:
-    """Return the version of a CUDA library, by its file name or its wheel.
+    """Return the version of a CUDA library from its file name or its wheel, or None.
 
-    First beside the Python packages, which load these libraries first, then on the loader's path.
+    Libraries beside the Python packages come first, because these packages load them before other libraries.
     """
     part = _WHEELS[name]
     for site in finder.places.sites:
@@ -54,9 +55,9 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 
 
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
-    """Return the driver version of the forward-compatibility package, and every name of its folder.
+    """Return the driver version of the forward-compatibility package (cuda-compat), and its folders.
 
-    The version is in the name of the driver's libcuda. The target of /usr/local/cuda comes first.
+    The version comes from the file name of its ``libcuda.so``. The package in /usr/local/cuda comes first.
     """
     tree = finder.loader.tree
     cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
@@ -72,13 +73,13 @@ def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
 
 
 def tensorflow(finder: Finder) -> PackageVersion | None:
-    """Return the version of TensorFlow, from any of its packages."""
+    """Return the version of TensorFlow in any of its Python packages, or None."""
     names = ("tensorflow", "tensorflow_cpu", "tensorflow_gpu", "intel_tensorflow", "tensorflow_rocm")
     return python_package(finder.loader.tree, finder.places.sites, *names)
 
 
 def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | None:
-    """Return ``cuda_version`` or ``cudnn_version`` of TensorFlow's build; ``None`` without CUDA."""
+    """Return ``cuda_version`` or ``cudnn_version`` in TensorFlow's build_info, or None without CUDA."""
     for site in finder.places.sites:
         path = f"{site}/tensorflow/python/platform/build_info.py"
         content = files.text(finder.loader.tree, path, _MOST)
@@ -95,7 +96,7 @@ def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | Non
 
 
 def pytorch(finder: Finder) -> PackageVersion | None:
-    """Return the version of PyTorch."""
+    """Return the version of PyTorch, or None if the image has no PyTorch."""
     found = python_package(finder.loader.tree, finder.places.sites, "torch")
     if found is None:
         path, content = _torch(finder)
@@ -105,7 +106,7 @@ def pytorch(finder: Finder) -> PackageVersion | None:
 
 
 def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
-    """Return the CUDA that PyTorch was built for; ``None`` if it was built without."""
+    """Return the CUDA version that PyTorch was built with, or None if it was built without CUDA."""
     path, content = _torch(finder)
     said = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
     if said is None:
@@ -114,7 +115,7 @@ def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
 
 
 def pytorch_rocm(finder: Finder) -> PackageVersion | Untold | None:
-    """Return the ROCm that PyTorch was built for; ``None`` if it was built without.
+    """Return the ROCm version that PyTorch was built with, or None if it was built without ROCm.
 
     Source: pytorch/pytorch:tools/generate_torch_version.py, which writes ``hip`` beside ``cuda``.
     """
@@ -144,7 +145,7 @@ def _folders(finder: Finder) -> Iterator[str]:
 
 
 def _newest(finder: Finder, folder: str, name: str) -> str | None:
-    """Return the file of a library in a folder that has the longest version."""
+    """Return the file of a library in a folder whose name has the longest version, or None."""
     form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
     named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]
     return posixpath.join(folder, max(named, key=len)) if named else None

@@ -1,4 +1,4 @@
-"""Describe an image from its files: its real contents, and where they differ from its own description."""
+"""Describe an image from its files, and list where stack.json in the image differs from its files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ _KEPT_PREFIXES = (
     "NCCL_",
 )
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
-"""Formats that a runtime starts with the scripts in the image."""
+"""Image formats that a runtime starts with the scripts inside the image."""
 _NOT_WHOLE = "the image has more folders than toolkit searches"
 _NO_HOROVOD = "horovod: the package has no native library"
 
@@ -64,16 +64,16 @@ def describe(
     config: ImageConfig | None = None,
     view: RankView = WHOLE_IMAGE,
 ) -> ImageFacts:
-    """Return all facts that the rules need about an image; ``config`` is read beside its files.
+    """Return the facts of an image that the rules need; ``config`` is the image's OCI configuration.
 
-    With a ``view`` the facts are what a rank sees: its program's MPI, and nothing that mounts hide.
+    With a ``view``, the facts are what a rank sees: the MPI of its program, without files under mounts.
 
     Raises:
-        CheckFailed: if reading the image would never end.
+        CheckFailed: if the image exceeds the limits of ``budget``.
     """
     tree = BoundedTree(opened, budget, view.hidden)
     book = ImageEvidence()
-    # The image's own PATH is inserted later, instead of Apptainer's PATH in the scripts.
+    # The scripts start from Apptainer's default PATH; settings() inserts the image's own PATH later.
     own = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
     said = _with_answers(environment(tree, own), view.told, book)
     given = settings(config, said.values)
@@ -121,15 +121,15 @@ def _add_software(
     mpirun: str | None,
     book: ImageEvidence,
 ) -> ImageFacts:
-    """Add the facts about the software of an image.
+    """Add the facts about the software in an image.
 
     Args:
-        facts: the facts about the image.
-        finder: finds libraries as the loader does.
-        hvd: the image's Horovod.
-        found: the MPIs, and the MPI of each program.
-        mpirun: the path of the ``mpirun`` that a shell in the image finds.
-        book: receives the evidence.
+        facts: the facts known so far.
+        finder: finds libraries in the image.
+        hvd: the image's Horovod package.
+        found: the MPIs of the image, and the MPI that each program loads.
+        mpirun: the real path of the ``mpirun`` on the image's PATH.
+        book: records the evidence of each fact.
     """
     mpis, programs = found
     facts = _system(facts, finder, mpis[0] if mpis else None, book)
@@ -140,13 +140,13 @@ def _add_software(
 
 
 def _entry_facts(loader: Loader, entrypoint: tuple[str, ...]) -> dict[str, Any]:
-    """Return the script that an entry point runs, and the variables that it sets."""
+    """Return the facts about the entry point script: its path and the variables that it sets."""
     entry = entry_script(loader, entrypoint)
     return {"entry_script": entry.path, "entry_sets": _of_interest(entry.sets)} if entry else {}
 
 
 def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: ImageEvidence) -> ImageFacts:
-    """Add the distribution, its C library, and Python."""
+    """Add the distribution, the C library and Python."""
     loader, tree = finder.loader, finder.loader.tree
     return msgspec.structs.replace(
         facts,
@@ -175,7 +175,7 @@ def _mpis(
     programs: dict[str, str],
     book: ImageEvidence,
 ) -> ImageFacts:
-    """Add the MPIs, the programs that load them, and how their ranks start."""
+    """Add the MPIs, the programs that load an MPI, and how their ranks start."""
     first = mpis[0] if mpis else None
     return msgspec.structs.replace(
         facts,
@@ -196,7 +196,7 @@ def _mpis(
 
 
 def _with_answers(said: Environment, told: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
-    """Return the variables of an image; a container printed values that the image's files leave unknown."""
+    """Return the variables of an image; values that a container printed (``told``) replace unknown values."""
     if told is None:
         return said
     known = {name: value for name, value in said.values.items() if name not in said.untold}
@@ -207,7 +207,7 @@ def _with_answers(said: Environment, told: Mapping[str, str] | None, book: Image
 
 
 def _environment(given: dict[str, str], untold: dict[str, str], book: ImageEvidence) -> dict[str, str]:
-    """Return the variables of interest; a partly unknown value would mislead users who set it."""
+    """Return the variables of interest without partly unknown values, which would mislead users."""
     kept = {*_of_interest(given), *_of_interest(untold)}
     for name in sorted(kept & untold.keys()):
         book.unknown[f"environment.{name}"] = untold[name]
@@ -219,7 +219,7 @@ def _of_interest(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFacts:
-    """Add the libraries that send messages between nodes."""
+    """Add the network libraries: UCX, libfabric, verbs and the NCCL plugin."""
     mpi = facts.mpi
     path = fabric.libfabric(finder, mpi.prefix if mpi else None)
     lists = {
@@ -253,7 +253,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
 def _learning(
     facts: ImageFacts, finder: Finder, hvd: horovod.HorovodPackage, book: ImageEvidence
 ) -> ImageFacts:
-    """Add the frameworks that train networks, and the CUDA libraries."""
+    """Add the machine learning frameworks and the CUDA libraries."""
     nothing = "no Python package of that name"
     tensorflow, pytorch = cuda.tensorflow(finder), cuda.pytorch(finder)
     built = {
@@ -294,7 +294,7 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add the needs of all programs and libraries read so far; these are the last facts."""
+    """Add the C library and processor that the files read so far require; call this function last."""
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,
@@ -330,13 +330,13 @@ def _digest(digest: str | None, form: str, book: ImageEvidence) -> str | None:
 
 
 def _real(loader: Loader, name: str) -> str | None:
-    """Return the real path of a program on the image's PATH."""
+    """Return the real path of a program on the image's PATH, or None."""
     found = loader.program(name)
     return (files.resolve(loader.tree, found) or found) if found else None
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
-    """Return the C library that the MPI loads, or the shell's."""
+    """Return the path of the C library that the MPI loads, or that /bin/sh loads."""
     loaded = first.loads.get("libc.so.6") if first else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 
@@ -378,7 +378,7 @@ def _architecture(
     if loader.architecture:
         book.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
         return loader.architecture[0]
-    # An image of Nix or Guix may have no shell.
+    # an image of Nix or Guix may have no shell
     library = loader.elf(first.mpi.library) if first else None
     if first and library and library.architecture:
         book.evidence["architecture"] = f"{first.mpi.library}: {library.architecture}"

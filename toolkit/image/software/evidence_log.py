@@ -1,4 +1,4 @@
-"""The evidence for the facts of an image, collected while they are read."""
+"""Record the evidence for each fact of an image."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from toolkit.image.software.packages import PackageVersion, Untold
 
 _SURELY = {"digest"}
-"""Reasons for absence that no file can change."""
+"""Facts whose absence does not depend on any file."""
 
 
 @dataclass
 class ImageEvidence:
-    """``evidence`` has the known facts; the other fields have unknown facts with the reason."""
+    """``evidence`` has a line for each known fact; ``absent`` and ``unknown`` have reasons for the others."""
 
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
 
     def reasons(self) -> dict[str, dict[str, str]]:
-        """Return the fields of the facts that say why each fact is known or not."""
+        """Return the fields of :class:`ImageFacts` with the evidence and the reasons."""
         return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
 
     def take(self, name: str, found: PackageVersion | Untold | None, looked_for: str) -> str | None:
-        """Record a fact's evidence, or why it is absent or unknown, and return its value."""
+        """Record the evidence of a fact, or why it is absent or unknown; return the fact's value."""
         if isinstance(found, Untold):
             self.unknown[name] = found.reason
             return None
@@ -33,7 +33,7 @@ class ImageEvidence:
         return found.version
 
     def doubt(self, unread: Mapping[str, str]) -> None:
-        """Mark absent facts as unknown if they may be in files that could not be read."""
+        """Change absent facts to unknown if toolkit could not read some files (path → reason)."""
         if not unread:
             return
         path, reason = next(iter(unread.items()))
@@ -44,7 +44,7 @@ class ImageEvidence:
     def list(
         self, name: str, names: tuple[str, ...] | None, line: str, *, told: bool = True
     ) -> tuple[str, ...] | None:
-        """Record where a list of names was read, or why it is empty or unknown, and return it."""
+        """Record the evidence of a list of names, or why it is absent or unknown; return the list."""
         book = self.evidence if names is not None else self.absent if told else self.unknown
         book[name] = line
         return names

@@ -1,6 +1,4 @@
-"""The libraries in an image that send messages over a network: UCX, libfabric, verbs; and hwloc, which
-places ranks.
-"""
+"""Find the network libraries of an image (UCX, libfabric, verbs), and hwloc, which binds ranks to cores."""
 
 import posixpath
 import re
@@ -40,22 +38,25 @@ _PREFIXES = {
     "usdf": "usnic",
     "ucx": "ucx",
 }
-"""Prefixes of a provider's function names, and the provider's name (ofiwg/libfabric:prov). Log messages
-contain the function names, so stripped libraries also have them.
+"""The prefix of a provider's function names, and the provider's name (ofiwg/libfabric:prov).
+
+Log messages contain the function names, so stripped libraries have them too.
 """
 _OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
-"""Where Intel MPI may have its own libfabric, in the order in which mpi4py searches (mpi4py/_mpiabi.py);
-its env/vars.sh uses the first two.
+"""The folders of Intel MPI's own libfabric, in the order in which mpi4py searches (mpi4py/_mpiabi.py).
+
+Intel MPI's env/vars.sh uses the first two folders.
 """
 _SURE = 5
-"""Number of function names that cannot be a coincidence."""
+"""Minimum number of function names that identify a provider."""
 _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Names and their source. Without names, the reason: the library has none, or they are unknown (not
-    ``told``).
+    """A list of names and its source.
+
+    If ``names`` is None, ``line`` is the reason: the list is absent, or unknown if ``told`` is false.
     """
 
     names: tuple[str, ...] | None
@@ -66,17 +67,17 @@ class Parts:
 _SEARCHED = re.compile(
     rb"Search for providers in specific path.{0,400}?\(default: (/[^)]{1,200})\)", re.DOTALL
 )
-"""The help of libfabric for FI_PROVIDER_PATH, with the folder that it was built for."""
+"""The help text of FI_PROVIDER_PATH in libfabric, which contains its compiled-in plugin folder."""
 
 
 def ucx(finder: Finder) -> PackageVersion | Untold | None:
-    """Return the version of UCX from its main library, libucp."""
+    """Return the version of UCX, read from its main library libucp."""
     path = finder.anywhere("libucp.so.0")
     return finder.version(path, ("libucx0", "libucx0t64"), rb"1\.\d{1,3}\.\d{1,3}")
 
 
 def ucx_transports(finder: Finder) -> Parts:
-    """Return the transports of UCX: those built into libuct, and its modules."""
+    """Return the transports of UCX: built into libuct, or modules beside it."""
     path = finder.anywhere("libuct.so.0")
     if path is None:
         return Parts(None, "libuct.so.0: not in the image")
@@ -89,10 +90,10 @@ def ucx_transports(finder: Finder) -> Parts:
 
 
 def libfabric(finder: Finder, prefix: str | None) -> str | None:
-    """Return the libfabric that is loaded, or one in a folder of Intel MPI.
+    """Return the path of the libfabric that programs load, or of the libfabric inside Intel MPI.
 
-    Intel's mpirun reads env/vars.sh, which puts the folder into LD_LIBRARY_PATH, unless I_MPI_ROOT is set.
-    mpi4py for several ABIs opens it by its path. Other programs do not search this folder.
+    Intel's mpirun sources env/vars.sh, which adds the folder to LD_LIBRARY_PATH unless I_MPI_ROOT is set. An
+    mpi4py for several MPIs opens that libfabric by its path. Other programs do not find it.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -107,14 +108,14 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
 
 
 def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | Untold | None:
-    """Return the version of libfabric."""
+    """Return the version of the libfabric at ``path``."""
     return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
 
 
 def carries_libfabric(mpi: ImageMpi) -> bool:
-    """Return whether an MPICH contains a libfabric; built with ``ofi``, it then needs no other libfabric.
+    """Return whether an MPICH contains its own libfabric: built with ``ofi``, and linked with no libfabric.
 
-    (pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, --with-libfabric=embedded)
+    Source: pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, option --with-libfabric=embedded.
     """
     needed = (plain(soname).partition(".so")[0] for soname in (*mpi.needs, *mpi.lacks))
     over = (mpi.device or "").partition(":")[2].split(",")
@@ -122,7 +123,7 @@ def carries_libfabric(mpi: ImageMpi) -> bool:
 
 
 def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
-    """Return the providers that are built into libfabric, and its plugins."""
+    """Return the providers of libfabric: built in, or plugins beside it."""
     if mpi is not None and carries_libfabric(mpi):
         names = tuple(sorted(_built_in(finder, mpi.library)))
         if not names:
@@ -144,11 +145,12 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
 
 
 def unsearched_folder(finder: Finder, path: str | None) -> str | None:
-    """Return the folder of libfabric's plugins that libfabric does not search; empty if it needs no other
-    folder.
+    """Return the folder of libfabric's plugins if libfabric does not search that folder.
 
-    libfabric searches FI_PROVIDER_PATH, else the folder that it was built for, which it contains as a text.
-    (ofiwg/libfabric:src/fabric.c, fi_ini)
+    The result is empty if libfabric finds providers without it, and None if unknown.
+
+    libfabric searches FI_PROVIDER_PATH, or its compiled-in folder, which it contains as text
+    (ofiwg/libfabric:src/fabric.c, fi_ini).
     """
     if path is None:
         return None
@@ -168,7 +170,7 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:
-    """Return the providers whose functions a library has."""
+    """Return the providers whose function names a library contains."""
     counted: dict[str, set[bytes]] = {}
     for match in _FUNCTION.finditer(finder.loader.texts(path)):
         if name := _PREFIXES.get(match[1].decode()):
@@ -177,7 +179,7 @@ def _built_in(finder: Finder, path: str) -> set[str]:
 
 
 def verbs(finder: Finder) -> Parts:
-    """Return the drivers of libibverbs, which are beside it and built for its release."""
+    """Return the loadable drivers of libibverbs, which are in the folder ``libibverbs`` beside it."""
     path = finder.anywhere("libibverbs.so.1")
     if path is None:
         return Parts(None, "libibverbs.so.1: not in the image")
@@ -188,10 +190,9 @@ def verbs(finder: Finder) -> Parts:
 
 
 def nccl_ofi(finder: Finder) -> PackageVersion | None:
-    """Return the version of NCCL's plugin for libfabric (aws-ofi-nccl), found anywhere in the image.
+    """Return the path of NCCL's plugin for libfabric (aws-ofi-nccl) as a version, or None.
 
-    Plugins for other networks have the same names: HPC-X's plugin for InfiniBand is also called
-    libnccl-net.so.
+    Plugins for other networks have the same name: HPC-X's plugin for InfiniBand is also libnccl-net.so.
     """
     loader = finder.loader
     for folder in dict.fromkeys((*loader.library_path, *loader.default_folders, *finder.places.libraries)):
@@ -206,14 +207,14 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
 
 
 def nccl_ofi_found(finder: Finder) -> bool | None:
-    """Return whether the loader finds that plugin by its name without a path; ``None`` without a plugin."""
+    """Return whether ld.so finds NCCL's libfabric plugin by its name; None without a plugin."""
     plugin = nccl_ofi(finder)
     folders = {*finder.loader.library_path, *finder.loader.default_folders}
     return posixpath.dirname(plugin.version) in folders if plugin else None
 
 
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Untold | None:
-    """Return the hwloc that programs load, or Open MPI's own (component ``hwloc201``)."""
+    """Return the version of the hwloc that programs load or Open MPI contains (component ``hwloc201``)."""
     path = finder.find_reachable("libhwloc.so.15") or finder.find_reachable("libhwloc.so.5")
     found = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
     if found is None:

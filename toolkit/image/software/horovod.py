@@ -1,4 +1,4 @@
-"""What the native libraries of a Horovod in an image were built with, and for."""
+"""Read how the Horovod in an image was built, from its native libraries."""
 
 import re
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # with the length that the compiler writes before it: NCCL's name ends alike
+    # the C++ mangled name has its length first, because NCCLAllreduce ends with the same letters
     "ccl": (b"12CCLAllreduce",),
 }
-"""Traces of each part of Horovod in its library: class names in the compiler's type information, and names of
-called functions (horovod/horovod:horovod/common/ops).
+"""Texts in a Horovod library that show a part: class names in the C++ type information, or function names
+(horovod/horovod:horovod/common/ops).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class HorovodPackage:
-    """``libraries`` are its extensions by framework."""
+    """A Horovod installation; ``libraries`` maps a framework to the path of its native library."""
 
     libraries: dict[str, str]
     built: tuple[str, ...]
@@ -36,7 +36,7 @@ class HorovodPackage:
 
 
 def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
-    """Read the extensions of the first Horovod that has any."""
+    """Return the first Horovod in the package folders ``places`` that has native libraries."""
     for site in places:
         libraries = {
             framework: path
@@ -53,10 +53,10 @@ def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
 
 
 def built_for(loader: Loader, found: HorovodPackage, framework: str) -> PackageVersion | Untold | None:
-    """Return the release of a framework that Horovod was built with, which its build records.
+    """Return the framework version that Horovod was built with, from Horovod's metadata.json.
 
-    (horovod/horovod:horovod/tensorflow/CMakeLists.txt appends it to metadata.json, which is compared when an
-    import fails.)
+    horovod/horovod:horovod/tensorflow/CMakeLists.txt writes that file; Horovod compares the versions when an
+    import fails.
     """
     library = found.libraries.get(framework)
     if library is None:

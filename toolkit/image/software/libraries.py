@@ -1,4 +1,4 @@
-"""Libraries as the programs of an image find them, and their versions, in packages of any kind."""
+"""Find libraries in an image as its programs do, and find the versions of these libraries."""
 
 import posixpath
 import re
@@ -23,7 +23,7 @@ _LIBC = (
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """``loads`` are the libraries that the MPI or its plugins load: soname → path."""
+    """Finds libraries in an image; ``loads`` are the libraries that the MPI loads (soname → path)."""
 
     loader: Loader
     places: SearchFolders
@@ -31,11 +31,11 @@ class Finder:
     loads: dict[str, str]
 
     def find_reachable(self, soname: str) -> str | None:
-        """Return the library that the MPI loads, or else the library that any program would load."""
+        """Return the library that the MPI loads, or that any program would load, or None."""
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
-        """Return a library that can be loaded, or any file of its name in the image."""
+        """Return a library that programs can load, or any file with its name in the image, or None."""
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.find_reachable(soname) or next(
             (p for p in lying if files.is_file(self.loader.tree, p)), None
@@ -44,15 +44,16 @@ class Finder:
     def version(
         self, path: str | None, names: tuple[str, ...], form: bytes
     ) -> PackageVersion | Untold | None:
-        """Return a library's version from its package, or from the only number in it that can be its
-        version.
+        """Return a library's version from its package, or from a text in the library.
+
+        The text counts only if exactly one number in the library can be the version.
         """
         package = next((name for name in names if name in self.packages), None)
         if package and (path is None or _of_system(self.loader, path)):
             return PackageVersion(self.packages[package], f"dpkg: {package} {self.packages[package]}")
         if path is None:
             return None
-        # The number is usually a separate text; but the compiler may put non-text bytes directly before it.
+        # The number usually follows a NUL byte, but compilers may put other bytes directly before it.
         for before in (rb"\0", rb"(?<![\d.])"):
             said = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
             if len(said) == 1:
@@ -60,13 +61,13 @@ class Finder:
         return Untold(f"{path} does not contain its version")
 
     def folder(self, path: str) -> str:
-        """Return the real folder of a library."""
+        """Return the folder of a library, with all links resolved."""
         return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
 
     def split_plugins(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
-        """Return name → path of the loadable plugins in a folder, and name → missing library of the others.
+        """Return the paths of loadable plugins, and the missing libraries of the other plugins, by name.
 
-        ``form`` matches a file name and has one group, the name of the plugin.
+        ``form`` matches a plugin's file name; its group 1 is the plugin's name.
         """
         good: dict[str, str] = {}
         bad: dict[str, str] = {}
@@ -84,9 +85,9 @@ class Finder:
 
 
 def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | Untold | None:
-    """Return the release from the text of the system's C library, or of the ``loaded`` C library.
+    """Return the glibc release from a text in the system's C library, or in the C library ``loaded``.
 
-    Nix and Guix have no library at the usual path.
+    Images of Nix and Guix have no C library in the usual folders.
     """
     seen = None
     lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))

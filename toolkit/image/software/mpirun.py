@@ -1,4 +1,4 @@
-"""The launcher that belongs to an MPI library."""
+"""Find the launcher (mpirun or mpiexec) of an MPI library."""
 
 import posixpath
 
@@ -15,21 +15,23 @@ _KINDS = (
     ("hydra", (b"HYDRA", b"hydra")),
     ("openmpi", (b"libopen-rte", b"prterun", b"ompi", b"orterun", b"libprrte")),
 )
-"""Texts in a launcher that identify its kind; the first match counts, because each kind contains words of the
-next kind.
+"""Texts in a launcher that identify its kind; the first match is used.
+
+Launchers of one kind contain texts of the later kinds.
 """
 _HEAD = 8 << 20
 _STARTER = "mpiexec.hydra"
-"""The program that Intel MPI's script mpirun calls, as a name without a path."""
+"""The program that Intel MPI's mpirun script starts by its name, through PATH."""
 _VARIABLES = ("mpivars.sh", "../env/vars.sh", "../setvars.sh")
-"""Scripts that the launcher reads first. They put its folder in front of PATH, unless I_MPI_ROOT is set."""
+"""Scripts that Intel MPI's mpirun sources. They put its own folder first on PATH, unless I_MPI_ROOT is
+set."""
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
-    """Return the real path of an installation's launcher, and the path at which it was found.
+    """Return the real path of an installation's launcher, and the path at which toolkit found it.
 
-    If several MPIs share /usr/bin, the administrator chooses ``mpirun`` (update-alternatives), so a launcher
-    of another kind is skipped.
+    If several MPIs share /usr/bin, update-alternatives sets ``mpirun``. A launcher of another kind is
+    therefore skipped.
     """
     names = _NAMES.get(implementation, _NAMES[""])
     beside = [posixpath.join(prefix, "bin", name) for name in names]
@@ -44,9 +46,9 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
 
 
 def _started_by(loader: Loader, real: str, path: str) -> tuple[str, str]:
-    """Return the launcher, or the program beside it if its script starts another installation's launcher.
+    """Return the launcher, or the Hydra beside it if its script would start another installation's Hydra.
 
-    The mpirun of Intel MPI calls mpiexec.hydra by PATH, where the program of an MPICH may come first.
+    Intel MPI's mpirun starts mpiexec.hydra through PATH, where an MPICH's mpiexec.hydra may come first.
     """
     content = files.read(loader.tree, real, _HEAD) or b""
     folder = posixpath.dirname(path)

@@ -1,4 +1,4 @@
-"""Open MPI: its components, built in or in files, and the descriptions in its libraries."""
+"""Read the components and version texts of an Open MPI from its libraries and plugins."""
 
 import posixpath
 import re
@@ -10,11 +10,11 @@ from toolkit.image.loader.loader import Loader
 from toolkit.sonames import plain, without_hash
 
 _INNER = re.compile(r"lib(open_mpi|open-pal|open-rte|mpi)\.so")
-"""The inner libraries of an Open MPI: since 6.0 all but the interface is in libopen_mpi."""
+"""The inner libraries of Open MPI; since 6.0, libopen_mpi has everything except the MPI interface."""
 _FRAMEWORKS = (
     "btl", "pml", "mtl", "pmix", "ess", "plm", "ras", "schizo", "smsc", "shmem", "accelerator", "hwloc",
 )  # fmt: skip
-"""The frameworks that send messages, and the frameworks that start ranks."""
+"""The MCA frameworks that communicate or start ranks."""
 _PLUGIN = re.compile(r".*/mca_([a-z]+)_(\w+)\.so\Z")
 _PMIX = re.compile(r"(ext|pmix)\d+x{0,2}\Z")
 _OWN_PMIX = re.compile(r"pmix\d+x{0,2}\Z")
@@ -25,8 +25,10 @@ _MOST_PLUGINS = 300
 
 @dataclass(frozen=True, slots=True)
 class OpenMpi:
-    """``files`` are the loadable plugins, by framework and name; ``broken`` are libraries that the other
-    plugins lack.
+    """The facts of an Open MPI.
+
+    ``files`` are the loadable plugins by framework and name. ``broken`` maps each other plugin to the
+    libraries that it lacks.
     """
 
     release: str | None
@@ -39,9 +41,7 @@ class OpenMpi:
 
 
 def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) -> OpenMpi:
-    """Read an Open MPI from its main library, the inner libraries that are loaded with it, and its
-    plugins.
-    """
+    """Read the facts of an Open MPI from its main library, its inner libraries and its plugins."""
     inner = [p for soname, p in needed.items() if p and _INNER.match(without_hash(soname))]
     contents = [loader.texts(p) for p in dict.fromkeys((real, *inner))]
     built_in = tuple(c for content in contents for c in mca.components(content))
@@ -69,7 +69,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 def interfaces(
     loader: Loader, found: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
-    """Return the launch interfaces, how each was found, and the evidence or the reason for their absence."""
+    """Return the launch interfaces and how toolkit found each (None if unknown), and a line of evidence."""
     how, seen = _seen_interfaces(loader, found, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
@@ -87,7 +87,7 @@ def _seen_interfaces(
         if face:
             how[face] = f"component {name}" if ("pmix", name) in found.files else "linked"
     if not names and (plugin := found.files.get(("ess", "pmi"))):
-        # Before 2.0 components were linked with Slurm's libraries themselves.
+        # Before Open MPI 2.0, the component ess_pmi was linked with Slurm's PMI libraries.
         linked = {plain(soname).partition(".so")[0] for soname in loader.closure(plugin)[0]}
         how |= {face: "component ess_pmi" for face, lib in _OLD.items() if lib in linked}
     if names:
@@ -106,8 +106,10 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 
 @dataclass(frozen=True, slots=True)
 class OpenMpiFolder:
-    """``built_for`` is the plugin folder that ``library`` was built with, and ``led_by`` what names the
-    real folder.
+    """An Open MPI whose plugin folder was moved.
+
+    ``library`` was built for the plugin folder ``built_for``. ``led_by`` is the variable with the real
+    folder.
     """
 
     library: str
@@ -116,12 +118,14 @@ class OpenMpiFolder:
 
 
 def find_moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
-    """Return an Open MPI that searches for plugins in a missing folder: the folder of its configuration or
-    the OPAL_PREFIX that the image sets. Another variable of the image that names a folder counts as right.
+    """Return the moved Open MPI that searches for its plugins in a missing folder, or None.
 
-    (open-mpi/ompi:opal/mca/installdirs.) HPC-X is built for a folder that does not exist, and so is a conda
-    package whose prefix was not replaced (conda/conda#10284). Such an Open MPI does not start if its shared
-    memory components are plugins; otherwise it works without plugins.
+    That folder comes from its configuration, or from OPAL_PREFIX in the image. If another variable of the
+    image names a plugin folder, the result is None.
+
+    HPC-X is built for a folder that does not exist. A conda package has the same fault if conda did not
+    replace its prefix (conda/conda#10284). Such an Open MPI does not start if its shared memory components
+    are plugins; otherwise it works without plugins. Source: open-mpi/ompi:opal/mca/installdirs.
     """
     pal = next(
         (p for soname, p in needed.items() if p and without_hash(soname).startswith("libopen-pal.")), None
@@ -148,17 +152,17 @@ def find_moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) ->
 _LEADING = ("OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
 _AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
 _PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
-"""The first two of its folders, from configure; conda pads shortened paths with zeros."""
+"""The prefix and the exec_prefix that configure set; conda fills shortened paths with zero bytes."""
 _LIBRARIES = re.compile(
     rb"(?<=\0)\$\{(?:exec_)?prefix\}((?:/[^\0/]{1,60}){0,5}/(?:lib(?!exec)\w{0,20}|[\w.]{1,20}-linux-gnu\w{0,9}))(?=\0)"
 )
-"""Folders for libraries: its own, and the folders of a bundled PMIx or hwloc."""
+"""The library folders of Open MPI itself and of a bundled PMIx or hwloc."""
 _PLUGINS = re.compile(rb"\0\$\{libdir\}(/openmpi[^\0/]{0,20})\0")
 _LONGEST = 2048
 
 
 def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.McaComponent, ...]:
-    """Return the components of the PMIx inside a plugin, such as ``mca_pmix_pmix3x.so``."""
+    """Return the components of the PMIx inside a plugin such as ``mca_pmix_pmix3x.so``."""
     own = (
         path for (framework, name), path in plugins.items() if framework == "pmix" and _OWN_PMIX.match(name)
     )
@@ -171,7 +175,7 @@ def _not_loading(found: OpenMpi) -> str:
 
 
 def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
-    """Return the component files that can be loaded, and the libraries that the other files lack."""
+    """Return the loadable plugins by framework and name, and the libraries that other plugins lack."""
     loading: dict[tuple[str, str], str] = {}
     broken: dict[str, str] = {}
     for file in _files(loader, path, real)[:_MOST_PLUGINS]:
@@ -187,7 +191,7 @@ def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str]
 
 
 def plugin_files(loader: Loader, path: str, real: str) -> bool:
-    """Return whether it has components that are separate files."""
+    """Return whether an Open MPI has plugins, which are components in separate files."""
     return bool(_files(loader, path, real))
 
 
@@ -208,23 +212,23 @@ def _merge_components(
     for framework, name in plugins:
         found.setdefault(framework, set()).add(name)
     if number and int(number.partition(".")[0]) < 5 and "vader" in found.get("btl", set()):
-        # In Open MPI 3 and 4 the component of that name only reports that vader replaces it
-        # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1); ompi_info does not list it either.
+        # In Open MPI 3 and 4, the component btl sm only reports that vader replaces it
+        # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1). ompi_info does not list it either.
         found["btl"].discard("sm")
     return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
 
 
 def _full(number: str, contents: list[bytes]) -> str:
-    """Add a suffix such as ``rc2``, if the libraries have the version only with it."""
+    """Return the version with a suffix such as ``rc2``, if the libraries contain only that form."""
     pattern = re.compile(rb"\0v?" + re.escape(number).encode() + rb"(" + _SUFFIX.encode() + rb")?(?=\0)")
     said = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}
     return number + said.pop() if len(said) == 1 else number
 
 
 def _text(release: str, contents: list[bytes]) -> str | None:
-    """Assemble what MPI_Get_library_version returns (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
+    """Return the text of MPI_Get_library_version (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
 
-    ``None`` if one piece of the text cannot be identified in the library.
+    The result is None if the library does not contain one of the text's parts.
     """
     content = next((c for c in contents if b"Open MPI v%d.%d.%d\0" in c and b", package: %s\0" in c), b"")
     number = re.match(r"\d+\.\d+\.\d+", release)

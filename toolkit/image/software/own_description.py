@@ -1,4 +1,4 @@
-"""Compare the image's own description with its real contents."""
+"""Compare stack.json in an image with the image's real contents."""
 
 from dataclasses import dataclass
 
@@ -18,8 +18,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """The value that is read only for the comparison; ``None`` if it is unreadable, empty if it is
-    missing."""
+    """Values that toolkit reads only for this comparison: None if unreadable, empty if missing."""
 
     numpy: str | None = None
     hwloc: str | None = None
@@ -27,15 +26,16 @@ class ComparedVersions:
 
 
 def labels(tree: FileTree) -> dict[str, str]:
-    """Return the labels of an image; an empty table if they cannot be read."""
+    """Return the labels of an image; empty if it has none or they are invalid."""
     found, _ = _json(tree, _LABELS)
     values = found.items() if isinstance(found, dict) else ()
     return {str(k): str(v) for k, v in values if isinstance(v, str | int | float)}
 
 
 def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
-    """Return the image's own description, or ``None`` and the reason; the reason is empty if the image has no
-    description.
+    """Return the content of stack.json, or None and the reason.
+
+    The reason is empty if the image has no stack.json.
     """
     found, why = _json(tree, STACK_PATH)
     if isinstance(found, dict):
@@ -44,7 +44,7 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
 
 
 def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
-    """Compare the image's own description with its contents, except contents that were not read."""
+    """Return a line for each value of stack.json that differs from the image, without unknown values."""
     if facts.stack is None:
         return ()
     try:
@@ -77,7 +77,7 @@ def _unread(name: str, facts: ImageFacts) -> bool:
 
 def _agree(name: str, said: str, found: str) -> bool:
     if name == "python" and found.count(".") == 1:
-        # Of an interpreter outside a virtual environment only the minor release may be known.
+        # of an interpreter outside a virtual environment, toolkit may know only the minor release
         return said == found or said.startswith(f"{found}.")
     return said == found or (bool(said and found) and is_same_version(said, found))
 
@@ -92,13 +92,13 @@ def _line(name: str, said: str, found: str) -> str:
 def _distribution(said: Stack, facts: ImageFacts) -> list[str]:
     if facts.distribution is None:
         return []
-    # os-release also names the release in words, which the stack leaves out.
+    # os-release also has the release's code name, which stack.json omits
     found = facts.distribution.partition(" (")[0]
     return [] if said.distribution == found else [_line("distribution", said.distribution, found)]
 
 
 def _operations(said: Stack, also: ComparedVersions) -> list[str]:
-    """Compare the operations that are visible in Horovod's library; others leave no reliable trace."""
+    """Compare the operations that leave a trace in Horovod's library: MPI, Gloo and NCCL."""
     if also.operations is None:
         return []
     listed = {o for o in said.horovod_operations if o in {"mpi", "gloo", "nccl"}}
@@ -108,13 +108,13 @@ def _operations(said: Stack, also: ComparedVersions) -> list[str]:
 
 
 def _json(tree: FileTree, path: str) -> tuple[object, str]:
-    """Return the content of a file, or why it cannot be read; both are empty if there is no file."""
+    """Return the JSON in a file, or an error text; both are empty if the file does not exist."""
     content = files.read(tree, path, _MOST)
     if content is None:
         return None, ""
     try:
         found: object = msgspec.json.decode(content)
-        # A readable value can be nested too deeply for writing.
+        # a value that decodes may be nested too deeply to encode
         msgspec.json.encode(found)
     except DECODE_ERRORS as error:
         return None, f"{path}: no JSON: {error}"

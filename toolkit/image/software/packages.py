@@ -1,4 +1,4 @@
-"""The packages that packagers recorded in an image: dpkg's status and Python's dist-info."""
+"""List the packages in an image from dpkg's status file and Python's dist-info folders."""
 
 import posixpath
 import re
@@ -9,18 +9,18 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 
 _MOST_TEXT = 8 << 20
-"""The most bytes of a list: some 8,000 packages. Decoded as text, the bytes may need four times as much
-memory."""
+"""Maximum number of bytes of dpkg's status file (about 8,000 packages). Decoded as text, it may need four
+times as much memory."""
 _BLOCK = 1 << 16
-"""Limit on the bytes that are read of one package's entry."""
+"""Maximum number of bytes of one package's entry."""
 _LONGEST = 100
 _MOST = 1 << 16
-"""The most bytes of os-release that are read."""
+"""Maximum number of bytes of os-release."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackageVersion:
-    """A version and its source."""
+    """A version and the file or text that it comes from."""
 
     version: str
     evidence: str
@@ -28,16 +28,16 @@ class PackageVersion:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Software that is in the image and does not show its version."""
+    """The reason why the version of some software in the image is unknown."""
 
     reason: str
 
 
 def debian(tree: FileTree) -> dict[str, str]:
-    """Return package → version of every package that dpkg has installed, without removed ones."""
+    """Return the version of each package that dpkg has installed, by name."""
     found: dict[str, str] = {}
     for block in _blocks(files.read(tree, "/var/lib/dpkg/status", _MOST_TEXT) or b""):
-        # A line that begins with a space continues the field above it.
+        # A line that starts with a space continues the field above.
         fields = dict(row.split(": ", 1) for row in block.splitlines() if ": " in row and row[0] != " ")
         name, version = fields.get("Package", ""), fields.get("Version", "")
         if name and 0 < len(version) <= _LONGEST and fields.get("Status", "").endswith(" installed"):
@@ -46,7 +46,7 @@ def debian(tree: FileTree) -> dict[str, str]:
 
 
 def _blocks(content: bytes) -> Iterator[str]:
-    """Yield the text between empty lines, one block at a time."""
+    """Yield the blocks of text between empty lines."""
     at = 0
     while at < len(content):
         end = content.find(b"\n\n", at)
@@ -56,7 +56,7 @@ def _blocks(content: bytes) -> Iterator[str]:
 
 
 def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> PackageVersion | None:
-    """Return the first of ``names`` that is installed."""
+    """Return the version of the first package in ``names`` that a folder contains, or None."""
     for folder in folders:
         listed = files.names(tree, folder)
         for name in names:
@@ -70,7 +70,7 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Pac
 
 
 def read_distribution(tree: FileTree) -> PackageVersion | Untold | None:
-    """Return the distribution of an image, from os-release(5); ``None`` if the image has no such file."""
+    """Return the distribution in os-release(5), for example ``debian 12 (bookworm)``; None without a file."""
     content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
     if content is None:
         return None

@@ -1,4 +1,4 @@
-"""The PMIx client that an MPI opens: its version and its components."""
+"""Find the PMIx client library of an MPI, its version and its components."""
 
 import posixpath
 import re
@@ -11,21 +11,21 @@ from toolkit.image.loader.loader import Loader
 from toolkit.image.software.packages import PackageVersion
 
 _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
-"""Security, storage and transport of data: frameworks in which client and server must match."""
+"""The frameworks for security, storage and transport, in which PMIx client and server must be compatible."""
 _VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
-"""Without a component of each framework, a client does not start."""
+"""The frameworks without which a PMIx client does not start."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
 _MOST = 100
 _ASKED = 10
-"""Number of plugins to read; plugins of one build name one release."""
+"""Maximum number of plugins to read; all plugins of one build have the same release."""
 _NUMBER = re.compile(r"\A(\d+\.\d+\.\d+)(?:a|b|rc)\d+\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Pmix:
-    """``library`` is empty if it is built into the MPI.
+    """A PMIx client library; ``library`` is empty if the client is built into the MPI.
 
-    ``plugins`` says whether it needs components that are separate files.
+    ``plugins`` is true if the client needs components in separate files.
     """
 
     found: PackageVersion | None
@@ -35,7 +35,7 @@ class Pmix:
 
 
 def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
-    """Read a libpmix and the plugins beside it."""
+    """Return the facts of a libpmix and of the plugins beside it."""
     real = files.resolve(loader.tree, library) or library
     content = loader.texts(real)
     built_in = mca.components(content)
@@ -48,9 +48,10 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 def built_in(
     loader: Loader, mpi: str, where: str, release: str | None, found: tuple[mca.McaComponent, ...]
 ) -> Pmix:
-    """Return the PMIx inside an Open MPI; its plugins are in ``lib/pmix``.
+    """Return the facts of the PMIx inside an Open MPI, whose plugins are in ``lib/pmix``.
 
-    A pre-release of Open MPI (4.1.7a1) has the PMIx of the release, unless its text names another.
+    A pre-release of Open MPI such as 4.1.7a1 contains the PMIx of the final release, unless its components
+    name another release.
     """
     real = files.resolve(loader.tree, where) or where
     if release := release or _of_plugins(loader, real):
@@ -71,7 +72,7 @@ def _needs_plugins(components: dict[str, tuple[str, ...]], built_in: tuple[mca.M
 
 
 def _of_plugins(loader: Loader, real: str) -> str | None:
-    """Return the release that the plugins beside an Open MPI name."""
+    """Return the release that the plugins beside an Open MPI contain, or None."""
     listed = _plugins(loader, real)[:_ASKED]
     return mca.release(tuple(c for file in listed for c in mca.components(loader.texts(file))), "pmix")
 
@@ -85,7 +86,7 @@ def _version(
 ) -> PackageVersion | None:
     said = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
     by_itself = PackageVersion(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None
-    # A distribution's libpmix may still call itself a release candidate, although it is patched to the
+    # A distribution's libpmix may contain the name of a release candidate, although patches make it the final
     # release.
     if by_itself and not real.startswith("/usr/lib/"):
         return by_itself
@@ -100,7 +101,7 @@ def _version(
 
 
 def _components(loader: Loader, real: str, found: tuple[mca.McaComponent, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the components by framework; a plugin that lacks a library is left out."""
+    """Return the component names by framework, without plugins that lack a library."""
     names = {framework: set(own) for framework, own in mca.by_framework(found, *_FRAMEWORKS).items()}
     for file in _plugins(loader, real)[:_MOST]:
         named = _PLUGIN.match(file)

@@ -1,4 +1,4 @@
-"""The programs and Python extensions in an image that load an MPI, and the library that each loads."""
+"""Find the programs and Python extensions in an image that load an MPI, and the library that each loads."""
 
 import posixpath
 import re
@@ -19,8 +19,9 @@ MPI_SONAME = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)"
     r"(-[0-9a-f]{8})?\.so(\.\d+)*\Z"
 )
-"""A library that implements MPI, not a language binding; auditwheel adds a part of its hash to the name of
-a library that it bundles (pypa/auditwheel:src/auditwheel/repair.py).
+"""The file names of MPI libraries, without language bindings.
+
+auditwheel adds a hash to the names of libraries that it bundles (pypa/auditwheel:src/auditwheel/repair.py).
 """
 _MPI4PY = "mpi4py/MPI.*so"
 _EXTENSIONS = (
@@ -34,48 +35,48 @@ _OF_R = (
     "/usr/lib64/R/library",
     "/usr/local/lib/R/library",
 )
-"""Where Debian, rocker and Fedora have packages of R; conda has the packages beside its Python."""
+"""The folders of R packages in Debian, rocker and Fedora; conda has them beside its Python."""
 _RMPI = ("Rmpi/libs/Rmpi.so", "pbdMPI/libs/pbdMPI.so")
 _OWN = re.compile(
     r"(mpi(run|exec|cc|cxx|c\+\+|CC|f77|f90|fort|java|version|vars|chversion|exec\.\w+|run\.\w+)"
     r"|mpi-\w+|ompi[-_].*|orte.*|opal.*|osh.*|shmem.*|prte.*|prun.*|pterm.*|pmix.*|hydra.*|impi_.*|IMB-.*)\Z"
 )
-"""Programs that belong to an MPI and only show that it exists."""
+"""Programs that belong to an MPI itself, so that they do not show which MPI the user's programs load."""
 _MAGIC = b"\x7fELF"
 _SYSTEM = ("/usr/bin", "/usr/libexec", "/usr/sbin")
 _MOST = 600
 _MOST_OF_SYSTEM = 3000
 _HEAD = 4 << 20
 _ALL = 96 << 20
-"""Limit on the bytes that are read to find programs; the tables of each program take some hundred thousand.
+"""Maximum number of bytes to read in the search; the headers of one program take some hundred thousand.
 """
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
-"""Texts of a program with a statically linked MPI; Hydra and Slurm have some of them, for debuggers."""
+"""Texts in a program with a statically linked MPI; Hydra and Slurm contain some of these texts for
+debuggers."""
 _MOST_READ = 48 << 20
 
 
 def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
-    """Return path → real path of the MPI that it loads; empty if the image's loader does not find the MPI."""
+    """Return the real path of the MPI that each program loads; empty if ld.so does not find that MPI."""
     found = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
 def missing_mpis(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs of ``loading`` whose MPI the loader does not find → the name that they need."""
+    """Return the name of the missing MPI library for each program whose MPI ld.so does not find."""
     missing = (path for path, library in programs.items() if not library)
     return {path: name for path in missing if (name := named_mpi(loader, path))}
 
 
 def named_mpi(loader: Loader, path: str) -> str:
-    """Return the name of the MPI library that a file needs, itself or by a library; empty if none."""
+    """Return the soname of the MPI that a file needs directly or through a library, or an empty text."""
     return next((name for name in loader.closure(path)[0] if MPI_SONAME.match(name)), "")
 
 
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
-    """Return the file through which a command's program loads an MPI → the MPI; ``None`` if it is unknown or
-    loads none.
+    """Return the file through which a program loads an MPI, with the MPI's path; None if unknown or none.
 
-    A program with a statically linked MPI is its own library.
+    For a program with a statically linked MPI, the program itself is the MPI's path.
     """
     if program.why or not program.path:
         return None
@@ -100,7 +101,7 @@ def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) 
 
 
 def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
-    """Return the extensions of a package in one folder that load an MPI → that MPI."""
+    """Return the extensions in one folder that load an MPI, each with that MPI's path."""
     if module == "mpi4py" and (taken := find_extension(loader, site)):
         return dict([taken])
     patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]
@@ -110,15 +111,16 @@ def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
 
 
 def linked_into(loader: Loader, path: str) -> str:
-    """Return the name of the MPI that is linked into a program; empty for any other program."""
+    """Return the name of the MPI that is statically linked into a program, or an empty text."""
     content = files.read(loader.tree, path, _MOST_READ) or b""
     return next((name for name, texts in _STATIC if all(text in content for text in texts)), "")
 
 
 def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
-    """Return programs of an image, and their MPIs, that a mount hides → the folder of the mount.
+    """Return the programs and MPIs of an image that a mount hides, each with the folder of the mount.
 
-    ``tree`` is the image as a rank sees it, ``whole`` reads all of the image, and ``places`` are its folders.
+    ``tree`` is the image as a rank sees it. ``whole`` reads all files of the image. ``places`` are the
+    image's software folders.
     """
     found = loaded_mpis(whole, places, ())
     listed = (file for pair in found.items() for file in pair if file)
@@ -127,13 +129,14 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 
 def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs that load another MPI, or none, if LD_LIBRARY_PATH is not the image's."""
+    """Return the programs that load another MPI or none without the image's LD_LIBRARY_PATH."""
     if not loader.library_path:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     found: dict[str, str] = {}
-    with suppress(CheckFailed):  # The result so far is true; the remaining files are not searched.
+    # the limit is reached; the result is correct for the programs searched so far
+    with suppress(CheckFailed):
         for path, library in programs.items():
             if bare.spent > _ALL:
                 break
@@ -143,7 +146,7 @@ def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
 
 
 def programs_with_fixed_path(loader: Loader, programs: dict[str, str]) -> tuple[str, ...]:
-    """Return the programs that need an MPI by name and whose DT_RPATH leads to it."""
+    """Return the programs that link an MPI directly and find it through their RPATH."""
     found: list[str] = []
     for path, library in programs.items():
         elf, name = loader.elf(path), named_mpi(loader, path)
@@ -153,7 +156,7 @@ def programs_with_fixed_path(loader: Loader, programs: dict[str, str]) -> tuple[
 
 
 def of_system(loader: Loader) -> dict[str, str]:
-    """Return the same for the many programs in the system's folders."""
+    """Return the MPI of each program in the system's folders, as :func:`loaded_mpis` does for others."""
     with skip_forbidden_folders(loader.tree):
         return _all_loading(loader, _programs(loader, _SYSTEM), _MOST_OF_SYSTEM)
 
@@ -161,8 +164,9 @@ def of_system(loader: Loader) -> dict[str, str]:
 def static(
     loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...], programs: dict[str, str]
 ) -> tuple[str, str] | None:
-    """Return a program with a statically linked MPI, and the name of the MPI; ``programs`` need an MPI as a
-    library.
+    """Return a program with a statically linked MPI and the name of that MPI, or None.
+
+    ``programs`` are skipped, because they load an MPI library.
     """
     left = _MOST_READ
     others = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
@@ -178,10 +182,11 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # Another loader searches first, so the files that it reads do not show the image's needs.
+    # Use a second loader, so that files that need no MPI do not count as needs of the image.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     found: dict[str, str] = {}
-    with suppress(CheckFailed):  # More files than the limit; the rest is not searched.
+    # the image has more files than the limit; the remaining files are not searched
+    with suppress(CheckFailed):
         for path in _elves(loader, candidates, most):
             if scout.spent > _ALL:
                 break
@@ -192,7 +197,7 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
 
 
 def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
-    """Yield the files that are programs or libraries, each once."""
+    """Yield the paths that are ELF files, without duplicates and without programs of an MPI."""
     seen: set[str] = set()
     for path in islice(candidates, most):
         real = files.resolve(loader.tree, path)
@@ -204,7 +209,7 @@ def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iter
 
 
 def favourite(programs: dict[str, str]) -> list[str]:
-    """Return the libraries that programs load, the most frequent first."""
+    """Return the libraries that programs load, the most frequent library first."""
     return [library for library, _ in Counter(v for v in programs.values() if v).most_common()]
 
 
@@ -231,7 +236,7 @@ def _programs(loader: Loader, folders: tuple[str, ...]) -> Iterator[str]:
 
 
 def _loaded_mpi(loader: Loader, path: str) -> str | None:
-    """Return the MPI that a file loads, itself or through a library; ``None`` if it loads none."""
+    """Return the path of the MPI that a file loads; empty if it is missing, None if the file needs no MPI."""
     name = named_mpi(loader, path)
     library = loader.closure(path)[0].get(name)
     if library:

@@ -1,4 +1,4 @@
-"""The Python of an image, and the packages in it."""
+"""Find the version of an image's Python, and whether it reads packages of the user's home folder."""
 
 import re
 
@@ -15,14 +15,14 @@ _SHARED = re.compile(r"^include-system-site-packages\s*=\s*true", re.MULTILINE |
 
 
 def has_system_packages(settings: str) -> bool:
-    """Return whether a virtual environment with this ``pyvenv.cfg`` has the packages of its system."""
+    """Return whether the virtual environment with this ``pyvenv.cfg`` also uses the system's packages."""
     return _SHARED.search(settings) is not None
 
 
 def reads_home(loader: Loader, program: str = "") -> bool:
-    """Return whether a Python, by default the first on PATH, reads packages of ~/.local.
+    """Return whether a Python reads packages in ~/.local; ``program`` is by default the first Python on PATH.
 
-    CPython:Lib/site.py, venv(): an environment without the packages of its system reads no user packages.
+    A virtual environment without the system's packages does not read them (CPython:Lib/site.py, venv()).
     """
     program = program or loader.program("python3") or loader.program("python") or ""
     settings = files.text(loader.tree, _settings_beside(program), _MOST)
@@ -34,10 +34,10 @@ def _settings_beside(program: str) -> str:
 
 
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold | None:
-    """Return the version of the first python3 on PATH.
+    """Return the version of the first python3 on PATH, or None if the image has no Python.
 
-    The version comes from pyvenv.cfg beside the program, its package, its own text or its library's text.
-    From the program's real name comes only the minor release.
+    The version comes from pyvenv.cfg, from the package, or from a text in the program or its library. If
+    these are missing, only the minor release is known, from the program's real name.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:
@@ -60,7 +60,7 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold 
 
 
 def _of_text(loader: Loader, real: str, minor: str) -> PackageVersion | None:
-    """Return the release from a text in the interpreter or in its library."""
+    """Return the version from a text in the interpreter or in its libpython, or None."""
     libraries = [p for s, p in loader.closure(real)[0].items() if p and s.startswith("libpython3")]
     for path in (real, *libraries):
         said = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))

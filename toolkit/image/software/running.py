@@ -1,4 +1,4 @@
-"""What a rank runs in an image: its program, the MPI that the program loads, and what mounts hide."""
+"""Find the program that a rank runs in an image, the MPI that it loads, and the files that mounts hide."""
 
 from dataclasses import dataclass, field
 
@@ -16,10 +16,12 @@ from toolkit.model.rank import RankView
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """``programs`` maps the file through which a rank loads an MPI to that MPI; ``loader`` searches as the
-    program does.
+    """The programs of a rank.
 
-    ``program`` is ``None`` if there is no command or its program is unknown.
+    ``programs`` maps each file through which a rank loads an MPI to that MPI. ``loader`` has the program's
+    environment.
+
+    ``program`` is None if there is no command, or if its program is unknown.
     """
 
     loader: Loader
@@ -37,7 +39,7 @@ def find_rank_programs(
     budget: Budget,
     book: ImageEvidence,
 ) -> Running:
-    """Return what a rank runs; without a command, every program of the image that loads an MPI."""
+    """Return the program that a rank runs, or every program of the image that loads an MPI if unknown."""
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
         book.absent["program"] = "the request names no command"
@@ -74,7 +76,7 @@ def _program_of(
 
 
 def _hidden(loader: Loader, opened: FileTree, budget: Budget, view: RankView) -> dict[str, str]:
-    """Return the image's programs and MPIs that are in a folder hidden by a mount."""
+    """Return the image's programs and MPIs that a mount hides, each with the folder of the mount."""
     whole = BoundedTree(opened, budget)
     tree = BoundedTree(opened, budget, view.hidden)
     if not any(whole.names(folder) for folder in view.hidden):

@@ -1,4 +1,4 @@
-"""Mark facts as unknown that an image does not decide: which MPI is loaded, and the effect of variables."""
+"""Mark facts as unknown if the image's files do not determine the loaded MPI or a variable's value."""
 
 import msgspec
 
@@ -14,13 +14,13 @@ _OF_MPI = frozenset(("mpi", "other_mpis", "pmix", "pmix_components", "pmix_plugi
 _LEADING = frozenset(("LD_LIBRARY_PATH", "PATH"))
 _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
-"""Facts that are found by PATH."""
+"""The facts that depend on PATH."""
 
 
 def why_mpi_unknown(
     loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]
 ) -> str | None:
-    """Return why it is unknown which MPI is loaded; ``None`` if it is known."""
+    """Return the reason if toolkit cannot know which MPI programs load, or None if it knows."""
     kinds = sorted({found.mpi.implementation for found in mpis})
     if (
         len(kinds) > 1
@@ -35,7 +35,7 @@ def why_mpi_unknown(
 
 
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
-    """Return whether the image's variables select the first MPI, and the loader finds no other."""
+    """Return whether the image's PATH and LD_LIBRARY_PATH select the first MPI, and ld.so finds no other."""
     first, *others = (found.mpi for found in mpis)
     reached = {loader.real_path(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}
     launcher = loader.program("mpirun")
@@ -48,7 +48,7 @@ def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
 
 
 def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
-    """Return the facts without a loaded MPI; all MPIs are listed as other MPIs."""
+    """Return the facts without a loaded MPI; ``other_mpis`` then lists all MPIs."""
     for kept in (book.evidence, book.absent, book.unknown):
         for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
             del kept[name]
@@ -60,7 +60,7 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Imag
 
 
 def doubt(facts: ImageFacts, untold: dict[str, str], book: ImageEvidence) -> ImageFacts:
-    """Mark absent facts as unknown if variables are not completely known."""
+    """Change absent facts to unknown if PATH or LD_LIBRARY_PATH is partly unknown."""
     if why := untold.get("PATH"):
         for name in _ON_PATH:
             if name in book.absent:
@@ -75,7 +75,7 @@ def doubt(facts: ImageFacts, untold: dict[str, str], book: ImageEvidence) -> Ima
 
 
 def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
-    """Mark the interfaces as unknown if no loadable components for them were found."""
+    """Change the launch interfaces to unknown if some plugins were not loadable."""
     mpi = facts.mpi
     if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:
         return facts
@@ -96,8 +96,9 @@ def find_decided_mpis(
     programs: dict[str, str],
     untold: dict[str, str],
 ) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
-    """Return the MPIs, and the MPIs that programs load; programs of the system are read if other programs do
-    not decide.
+    """Return the MPIs of an image, and the MPI that each program loads.
+
+    If these programs do not determine the MPI, toolkit also reads the programs in the system's folders.
     """
     mpis = find_mpis(loader, packages, places, programs)
     if why_mpi_unknown(loader, mpis, programs, untold) and (more := of_system(loader)):
@@ -114,7 +115,7 @@ def why_undecided(
     programs: dict[str, str],
     untold: dict[str, str],
 ) -> str | None:
-    """Return why it is unknown which MPI programs load; ``None`` if it is known."""
+    """Return the reason if toolkit cannot know which MPI programs load, or None if it knows."""
     why = why_mpi_unknown(loader, mpis, programs, untold)
     if why or any(programs.values()):
         return why

@@ -1,4 +1,4 @@
-"""The facts about the MPIs of an image, as :mod:`.mpi` found them, with their evidence."""
+"""Convert the MPIs that :mod:`.mpi` found to image facts, and record their evidence."""
 
 import msgspec
 
@@ -82,6 +82,6 @@ def pmix_components(found: MpiFound | None, book: ImageEvidence) -> dict[str, tu
 
 
 def pmix_plugins(found: MpiFound | None) -> bool | None:
-    """Return whether needed components are files; the evidence is with the components."""
+    """Return whether the PMIx client needs plugins; :func:`pmix_components` records the evidence."""
     client = found.pmix if found else None
     return client.plugins if client and client.components else None
