@@ -1,1 +1,1 @@
-"""Registries and bundles: copy an image to another machine."""
+"""Copy an image to another machine through a registry or as a bundle."""

@@ -1,4 +1,4 @@
-"""One archive with all that a machine without a network needs to install toolkit and to build its images."""
+"""Write a bundle: one archive with everything that installs toolkit and builds images without a network."""
 
 import contextlib
 import platform
@@ -42,7 +42,7 @@ _PLAIN = 0o644
 
 
 class Bundled(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle that was written."""
+    """The result of ``toolkit image bundle``: the archive, its size, its SHA-256 and its index."""
 
     schema: str = "toolkit.bundled/1"
     path: str
@@ -63,15 +63,15 @@ def bundle(
     builder: bool = True,
     accepted: Collection[str] = (),
 ) -> Bundled:
-    """Write the bundle of some recipes to ``target``, and its checksum beside it.
+    """Write the bundle of some recipes to ``target``, and its checksum file beside it.
 
-    ``pythons`` are the Python versions of the target machine; the default is this machine's version.
-    ``accepted`` are foreign hosts that the user trusts with files.
+    ``pythons`` are the Python versions of the target machine, by default this machine's version. ``accepted``
+    are hosts outside of the mirrors and the package index that the user trusts.
 
     Raises:
-        BadInput: if a recipe has no fitting lock, a file is invalid, or two have one name.
-        Missing: if a part of it cannot be fetched.
-        CheckFailed: if the disk is full; no file is left behind.
+        BadInput: if a recipe has no valid lock, a file is invalid, or two files have the same name.
+        Missing: if toolkit cannot download a part of the bundle.
+        CheckFailed: if the disk is full; toolkit then leaves no file.
     """
     check_file(target, "-o", "toolkit.tar")
     make_writable(target.parent, "-o")
@@ -111,7 +111,7 @@ def bundle(
 
 @dataclass(frozen=True, slots=True)
 class _LockedRecipe:
-    """A recipe, the ``place`` that the user named it by, and its lock."""
+    """A recipe with its lock; ``place`` is the name or path in the user's command."""
 
     name: str
     place: str
@@ -119,10 +119,10 @@ class _LockedRecipe:
 
 
 def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedRecipe]:
-    """Return the locks of all recipes.
+    """Return the locks of all recipes in the user's command.
 
     Raises:
-        BadInput: if a name cannot be bundled, a lock does not fit, or it starts from a published image.
+        BadInput: if a name is invalid, a lock is out of date, or a lock is based on a published image.
     """
     known = {place: load(place) for place in recipes}
     _require_names("RECIPES", tuple(recipe.name for recipe in known.values()))
@@ -151,7 +151,7 @@ def _sources(locks: Sequence[_LockedRecipe], tell: Tell) -> dict[str, Path]:
 def _images(
     client: "DockerClient", locks: Sequence[_LockedRecipe], work: Path, tell: Tell, *, builder: bool
 ) -> list[BundledImage]:
-    """Save the base image of each lock, and the image that builds all of them, each once."""
+    """Save the base image of each lock, and the image that builds base images, without duplicates."""
     images: list[BundledImage] = []
     for locked in locks:
         sources = fetch_files(files_of(locked.lock), tell, recipe=locked.name)
@@ -167,7 +167,7 @@ def _wheels(folder: Path, pythons: tuple[str, ...], tell: Tell) -> dict[str, Pat
 
 
 def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Tell) -> str:
-    """Write the archive as ``part``, move it to ``target`` with its checksum, and return the checksum."""
+    """Write the archive to ``part``, rename it to ``target``, write its checksum, and return the checksum."""
     with full_disks(target.parent):
         write(part, files, tell)
         digest = hash_file(part)
@@ -179,7 +179,7 @@ def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Te
 
 
 def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:
-    """Write a tar whose bytes depend only on the files; the list of their hashes comes first."""
+    """Write a tar that depends only on the files, with the list of their hashes as its first member."""
     sums = {name: hash_file(path) for name, path in files.items()}
     listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{SUMS}.") as lines:
@@ -201,10 +201,12 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
 
 
 def _require_names(option: str, names: tuple[str, ...]) -> None:
-    """Refuse, before any work, names that could not be unpacked, or would overwrite another.
+    """Check the names of files before any work starts.
+
+    A name must be valid in a bundle, and no two names may be equal or differ only by case.
 
     Raises:
-        BadInput: naming the first.
+        BadInput: with the first wrong name.
     """
     for number, name in enumerate(names):
         if not NAME.fullmatch(name):
@@ -222,7 +224,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
 
 
 def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
-    """Return the files of a recipe: the recipe, its lock, and all files of the lock."""
+    """Return the files of a recipe by path in the bundle: the recipe, its lock, and all files of the lock."""
     from toolkit.data import find
 
     have = fetch_files(files_of(lock), tell, recipe=name)
@@ -247,7 +249,7 @@ def _save_image(client: "DockerClient", name: str, work: Path, tell: Tell) -> Bu
 
 
 def _check_sif(sif: Path) -> Path:
-    """Return a SIF after checking that it is complete and matches its checksum.
+    """Return the path of a SIF, after a check that it is complete and matches its checksum file.
 
     Raises:
         BadInput: if the file is not a SIF.

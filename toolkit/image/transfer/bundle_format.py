@@ -1,4 +1,4 @@
-"""The format of a bundle: its list of hashes, its index, and the names that a file in it may have."""
+"""Define the format of a bundle: its list of hashes, its index, and the valid file names."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,9 @@ SUMS = "SHA256SUMS"
 INDEX = "bundle.json"
 INSTALL = "install.sh"
 MOST_TEXT = 16 << 20
-"""Bytes of the list, the index, a recipe or a lock; the largest shipped lock has 0.2 MB."""
+"""Maximum size in bytes of the list, the index, a recipe or a lock; the largest shipped lock has 0.2 MB."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,254}")
-"""The name of a file in a bundle. Linux file systems allow at most 255 bytes."""
+"""The syntax of a file name in a bundle; Linux file systems allow at most 255 bytes."""
 _PATH = re.compile(
     rf"{re.escape(INDEX)}|{re.escape(INSTALL)}"
     rf"|files/(?P<digest>[0-9a-f]{{64}})/{NAME.pattern}"
@@ -26,17 +26,17 @@ _PATH = re.compile(
 )
 _LONGEST_PATH = 400
 _LONGEST_VALUE = 260
-"""Letters of a field of the index; a file's name in a folder has the most."""
+"""Maximum length of a value in the index; a file name with its folder is the longest value."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _MOST_FILES = 20_000
-"""The most lines of the list; a bundle of one recipe has about 400."""
+"""Maximum number of files in a bundle; a bundle of one recipe has about 400."""
 _NOT_A_BUNDLE = "give a file that `toolkit image bundle` wrote"
 
 
 class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the Docker engine: its name and id in the engine, and its archive.
+    """An image of the Docker engine in a bundle: its name, its id, and the path of its archive.
 
-    Another engine may give the image another id.
+    After loading, another Docker engine may give the image another id.
     """
 
     name: str
@@ -45,7 +45,7 @@ class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a bundle, from ``bundle.json``; paths are within it."""
+    """The contents of ``bundle.json``; its paths are relative to the bundle."""
 
     schema: str = "toolkit.bundle/1"
     toolkit: str
@@ -57,10 +57,10 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_sums(text: bytes, source: Path) -> dict[str, str]:
-    """Return path → SHA-256 from the list of a bundle.
+    """Return the SHA-256 of each file in a bundle's list of hashes, by path.
 
     Raises:
-        BadInput: if the text is not such a list, or names a path that a bundle cannot have.
+        BadInput: if the text is not a list of hashes, or contains an invalid path.
     """
     lines = text.decode("utf-8", "replace").splitlines()
     if len(lines) > _MOST_FILES:
@@ -74,7 +74,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
             raise BadInput(f"{source}: {SUMS}: {line[:120]!r} does not name a file of a bundle")
         if (path["digest"] or match[1]) != match[1]:
             raise BadInput(f"{source}: {SUMS}: the folder of {match[2]} is not the file's SHA-256")
-        # Two names that differ by case are one file on some file systems.
+        # On some file systems, two names that differ only by case are the same file.
         if match[2].casefold() in folded:
             raise BadInput(f"{source}: {SUMS} names {match[2]} twice, or two names that differ only by case")
         folded.add(match[2].casefold())
@@ -85,7 +85,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
 
 
 def is_path(name: str) -> re.Match[str] | None:
-    """Return the match of a path that a bundle may have; ``None`` for any other."""
+    """Return a match if the path is valid in a bundle, otherwise None."""
     return _PATH.fullmatch(name) if len(name) <= _LONGEST_PATH else None
 
 
@@ -95,19 +95,19 @@ _FIELDS = {
     "pythons": re.compile(r"\d\.\d{1,2}"),
     "recipes": RECIPE_NAME,
     "sifs": re.compile(rf"sif/{NAME.pattern}"),
-    # Other names would let a bundle replace any image of the engine.
+    # Any other image name would let a bundle replace an image of the user.
     "images.name": re.compile(r"toolkit-(?:base|builder):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"),
     "images.id": re.compile(r"sha256:[0-9a-f]{64}"),
     "images.path": re.compile(rf"images/{NAME.pattern}"),
 }
-"""Patterns for the fields of an index."""
+"""The syntax of each field of an index."""
 
 
 def read_index(text: bytes, source: Path) -> Index:
-    """Return the index of a bundle.
+    """Parse and check the index of a bundle.
 
     Raises:
-        BadInput: if the index has another schema, is damaged, or a field has a forbidden value.
+        BadInput: if the index is invalid, or has another schema.
     """
     try:
         index = msgspec.json.decode(text, type=Index)
@@ -133,10 +133,10 @@ def _values(index: Index) -> Iterator[tuple[str, str]]:
 
 
 def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
-    """Check that the index and the list of hashes name the same recipes, images and SIF files.
+    """Check that the index and the list of hashes contain the same recipes, images and SIF files.
 
     Raises:
-        BadInput: naming the first file that is only in the index or only in the list.
+        BadInput: with the first file that only one of them contains.
     """
     needed = {
         *(f"recipes/{name}{ending}" for name in index.recipes for ending in (".toml", SUFFIX)),

@@ -1,8 +1,8 @@
-"""Read a bundle once, compare every byte with its list of hashes, and copy what is to be installed.
+"""Read a bundle once, compare each file with its hash, and copy the files to install.
 
-The names in an archive decide nothing: files are written into a new, private folder, as numbers. Python's
-``TarFile.extractall`` is not used: its ``filter`` is missing in Python 3.11.2, and could be bypassed in later
-releases (CVE-2025-4517).
+toolkit writes the files to a new private folder under numbers as names, so that a name in the archive has no
+effect. toolkit does not call Python's ``TarFile.extractall``: its ``filter`` is missing in Python 3.11.2, and
+later releases let archives bypass it (CVE-2025-4517).
 """
 
 import contextlib
@@ -34,16 +34,17 @@ from toolkit.model.progress import Tell
 
 _CHUNK = 1 << 20
 _INSTALLED = ("files/", "images/", "recipes/")
-"""What ``unbundle`` installs; the rest is for ``install.sh`` and is only compared."""
+"""The folders that ``unbundle`` installs; the other files are for ``install.sh``, so toolkit only checks
+them."""
 _COPY_AGAIN = "copy the bundle again, and compare its .sha256"
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A bundle whose every file was compared with its hash.
+    """A bundle in which each file matches its hash.
 
-    ``files`` are path in the bundle → copy in the private folder. ``sha256`` is the hash of the archive,
-    empty for a folder.
+    ``files`` maps a path in the bundle to the copy in the private folder. ``sha256`` is the hash of the
+    archive, and empty for a folder.
     """
 
     sums: Mapping[str, str]
@@ -53,16 +54,16 @@ class Staged:
 
 
 def stage(source: Path, folder: Path, tell: Tell) -> Staged:
-    """Compare all files of a bundle with its hashes, and copy the files to install into ``folder``.
+    """Compare all files of a bundle with their hashes, and copy the files to install into ``folder``.
 
     Args:
-        source: the archive, or the folder that it was unpacked into. Files that the list does not name are
-            not read.
+        source: the archive, or the folder with the unpacked archive. toolkit ignores files that the list of
+            hashes does not contain.
         folder: an empty folder that only this user can write to.
 
     Raises:
-        BadInput: if the file is not a bundle, or has files that its list does not name.
-        Damaged: if a file is missing, or its content does not match its hash.
+        BadInput: if the file is not a bundle, or contains a file that its list does not name.
+        Damaged: if a file is missing, or its hash is wrong.
     """
     tell.step(f"Checking the files of {source.name or source}")
     return _folder(source, folder) if source.is_dir() else _archive(source, folder)
@@ -92,10 +93,10 @@ def _archive(source: Path, folder: Path) -> Staged:
 
 
 def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
-    """Yield the members of an archive: ordinary files with a name that a bundle may have.
+    """Yield the members of an archive, which must be ordinary files with valid names.
 
     Raises:
-        BadInput: for any other member, and for an archive that cannot be read or was cut short.
+        BadInput: if a member is not such a file, or the archive is damaged or truncated.
     """
     try:
         for entry in entries(whole, str(source), Budget(str(source))):
@@ -130,7 +131,7 @@ def _text(whole: ByteSource, entry: TarMember, source: Path) -> bytes:
 
 
 def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
-    """Yield the bytes of a member; its padding is also read, for the hash of the archive."""
+    """Yield the bytes of a member; read its padding too, for the hash of the whole archive."""
     end, last = entry.offset + entry.size, entry.offset + padded_size(entry.size)
     for at in range(entry.offset, last, _CHUNK):
         piece = whole.read_at(at, min(_CHUNK, last - at))
@@ -179,7 +180,7 @@ def _target(name: str, folder: Path, number: int) -> Path | None:
 
 
 def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: str) -> None:
-    """Compare a file with its hash; copy it to ``target``, which must not exist."""
+    """Compare a file with its SHA-256, and copy it to ``target``, a new file."""
     found = hashlib.sha256()
     with contextlib.nullcontext() if target is None else _new(target) as copy:
         for piece in pieces:
@@ -200,10 +201,10 @@ def _new(path: Path) -> BinaryIO:
 
 
 def install(copy: Path, target: Path) -> None:
-    """Move a copy of :func:`stage` to its place, also across file systems.
+    """Move a file that :func:`stage` copied to ``target``, also to another file system.
 
     Raises:
-        OSError: if the folder is not writable, or the disk is full.
+        OSError: if toolkit cannot write to the folder, or the disk is full.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,5 +1,6 @@
-"""Check the recipes and locks of a bundle before they are installed; replace existing recipes only with
-consent.
+"""Check the recipes and locks of a bundle, and install them.
+
+toolkit replaces an existing recipe only with the option ``--replace``.
 """
 
 import os
@@ -18,10 +19,10 @@ from toolkit.model.lock import Lock
 
 
 def require_recipes(staged: Staged, source: Path) -> None:
-    """Check that every recipe can be read, that its lock fits it, and that all files belong to locks.
+    """Check that each recipe and its lock are valid, and that the bundle has exactly the files of its locks.
 
     Raises:
-        BadInput: naming the recipe or the file.
+        BadInput: with the name of the recipe or the file.
     """
     named = set()
     for name in staged.index.recipes:
@@ -37,7 +38,7 @@ def require_recipes(staged: Staged, source: Path) -> None:
 
 
 def _lock(staged: Staged, name: str, source: Path) -> Lock:
-    """Return the lock of a recipe of the bundle, after checking that it fits."""
+    """Return the lock of a recipe in the bundle, after a check that it fits the recipe."""
     place = f"{source}: recipes/{name}{SUFFIX}"
     text, locked = (_content(staged.files[f"recipes/{name}{e}"], source) for e in (".toml", SUFFIX))
     try:
@@ -51,7 +52,7 @@ def _lock(staged: Staged, name: str, source: Path) -> Lock:
 
 
 def _short_text(text: str) -> str:
-    """Return the beginning of a text that quotes the bundle, without control characters."""
+    """Return the start of a text from the bundle, with ``?`` in place of control characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
 
 
@@ -62,10 +63,10 @@ def _content(path: Path, source: Path) -> bytes:
 
 
 def require_unused_names(staged: Staged, source: Path) -> None:
-    """Check that no recipe of the bundle would replace an existing, different recipe.
+    """Check that no recipe of the bundle would replace a different existing recipe.
 
     Raises:
-        BadInput: if a recipe would be replaced; the message names the recipes and the differing file.
+        BadInput: with the names of those recipes, and the existing file that differs.
     """
     found = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if found:
@@ -76,7 +77,7 @@ def require_unused_names(staged: Staged, source: Path) -> None:
 
 
 def different_recipes(staged: Staged) -> Iterator[tuple[str, Path]]:
-    """Yield each recipe of a bundle that would replace a different recipe, with a file that differs."""
+    """Yield each recipe of a bundle that would replace a different recipe, with the existing file."""
     for name in staged.index.recipes:
         for ending in (".toml", SUFFIX):
             path = f"recipes/{name}{ending}"
@@ -90,30 +91,31 @@ def different_recipes(staged: Staged) -> Iterator[tuple[str, Path]]:
 
 
 def install_recipes(staged: Staged) -> tuple[str, ...]:
-    """Install recipes and locks as the user's own, except shipped or existing recipes.
+    """Install recipes and locks in the user's folder, except files that exist or that toolkit ships.
 
     Returns:
-        the names of the files that were written.
+        the names of the written files.
     """
     return tuple(Path(path).name for name in staged.index.recipes for path in _install_recipe(staged, name))
 
 
 def _install_recipe(staged: Staged, name: str) -> Iterator[str]:
-    """Write the files of a recipe, and yield the paths of those that did not exist."""
+    """Install the files of a recipe, and yield the path of each file that was written."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
-    # Beside a recipe of the user, toolkit does not look for the shipped lock.
+    # For a recipe in the user's folder, toolkit does not search for a shipped lock, so write the lock too.
     own = not _is_shipped(toml, staged)
     if own and _written(toml, staged):
         yield toml
     if (own or not _is_shipped(lock, staged)) and _written(lock, staged):
-        signature_file(config_dir() / lock).unlink(missing_ok=True)  # of the lock that was replaced
+        # the signature belongs to the replaced lock
+        signature_file(config_dir() / lock).unlink(missing_ok=True)
         yield lock
     if os.path.lexists(config_dir() / lock) and signature in staged.sums and _written(signature, staged):
         yield signature
 
 
 def _is_shipped(path: str, staged: Staged) -> bool:
-    """Return whether toolkit ships this file, and the user has no own file of its name."""
+    """Return whether toolkit ships an equal file, and the user has no file with its name."""
     return not os.path.lexists(config_dir() / path) and _has_digest(
         shipped_folder("recipes") / Path(path).name, staged.sums[path]
     )

@@ -1,4 +1,4 @@
-"""Fetch an image from a registry into one file, which is renamed to its name after every byte was checked."""
+"""Download an image from a registry, check its hashes, and rename the finished file to its final name."""
 
 import contextlib
 import fcntl
@@ -26,12 +26,15 @@ from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_s
 from toolkit.units import format_size
 
 _SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
-"""Singularity before 3.7 wrote the second, which is misspelt."""
+"""The media types of a SIF; Singularity before 3.7 wrote the second, which contains a spelling error."""
 _PULLED = "pulled"
 
 
 class Pulled(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was fetched, or that existed; ``digest`` is the image's in the registry."""
+    """The result of a download; ``digest`` is the image's digest in the registry.
+
+    ``reused`` is true if the file already existed.
+    """
 
     schema: str = "toolkit.pulled/1"
     source: str
@@ -46,14 +49,15 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
 def pull(
     source: RegistryName, target: Path, access: RegistryAccess, tell: Tell, *, platform: str = ""
 ) -> Pulled:
-    """Write an image to ``target``: a SIF as a SIF, any other image as an archive that docker loads.
+    """Download an image to ``target``: a SIF, or an archive that ``docker load`` reads.
 
-    If ``target`` is a symbolic link, the linked file is written.
+    If ``target`` is a symbolic link, toolkit writes the file that the link points to.
 
     Raises:
-        Missing: if there is no such image, or the registry is unreachable; the next call resumes.
-        CheckFailed: if the download is wrong, or the disk is full; ``target`` is not changed.
-        BadInput: if ``target`` cannot be written.
+        Missing: if the image does not exist, or the registry is unreachable; the next call resumes the
+            download.
+        CheckFailed: if a hash is wrong, or the disk is full; ``target`` is then unchanged.
+        BadInput: if toolkit cannot write to ``target``.
     """
     check_file(target, "-o", "image.sif")
     real = behind_links(target)
@@ -83,10 +87,10 @@ def pull(
 
 
 def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
-    """Return the image of an index for ``platform`` (``linux/arm64``), or for this machine.
+    """Return the image of an index for ``platform``, such as ``linux/arm64``, or for this machine.
 
     Raises:
-        BadInput: if no platform matches; the message lists the platforms.
+        BadInput: if no image matches; the message lists the platforms.
     """
     asked = Platform(*(platform or oci.this_platform()).split("/")[:3])
     fits = [d for d in manifest.manifests if d.platform and _fits(d.platform, asked)]
@@ -123,10 +127,10 @@ def _choose_platform(
 
 @contextlib.contextmanager
 def _room(target: Path) -> Iterator[Path]:
-    """Open the folder beside ``target`` that keeps the parts until the download is complete.
+    """Open the folder beside ``target`` that keeps partial downloads, and lock it.
 
     Raises:
-        BadInput: if another process fetches to the same name.
+        BadInput: if another process downloads to the same file.
     """
     room = target.with_name(f".{target.name}.pull")
     room.mkdir(exist_ok=True)
@@ -140,7 +144,7 @@ def _room(target: Path) -> Iterator[Path]:
         try:
             yield room
         except BaseException:
-            # Partial downloads stay for the next run; an empty folder is removed.
+            # Keep partial downloads for the next run, and remove a folder without any.
             if [file.name for file in room.iterdir()] == ["lock"]:
                 shutil.rmtree(room, ignore_errors=True)
             raise
@@ -190,7 +194,7 @@ def _fetch(
     tell: Tell,
     copies: int = 1,
 ) -> None:
-    """Fetch blobs into ``room``; ``copies`` is how many copies its disk must finally hold."""
+    """Download blobs into ``room``; ``copies`` is the number of copies that the disk must have space for."""
     total = sum(blob.size for blob in blobs)
     here = sum(file.stat().st_size for file in room.iterdir())
     workspace.require_space(

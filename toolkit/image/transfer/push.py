@@ -1,4 +1,4 @@
-"""Send an image to a registry: existing parts are not sent again, and the name appears last."""
+"""Upload an image to a registry, without parts that the registry already has, and set its tag last."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from toolkit.units import format_size
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
-    """An image that the registry has now; ``sent`` and ``bytes`` count only new parts."""
+    """An image in the registry; ``sent`` and ``bytes`` count only the uploaded parts."""
 
     schema: str = "toolkit.pushed/1"
     image: str
@@ -33,12 +33,12 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
 def push(
     image: str, target: RegistryName, access: RegistryAccess, tell: Tell, *, platform: str = ""
 ) -> Pushed:
-    """Send an image to ``target``.
+    """Upload an image to ``target``.
 
     Raises:
-        BadInput: if there is no such image, or the target is impossible.
-        Missing: if the registry is unreachable or refuses access; the next call resumes.
-        CheckFailed: if the image is damaged, or the registry refuses it.
+        BadInput: if the image does not exist, or ``target`` contains a digest.
+        Missing: if the registry is unreachable or denies access; the next call resumes the upload.
+        CheckFailed: if the image is damaged, or the registry rejects it.
     """
     if target.digest:
         raise BadInput(f"{target}: give a tag, not a digest; toolkit computes the digest from the image")
@@ -46,7 +46,7 @@ def push(
 
         @cache
         def session() -> RegistrySession:
-            """Open the session when it is first needed, so that a wrong file is refused before."""
+            """Open the session when it is first needed, so that an invalid file raises its error earlier."""
             tell.step(f"Asking {target.host}")
             return stack.enter_context(open_session(target, access))
 
@@ -60,9 +60,9 @@ def push(
 
 
 def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, tell: Tell) -> tuple[Blob, ...]:
-    """Send the parts in a separate thread, so that an interrupt stops it between two chunks.
+    """Upload the parts in a separate thread, so that an interrupt stops the upload between two chunks.
 
-    An interrupt within a chunk would make old registries discard the earlier chunks.
+    An interrupt inside a chunk makes old registries discard the earlier chunks.
     """
     total = sum(blob.size for blob in cargo.blobs)
     tell.step(f"Sending {len(cargo.blobs)} parts ({format_size(total)}) to {target}")

@@ -1,4 +1,4 @@
-"""Compress layers for a registry; a layer that the registry has is not compressed again."""
+"""Compress the layers of an image for a registry, except layers that the registry already has."""
 
 import hashlib
 import os
@@ -19,21 +19,21 @@ from toolkit.run.registry.upload import Blob
 _GZIP = f"{OCI_LAYER}+gzip"
 _LEVEL = 6
 _WINDOW = 31
-"""zlib's number for gzip; its header has neither a time nor a file name."""
+"""The value of ``wbits`` with which zlib writes gzip; its header has neither a time nor a file name."""
 _STEP = 1 << 20
 _PACKED = "registry/packed"
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """A compressed layer; without a file if the registry already has the layer."""
+    """A compressed layer; ``file`` is None if the registry already has the layer."""
 
     described: Descriptor
     file: Path | None
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """The result of a layer's last compression."""
+    """The cached digest and size of a layer's earlier compression."""
 
     digest: str
     size: int
@@ -42,7 +42,7 @@ class _Known(msgspec.Struct, frozen=True):
 def shrink_layers(
     layers: tuple[Blob, ...], work: Path, present: Callable[[str], bool], tell: Tell
 ) -> tuple[Shrunk, ...]:
-    """Compress layers by gzip, which every engine reads, as many at a time as there are processors."""
+    """Compress layers with gzip, which every container engine reads, in parallel on all processors."""
     known = {layer.digest: hints.recall(_PACKED, _name(layer.digest), _Known) for layer in layers}
     there = {d: k for d, k in known.items() if k is not None and present(k.digest)}
     stop = threading.Event()

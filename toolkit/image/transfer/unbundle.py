@@ -1,4 +1,4 @@
-"""Install a bundle: files into the cache, recipes and locks as the user's own, images into the engine."""
+"""Install a bundle: files into the cache, recipes and locks into the user's folder, images into Docker."""
 
 import tempfile
 from collections.abc import Callable
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an installation; ``waiting`` are images for which no engine answered.
+    """The result of an installation; ``waiting`` are images that were not loaded without a Docker engine.
 
-    ``recipes`` are the files that were written. ``replaced`` are the recipes that replaced others. ``sifs``
-    are the SIF files in the bundle, which stay there.
+    ``recipes`` are the written files. ``replaced`` are the recipes that replaced a different recipe. ``sifs``
+    are the SIF files, which stay in the bundle.
     """
 
     schema: str = "toolkit.unbundled/1"
@@ -54,22 +54,21 @@ def unbundle(
     keyring: Path | None = None,
     replace: bool = False,
 ) -> Unbundled:
-    """Install a bundle from its archive, or from the folder that it was unpacked into.
+    """Install a bundle from its archive, or from a folder with the unpacked archive.
 
-    Everything is compared with its hash first, in a private folder; before that nothing is installed and no
-    engine is contacted. Existing files are unchanged, so that the call can be repeated.
+    toolkit first compares all files with their hashes in a private folder. Before that, it installs nothing
+    and contacts no Docker engine. Existing equal files are unchanged, so the call can be repeated.
 
     Args:
         source: the archive or the folder.
-        connect: returns the Docker engine; ``None`` if no engine answers.
-        tell: is called with the progress.
-        keyring: a file of public keys; a bundle without a signature by one of them is refused.
-        replace: install recipes that would replace others.
+        connect: returns the Docker engine, or None if no engine responds.
+        tell: receives progress messages.
+        keyring: a file of public keys; the bundle must then have a signature by one of these keys.
+        replace: replace different recipes of the user.
 
     Raises:
-        BadInput: if the file is not a bundle, or its recipes would replace others and ``replace`` is false.
-        CheckFailed: if a file does not match the list of the bundle, its signature is wrong, or the disk is
-            full.
+        BadInput: if the file is not a bundle, or a different recipe exists and ``replace`` is false.
+        CheckFailed: if a hash or the signature is wrong, or the disk is full.
     """
     if not source.is_dir():
         check_given(source)
@@ -99,7 +98,7 @@ def unbundle(
 
 
 def _signature(source: Path, keyring: Path | None) -> FileSignature:
-    """Return who signed a bundle; an unpacked folder is not signed."""
+    """Return the signature of a bundle's archive; a folder has no signature."""
     if not source.is_dir():
         return signature_of(source, keyring)
     if keyring is not None:
@@ -111,7 +110,7 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
 
 
 def _install_files(staged: Staged, tell: Tell) -> int:
-    """Copy the files of the locks into the cache; return their number."""
+    """Copy the files of the locks into the cache, and return the number of files."""
     names = [name for name in staged.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
     for number, name in enumerate(names, 1):

@@ -1,4 +1,4 @@
-"""The parts of an image for a registry: blobs, and the manifest that names them."""
+"""Split an image into the parts that a registry stores: blobs, and the manifest with their digests."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -45,12 +45,15 @@ _EMPTY = b"{}"
 _SPARE = 256 << 20
 
 Present = Callable[[str], bool]
-"""Returns whether the registry has a blob of that digest."""
+"""A function that returns whether the registry has a blob with this digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageUpload:
-    """``blobs`` are sent first, then the manifest, so that the image appears complete or not at all."""
+    """The parts of an image.
+
+    The blobs are uploaded before the manifest, so that the registry never has an incomplete image.
+    """
 
     form: str
     manifest: bytes
@@ -63,7 +66,7 @@ class ImageUpload:
 
 
 class Bytes:
-    """A small blob in memory."""
+    """A blob whose content is in memory."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -74,14 +77,15 @@ class Bytes:
 
 @contextlib.contextmanager
 def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iterator[ImageUpload]:
-    """Open the parts of an image: a SIF, an OCI layout or archive, or a Docker image or archive.
+    """Open an image and yield its parts for a registry.
 
-    ``platform`` chooses in an image for several (``linux/arm64``).
+    The image is a SIF, an OCI layout or archive, a Docker archive, or an image of the Docker engine.
+    ``platform``, such as ``linux/arm64``, selects one image of a multi-platform index.
 
     Raises:
-        BadInput: if the file is not such an image, or contains several images and none is chosen.
+        BadInput: if the file is not such an image, or contains several images and the name selects none.
         CheckFailed: if the image is damaged.
-        Missing: if the Docker engine is needed and does not answer.
+        Missing: if the Docker engine is needed and does not respond.
     """
     reference = refer(image)
     with ExitStack() as stack:
@@ -170,7 +174,7 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
 def _of_save(
     chunks: Iterator[bytes], ref: Reference, present: Present, tell: Tell, stack: ExitStack
 ) -> ImageUpload:
-    """Convert the layers of docker save to the form of registries."""
+    """Convert the output of ``docker save`` to the parts of an image in a registry."""
     work = stack.enter_context(workspace.folder())
     with full_disks(work):
         write_layout(chunks, work / "layout", tell)
@@ -184,9 +188,10 @@ def _of_save(
 def _compress_layers(
     saved: ImageUpload, work: Path, present: Present, tell: Tell, stack: ExitStack
 ) -> ImageUpload:
-    """Return the parts with plain layers compressed; unchanged if all are compressed already.
+    """Compress the layers that are not compressed, and return the parts with a new manifest.
 
-    So a registry already has the layers of an image that was pulled from it, and they are not sent again.
+    Compressed layers stay as they are. If the image came from this registry, the registry therefore already
+    has them.
     """
     layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))
