@@ -1,1 +1,1 @@
-"""Signatures, bills of materials and the comparison of an image with its lock."""
+"""Check signatures, write SBOMs, and compare an image with its lock."""

@@ -1,7 +1,7 @@
-"""Attach documents to a SIF as objects: the image's bill of materials and provenance.
+"""Add documents to a SIF as objects: the SBOM and the provenance of the image.
 
-Bill and provenance are copied from the image, so that equal images get equal documents. Nothing is attached
-for an image without them. ``apptainer sif list`` shows the documents by name and kind.
+toolkit copies both from the image, so that equal images get equal documents. An image without these documents
+gets no objects. ``apptainer sif list`` shows the objects by name and type.
 """
 
 import hashlib
@@ -50,10 +50,10 @@ class _Statement(msgspec.Struct, frozen=True):
 
 
 def attach(sif: Path) -> tuple[str, ...]:
-    """Attach the documents to a SIF that is being made; return the names of what was attached.
+    """Add the documents to a new SIF, and return the names of the added objects.
 
     Raises:
-        CheckFailed: if the SIF has documents or a signature already, which would become invalid.
+        CheckFailed: if the SIF already has an SBOM or a signature, which would become invalid.
     """
     with sif.open("r+b") as file:
         found = read_sif(file, sif)
@@ -75,10 +75,11 @@ def attach(sif: Path) -> tuple[str, ...]:
 def write_full_provenance(
     sif: Path, versions: Mapping[str, str], started: float, ended: float
 ) -> Path | None:
-    """Write beside a SIF what differs between machines: ``versions`` of programs, the commit, times (Unix
-    seconds).
+    """Write the provenance that differs between machines to a file beside a SIF, and return its path.
 
-    This function writes nothing for an image without a record of its build.
+    This provenance contains the programs' ``versions``, the commit, and the start and end in Unix seconds.
+
+    For an image without provenance the function writes nothing and returns None.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
@@ -94,15 +95,15 @@ def write_full_provenance(
 
 
 def full_file(sif: Path) -> Path:
-    """Return the path of the statement about who made a SIF, with which programs and when."""
+    """Return the path of the full provenance beside a SIF, ``NAME.provenance.json``."""
     return sif.with_name(f"{sif.name}.provenance.json")
 
 
 def full_object(sif: Path) -> Object:
-    """Return that statement as an object, after checking that it is about this SIF.
+    """Return the full provenance as a SIF object, after a check that it describes this SIF.
 
     Raises:
-        BadInput: if there is no such document beside the SIF, or it is about another image.
+        BadInput: if the file is missing, invalid, or describes another image.
     """
     path = full_file(sif)
     text = read_given(
@@ -120,7 +121,7 @@ def full_object(sif: Path) -> Object:
 
 
 def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
-    """Return the hash of the partition that a container starts from."""
+    """Return the SHA-256 of the SIF's root file system partition."""
     state = hashlib.sha256()
     for chunk in pieces(file, read_sif(file, sif).root):
         state.update(chunk)
@@ -128,7 +129,7 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 
 
 def sbom_of(image: str, tell: Tell) -> bytes:
-    """Return the bill of materials in an image of any format, or one made from its contents.
+    """Return the SBOM in an image of any format, or an SBOM made from the image's packages.
 
     Raises: BadInput, CheckFailed, Missing: if the image cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Compare the contents of an image with its lock and its manifest; pure, without starting the image."""
+"""Compare the files of an image with its lock and its manifest, without starting the image."""
 
 import base64
 import binascii
@@ -22,16 +22,16 @@ from toolkit.versions import is_same_version
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _RECORD = 8 << 20
 _OWN = "/opt"
-"""Folders in an image for the files of a build; all other files are from Debian packages."""
+"""The folder in an image with the files that the build added; all other files are from Debian packages."""
 _SHOWN = 20
 _COMPARED: tuple[Component, ...] = (
     *("python", "openmpi", "mpich", "pmix", "ucx", "mpi4py", "tensorflow", "torch", "horovod", "nccl"),
 )
-"""Components whose release the inspector reads exactly as a lock writes it."""
+"""The components whose exact version the inspector finds."""
 
 
 def packages(tree: FileTree, lock: Lock) -> Check:
-    """Compare every Debian package with the lock: missing, other versions, or additional."""
+    """Compare the image's Debian packages with the lock: missing packages, other versions, extra packages."""
     wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
     found = debian(tree)
     wrong = [
@@ -39,17 +39,17 @@ def packages(tree: FileTree, lock: Lock) -> Check:
         for name, version in sorted(wanted.items())
         if found.get(name) != version
     ]
-    # The packages of a published base are in its digest and not in the lock.
+    # The lock does not list the packages of a published base image; the image's digest covers them.
     more = [] if lock.base.published else sorted(set(found) - set(wanted))
     wrong += [f"{name} {found[name]} is in the image but not in the lock" for name in more]
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
 
 
 def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapping[str, str]) -> Check:
-    """Compare every wheel with the lock, and each of its files with the wheel's own list.
+    """Compare the image's wheels with the lock, and the files of each wheel with its RECORD.
 
-    ``hashes`` are the hashes found, by path. The manifest lists files that the build changed or left out.
-    Without a manifest such files look damaged, so files are not compared.
+    ``hashes`` are the SHA-256 of the image's files, by path. The manifest lists files that the build changed
+    or left out. Without a manifest, such files would look damaged, so files are not compared.
     """
     installed = _installed_wheels(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
@@ -82,7 +82,7 @@ def _differing_files(
     manifest: FileHashes,
     hashes: Mapping[str, str],
 ) -> Iterator[str]:
-    """Return the files of a wheel that differ from its record and from the build's result."""
+    """Yield the files of a wheel that differ from its RECORD and were not changed by the build."""
     changed = set(manifest.changed)
     for path, digest in record:
         if hashes.get(path, digest) != digest and path not in changed:
@@ -94,7 +94,7 @@ def _differing_files(
 
 
 def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:
-    """Compare every file of the manifest, and find files that are not in it."""
+    """Compare each file with its hash in the manifest, and find files that the manifest does not list."""
     wrong = [
         f"{path} {'has changed since the build' if hashes.get(path) else 'is gone'}"
         for path, digest in sorted(manifest.files.items())
@@ -106,7 +106,7 @@ def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check
 
 
 def versions(facts: ImageFacts, lock: Lock) -> Check:
-    """Compare the versions found in libraries and programs with the solver's."""
+    """Compare the versions that toolkit found in libraries and programs with the versions in the lock."""
     found = facts.component_versions()
     chosen = {name: lock.solution.versions[name] for name in _COMPARED if name in lock.solution.versions}
     wrong = [
@@ -119,7 +119,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
 
 
 def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
-    """Hash all files under /opt, and the other files of the manifest."""
+    """Return the SHA-256 of all files in /opt, and of the other files in the manifest, by path."""
     found = {path: hash_content(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():
         if path not in found and (digest := hash_content(tree, path)):
@@ -128,12 +128,12 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 
 
 def _is(seen: str, chosen: str) -> bool:
-    # Only the minor release of a base's Python is chosen.
+    # the lock has only the minor release of the base's Python
     return is_same_version(seen, chosen) or seen.startswith(f"{chosen}.")
 
 
 def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
-    """Return name → version and folder of every wheel in the virtual environment."""
+    """Return the version and the dist-info folder of each wheel in the virtual environment, by name."""
     found = {}
     for site in _SITES:
         for folder in files.glob(tree, f"{site}/*.dist-info"):
@@ -144,7 +144,7 @@ def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
 
 
 def _record(tree: FileTree, folder: str) -> Iterator[tuple[str, str]]:
-    """Yield path and hash of the files in a wheel's RECORD (PyPA: recording-installed-packages)."""
+    """Yield path and SHA-256 of each file in a wheel's RECORD (PyPA: recording-installed-packages)."""
     text = files.text(tree, f"{folder}/RECORD", _RECORD) or ""
     site = posixpath.dirname(folder)
     try:

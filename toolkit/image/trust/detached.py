@@ -1,6 +1,6 @@
-"""PGP signatures of bundles and locks: a clear-signed file beside them, over their SHA-256.
+"""Write and check PGP signatures of bundles and locks: a clear-signed file with their SHA-256.
 
-The signed text is a line of ``sha256sum``, so that gpg and coreutils check it without toolkit.
+The signed text is a line of ``sha256sum``, so that gpg and sha256sum can check it without toolkit.
 """
 
 import os
@@ -18,21 +18,21 @@ from toolkit.run.gpg import clearsign, signing_key, verifier
 
 _BEGINS = "-----BEGIN PGP SIGNED MESSAGE-----"
 _MOST = 1 << 20
-"""The most bytes of a signature; a usual signature has about 300."""
+"""Maximum size of a signature in bytes; a usual signature has about 300 bytes."""
 _LINE = re.compile(rb"([0-9a-f]{64})  [^\n]+\n?")
 
 
 def signature_file(path: Path) -> Path:
-    """Return the path of the signature of a bundle or a lock: beside it, with ``.asc`` appended."""
+    """Return the path of the signature of a bundle or a lock: the file name with ``.asc`` appended."""
     return path.with_name(f"{path.name}.asc")
 
 
 def sign_file(path: Path, key: str) -> SignedFile:
-    """Sign the SHA-256 of a file, and write the signature beside it, replacing an earlier one.
+    """Sign the SHA-256 of a file, and write or replace the signature beside the file.
 
     Raises:
-        BadInput: if the file beside it is not a signature.
-        CheckFailed: if gpg does not sign, or the folder is not writable.
+        BadInput: if the file at the signature's path is not a signature.
+        CheckFailed: if gpg fails to sign, or toolkit cannot write to the folder.
         Missing: if gpg does not have the key.
     """
     target = signature_file(path)
@@ -56,16 +56,15 @@ def sign_file(path: Path, key: str) -> SignedFile:
 
 
 def signature_of(path: Path, keyring: Path | None) -> FileSignature:
-    """Return who signed a file, and which SHA-256; :func:`require_signed` compares that with the file.
+    """Return the state of a file's signature, the signer, and the SHA-256 in the signature.
 
     Args:
-        path: the bundle or lock; only the file beside it is read.
-        keyring: a file of public keys that are trusted, instead of the user's own. It demands a signature.
+        path: the bundle or lock; only its signature is read. :func:`require_signed` compares the SHA-256.
+        keyring: a file of trusted public keys in place of the user's keyring; a signature is then required.
 
     Raises:
-        CheckFailed: if the signature is wrong, expired or revoked, or missing although ``keyring``
-            requires it.
-        BadInput: if the signature file cannot be read, or ``keyring`` has no keys.
+        CheckFailed: if the signature is wrong, expired or revoked, or is missing and ``keyring`` is given.
+        BadInput: if the signature file is unreadable, or ``keyring`` has no keys.
         Missing: if ``keyring`` is given and gpg is not installed.
     """
     file = signature_file(path)
@@ -101,10 +100,10 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
 
 
 def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
-    """Check that the file with the SHA-256 ``digest`` is the file that was signed.
+    """Check that ``digest``, the SHA-256 of a file, is the SHA-256 in the signature.
 
     Raises:
-        CheckFailed: if another file was signed.
+        CheckFailed: if the signature has another SHA-256.
     """
     if signature.sha256 and signature.sha256 != digest:
         raise CheckFailed(
@@ -115,14 +114,14 @@ def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
 
 
 def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
-    """Return who signed the lock of a recipe; ``None`` if it is shipped, or does not exist yet.
+    """Return the signature of a recipe's lock, or None for a shipped or missing lock.
 
     Args:
         recipe: the name or path of the recipe.
-        keyring: as for :func:`signature_of`; with a keyring, a shipped lock also needs a signature.
+        keyring: a file of trusted public keys; a shipped lock then needs a signature, too.
 
     Raises:
-        CheckFailed, BadInput, Missing: as :func:`signature_of` does.
+        CheckFailed, BadInput, Missing: for the reasons of :func:`signature_of`.
     """
     file = lock_path(recipe)
     if keyring is None and (not file.is_file() or file.parent == shipped_folder("recipes")):

@@ -1,8 +1,8 @@
-"""The text that a signature in a SIF signs: digests of its header, descriptors and objects.
+"""Make and check the text that a SIF signature signs: digests of the header, descriptors and objects.
 
-The text has Apptainer's format (apptainer/sif: pkg/integrity), so toolkit and Apptainer verify each other's
-signatures. Sizes, kinds, names and contents are covered; the position of an object in the file, and its time,
-are not.
+The text has Apptainer's format (apptainer/sif: pkg/integrity), so toolkit and Apptainer can verify each
+other's signatures. The text covers sizes, types, names and contents of objects, but neither their offsets in
+the file nor their times.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class _Object(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """The signed text for one group; numbers of objects are relative to the lowest number in the group."""
+    """The signed text for one group; object numbers are relative to the lowest number in the group."""
 
     version: int
     header: _Header
@@ -49,10 +49,10 @@ def metadata(file: BinaryIO, table: Table, group: int) -> bytes:
 
 
 def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
-    """Return the groups that signatures must cover: the groups of all objects but the signatures.
+    """Return the groups that signatures must cover: the groups of all objects except signatures.
 
     Raises:
-        CheckFailed: if an object is in no group, so that no signature can cover it.
+        CheckFailed: if an object is in no group, because no signature covers such an object.
     """
     for entry in table.used:
         if not entry.group and entry.kind != SIGNATURE:
@@ -64,9 +64,9 @@ def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
 
 
 def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterator[str]:
-    """Yield the differences between a group and the text signed for it.
+    """Yield the differences between the objects of a group and the signed text.
 
-    A text of an unknown kind also counts as a difference, because its author may be an attacker.
+    A text in an unknown format counts as a difference, because an attacker may have written it.
     """
     try:
         said = msgspec.json.decode(text, type=Metadata)

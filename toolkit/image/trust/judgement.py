@@ -1,4 +1,4 @@
-"""Judge the signatures of a SIF, before it starts and for ``toolkit image verify``."""
+"""Decide whether the signatures of a SIF are valid, before a launch and for ``toolkit image verify``."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -11,7 +11,7 @@ from toolkit.model.verified import Check
 from toolkit.run.gpg import is_installed, verifier
 
 NO_SIGNATURE = "the SIF has no signature"
-"""The message about a file without a signature."""
+"""The message for a SIF without a signature."""
 
 WORDS: dict[SignatureState, str] = {
     "bad": "the signature by {} does not match: the signed text was changed later",
@@ -21,18 +21,18 @@ WORDS: dict[SignatureState, str] = {
     "unknown-key": "signed with the key {}, which is not among your trusted keys",
     "unreadable": "gpg cannot read the signature (damaged, or not PGP)",
 }
-"""The meaning of each state of a signature; ``{}`` is the signer."""
+"""The message for each state of a signature; ``{}`` is the signer."""
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF before it starts; ``keyring`` requires a signature by a key in it.
+    """Check the signatures of a SIF before a launch; ``keyring`` requires a signature by one of its keys.
 
-    Without ``keyring``, an unsigned file may run. A file signed by an unknown key may also run if its bytes
-    match the signature; the record says so.
+    Without ``keyring``, a SIF without a signature may run. A SIF that an unknown key signed may run, too, if
+    its bytes match the signature; the job record then contains the key.
 
     Raises:
         CheckFailed: if a signature is wrong, or a required signature is missing.
-        Missing: if gpg fails to check, or a key is required and gpg is not installed.
+        Missing: if gpg fails, or a signature is required and gpg is not installed.
     """
     if keyring is None and not is_signed(sif):
         return ImageCheck(signature="none")
@@ -51,9 +51,9 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 
 
 def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
-    """Return what to do about a file that may not run.
+    """Return the hint for a SIF that may not run.
 
-    toolkit suggests to skip the check only if every byte matches and no key is required.
+    toolkit suggests ``--no-verify`` only if all bytes match the signature and no key is required.
     """
     if keyring is None and found and not any(map(is_wrong, found)):
         states = {one.signature.state for one in found if not one.holds}
@@ -71,7 +71,7 @@ def read_signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Ch
 
 
 def uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
-    """Return the parts that no valid signature covers; empty if every part is covered."""
+    """Return the part of a SIF that no valid signature covers, or an empty text."""
     try:
         return coverage_gap(file, sif, {one.group for one in found if one.holds})
     except CheckFailed as error:
@@ -79,7 +79,7 @@ def uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
 
 
 def judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
-    """Judge all signatures: none may be wrong, and valid signatures must cover the whole file."""
+    """Return the result of all signatures: none may be wrong, and valid ones must cover the whole SIF."""
     if not found:
         return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
     lines = [_describe_signature(one) for one in found if not one.holds]
@@ -96,7 +96,7 @@ def judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
 
 
 def missing_keys(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str, ...]:
-    """Return the missing keys, if they are the only problem: every byte matches the signature."""
+    """Return the fingerprints of missing public keys, if these are the only problem of a SIF."""
     if any(one.differences or one.signature.state != "unknown-key" for one in found):
         return ()
     if coverage_gap(file, sif, {one.group for one in found}):
@@ -105,7 +105,7 @@ def missing_keys(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple
 
 
 def is_wrong(one: Checked) -> bool:
-    """Return whether a signature contradicts the file; other signatures only fail to confirm it."""
+    """Return whether a signature contradicts the file; an expired or unknown key does not."""
     return one.signature.state == "bad" or bool(one.differences)
 
 

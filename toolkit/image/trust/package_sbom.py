@@ -1,7 +1,7 @@
-"""Write the bill of materials of an image without one, from its package lists and its libraries.
+"""Write the SBOM of an image that has none, from its package lists and its libraries.
 
-Debian's and Python's lists are read, and the libraries that the inspector finds, such as a compiled MPI. The
-bill itself names the parts that were not read, so that it does not look complete.
+toolkit reads Debian's and Python's package lists, and libraries that the inspector finds, such as a compiled
+MPI. The SBOM names the package lists that toolkit cannot read, so that readers know about the gap.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _Item = dict[str, object]
 
 
 def package_sbom(tree: FileTree, facts: ImageFacts) -> bytes:
-    """Return the bill of materials of what was found in an image, equal for equal images."""
+    """Return the SBOM of an image as JSON; equal images give equal bytes."""
     distribution, release = _distribution(facts)
     found = {str(item["bom-ref"]): item for item in _items(tree, facts, distribution, release)}
     unread = sorted({what for path, what in _UNREAD.items() if files.resolve(tree, path)})
@@ -89,7 +89,7 @@ def _item(kind: str, name: str, version: str, purl: str, evidence: str) -> _Item
 
 
 def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
-    """Yield name, version and folder of the packages in Python's lists."""
+    """Yield name, version and dist-info folder of the Python packages."""
     for site in _SITES:
         for folder in files.glob(tree, f"{site}/*.dist-info"):
             stem = posixpath.basename(folder).removesuffix(".dist-info")
@@ -99,7 +99,7 @@ def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
 
 
 def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
-    """Yield the components that the inspector found in libraries, also if a list has them."""
+    """Yield name, version and evidence of components that the inspector found in libraries."""
     for mpi in (*([facts.mpi] if facts.mpi else []), *facts.other_mpis):
         if mpi.version:
             yield mpi.implementation, mpi.version, mpi.library
@@ -113,6 +113,6 @@ def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
 
 
 def _distribution(facts: ImageFacts) -> tuple[str, str]:
-    """Return name and release of ``debian 12 (bookworm)``; empty if unknown."""
+    """Return the name and release of the distribution, such as ``debian`` and ``12``; empty if unknown."""
     name, _, rest = (facts.distribution or "").partition(" ")
     return name, rest.partition(" ")[0]

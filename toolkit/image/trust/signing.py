@@ -1,4 +1,4 @@
-"""Sign a SIF, and check the signatures in it."""
+"""Sign a SIF, and check the signatures in a SIF."""
 
 import contextlib
 import os
@@ -32,11 +32,11 @@ from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifi
 
 _SHA256_SIGNED = (1).to_bytes(4, "little")
 _LONGEST = 1 << 20
-"""The most bytes of a signature; a signature for a thousand objects takes 250 kB."""
+"""Maximum size of a signature in bytes; a signature of a thousand objects has 250 kB."""
 
 
 class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A signed file: the signer, and the new checksum."""
+    """The result of signing a file: the signer, and the new SHA-256 of the file."""
 
     schema: str = "toolkit.signed/1"
     path: str
@@ -48,7 +48,7 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A signature of a SIF, the group that it covers, and where the file differs from what was signed."""
+    """A checked signature: the group of objects that it covers, and the differences from the signed text."""
 
     signature: Signature
     group: int
@@ -60,21 +60,20 @@ class Checked:
 
 
 def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedFile:
-    """Sign all objects of a SIF; ``extra`` objects are added before, and are signed too.
+    """Add the objects ``extra`` to a SIF, sign all of its objects, and return the result.
 
-    Existing signatures stay valid: objects that are added to a signed SIF get a separate group. If the name
-    is a symbolic link, the linked file is signed.
+    Existing signatures stay valid, because added objects get a separate group. If ``sif`` is a symbolic link,
+    toolkit signs the file that the link points to.
 
-    A copy is signed, checked and then renamed to the SIF, so that its name always has the complete old or new
-    file. Processes that run from the old file keep the old file. Processes that sign one SIF at the same time
-    take turns.
+    toolkit signs and checks a copy, and renames the copy to the SIF, so that the SIF is complete at any time.
+    Running processes keep the old file. If several processes sign one SIF, each waits for the one before.
 
     Raises:
-        CheckFailed: if the SIF is damaged or differs from its checksum, or gpg does not sign.
-        BadInput, Missing: if the file or the key does not exist.
+        CheckFailed: if the SIF is damaged, differs from its checksum, or gpg fails to sign.
+        BadInput, Missing: if the SIF or the key does not exist.
     """
     with open_given(sif) as file:
-        signed_groups(read_table(file, sif), sif)  # A wrong file is reported before gpg asks for a key.
+        signed_groups(read_table(file, sif), sif)  # report an invalid file before gpg asks for a passphrase
     real, maker = behind_links(sif), signing_key(key)
 
     def waiting() -> None:
@@ -94,9 +93,9 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
 def _replace_by_signed(
     sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]
 ) -> str:
-    """Replace ``real``, the file that ``sif`` leads to, by a signed copy; return its checksum.
+    """Replace ``real``, the file behind ``sif``, by a signed copy, and return the copy's SHA-256.
 
-    The caller holds the lock of ``real``, so the copy has every earlier signature.
+    The caller must hold the lock of ``real``, so that the copy has all earlier signatures.
     """
     check_digest(sif)
     if sif.is_symlink():
@@ -128,7 +127,7 @@ def _replace_by_signed(
             raise CheckFailed(
                 f"{sif}: another program changed it while it was signed", fix="sign the SIF again"
             )
-        # The lock moves with the file: a process that finds the new file waits until the checksum exists too.
+        # The lock belongs to the file: a process that opens the new file waits until the checksum is written.
         with hold_lock(part, lambda: None):
             publish(part, sif, digest)
     return digest
@@ -136,7 +135,7 @@ def _replace_by_signed(
 
 @contextlib.contextmanager
 def _report_untouched(sif: Path) -> Iterator[None]:
-    """Report an unwritable folder or a full disk, and that the old file is unchanged."""
+    """Convert a write error to an error message that says that the SIF is unchanged."""
     try:
         yield
     except OSError as error:
@@ -147,24 +146,24 @@ def _report_untouched(sif: Path) -> Iterator[None]:
 
 
 def is_signed(sif: Path) -> bool:
-    """Return whether a SIF has a signature, valid or not."""
+    """Return whether a SIF has any signature, valid or not."""
     with sif.open("rb") as file:
         return any(entry.kind == SIGNATURE for entry in read_table(file, sif).used)
 
 
 def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
-    """Check every signature of a SIF against a key and against the bytes."""
+    """Check each signature of a SIF with gpg, and compare its text with the file."""
     yield from _signatures_but(file, read_table(file, path), keys, frozenset())
 
 
 def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
-    """Return why signatures of some groups do not cover the whole file, empty if they do."""
+    """Return why signatures of the groups ``covered`` do not cover the whole SIF, or an empty text."""
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
     return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""
 
 
 def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
-    """Put objects into a separate group if the SIF is signed: a signature covers whole groups."""
+    """Put objects into a new group if the SIF has a signature, because a signature covers a whole group."""
     if not any(entry.kind == SIGNATURE for entry in table.used):
         return extra
     group = 1 + max(entry.group for entry in table.used)
@@ -174,7 +173,7 @@ def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object,
 def _signatures_but(
     file: BinaryIO, table: Table, keys: Verifier, known: Collection[int]
 ) -> Iterator[Checked]:
-    """Check the signatures whose objects' numbers are not among ``known``."""
+    """Check the signatures of a SIF whose object numbers are not in ``known``."""
     for entry in table.used:
         if entry.kind == SIGNATURE and entry.number not in known:
             yield _check_signature(file, table, entry, keys)

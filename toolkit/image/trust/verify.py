@@ -1,4 +1,4 @@
-"""Check a SIF before it is trusted: its bytes, its signatures, and its contents against its lock."""
+"""Verify a SIF: its checksum, its signatures, and its contents against its lock."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -32,20 +32,20 @@ _EARLIER_LOCK = (
 )
 
 _UNPACKED = 64 << 30
-"""Bytes that are unpacked for the comparison at most; every file once or twice."""
+"""Maximum number of bytes to unpack for the comparison, in which each file is unpacked once or twice."""
 
 _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
 
 
 def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
-    """Make every possible check, and return the results; nothing is started.
+    """Run all checks of a SIF without starting it, and return the results.
 
-    ``keyring`` holds the trusted keys, instead of the user's own; ``lock`` is compared with the image's own
-    lock. ``unsigned`` accepts a file without a signature, or with one by an unknown key, which is no worse.
+    ``keyring`` has the trusted keys in place of the user's keyring. ``lock`` is compared with the lock in the
+    image. ``unsigned`` accepts a SIF without a signature or with an unknown key, which is no less safe.
 
     Raises:
-        Damaged: if nothing in the file can be read.
-        BadInput: if there is no such file, it is not a SIF, or its checksum file has no checksum of it.
+        Damaged: if the file is too damaged to read.
+        BadInput: if the file is missing or is not a SIF, or its checksum file has no line for it.
     """
     check_given(sif)
     tell.step(f"Reading {sif.name} for its checksum")
@@ -108,7 +108,7 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
 
 
 def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
-    """Return the lock in an image; or ``None`` and why it cannot be read."""
+    """Return the lock in an image, or None and the reason."""
     text = files.read(tree, LOCK_PATH, MOST_LOCK)
     if text is None:
         return None, _NO_LOCK
