@@ -131,7 +131,8 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
 def _with_pmix(host: HostFacts, release: str) -> HostFacts:
     """Return the facts of a host whose Slurm has this PMIx release."""
     line = (
-        f"{host.cite('slurm.mpi_types')}; its release is unknown, but the prediction holds for all releases"
+        f"{host.cite('slurm.mpi_types')}; the release of this PMIx is unknown, but the prediction is the "
+        f"same for all releases"
     )
     return msgspec.structs.replace(
         host,

@@ -162,8 +162,8 @@ def bind_glibc_older(case: Case) -> Hit | None:
         return None
     if host.glibc_needed is None or (glibc is not None and not older(glibc, host.glibc_needed)):
         return None
-    because = f"{host.library} needs glibc {host.glibc_needed}, and the image has {glibc or 'none'}"
-    return Hit(case.cite("host.mpis", "image.glibc"), "loader-failure", because)
+    because = f"{host.library} needs glibc {host.glibc_needed}; the image has {glibc or 'none'}"
+    return Hit(case.cite("host.mpis", "image.glibc"), "loader-failure", because, because)
 
 
 def _loads_mounted(case: Case) -> bool:
@@ -319,7 +319,7 @@ def bind_modules_differ(case: Case) -> Hit | None:
     because = f"UCX {plain(host.ucx)} of the host would load modules of UCX {plain(inside)} of the image"
     evidence = case.cite("host.mpis", "image.ucx")
     if older(host.ucx, inside):
-        return Hit(evidence, "loader-failure", because)
+        return Hit(evidence, "loader-failure", because, because)
     return Hit(evidence, "unknown", f"{because}; toolkit has not measured the effect")
 
 

@@ -159,7 +159,12 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
         return None
     line = f"image: {_PATH}={_library_path(case)}"
     evidence = (*case.cite("image.cuda_compat", "host.gpu_driver"), line)
-    return Hit(evidence, fix=f"remove the folder of cuda-compat from LD_LIBRARY_PATH: {_path_with(case)}")
+    title = (
+        f"The image loads forward-compatibility libraries {case.image.cuda_compat}; the host's driver is "
+        f"{case.host.gpu_driver}"
+    )
+    fix = f"remove the folder of cuda-compat from LD_LIBRARY_PATH: {_path_with(case)}"
+    return Hit(evidence, title=title, fix=fix)
 
 
 @rule(
@@ -197,7 +202,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     "driver-not-searched",
     "No script of the image adds the host's GPU driver to the library path",
     severity="error",
-    fix=f"`--env {_PATH}={DRIVER}`; or build the folder again: `apptainer build --sandbox DIR IMAGE`",
+    fix=f"set `--env {_PATH}={DRIVER}`; or build the folder again: `apptainer build --sandbox DIR IMAGE`",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; measured with Apptainer 1.4.5",
     facts=("host.gpu_driver",),
     advice=True,

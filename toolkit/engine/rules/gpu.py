@@ -93,7 +93,8 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     case.have(*PAIR)
     if too_old(case) or not older(case.host.gpu_driver, cuda.full_driver(case.image.cuda or "")):
         return None
-    return Hit(case.cite(*PAIR))
+    pair = f"Driver {case.host.gpu_driver} is older than CUDA {cuda.series(case.image.cuda or '')}"
+    return Hit(case.cite(*PAIR), title=f"{pair}; CUDA minor-version compatibility applies")
 
 
 @rule(

@@ -134,9 +134,9 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return None
     if not row.found:  # the MPI then continues without PMIx
         return judge_client(case, mpi, row, "host.mpis", "image.pmix")
-    return Hit(
-        evidence, row.outcome, row.because, source=row.source, stage=LaunchStage.END if row.late else None
-    )
+    title = f"PMIx of the host's {mpi_name(host)} and PMIx {plain(client)} in the image are not compatible"
+    late = LaunchStage.END if row.late else None
+    return Hit(evidence, row.outcome, row.because, title, source=row.source, stage=late)
 
 
 def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:

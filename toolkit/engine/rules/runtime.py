@@ -62,7 +62,7 @@ def runtime_not_measured(case: Case) -> Hit | None:
 
 @rule(
     "oci-mode",
-    "An OCI runtime starts the container and hides more of the host",
+    "An OCI runtime starts the container, which then sees less of the host",
     severity="error",
     fix=f"build a native SIF (`singularity build`, without `--oci`); {TRY_IT}",
     source=(
@@ -83,8 +83,8 @@ def oci_mode(case: Case) -> Hit | None:
     found = in_oci_mode(case)
     if not found and case.image.format == "oci-sif" and has_option(case.host, "--no-oci"):
         evidence = (*case.cite("host.runtime"), "image: its format is oci-sif")
-        because = "an OCI-SIF needs --oci"
-        return Hit(evidence, "unavailable", because, "An OCI-SIF needs --oci", fix="add `--oci`")
+        because = "an OCI-SIF starts only with --oci"
+        return Hit(evidence, "unavailable", because, "An OCI-SIF starts only with --oci", fix="add `--oci`")
     if not found or (clearing_options(case) and case.mode != "mpirun-container"):
         return None
     because = "toolkit has no recorded launch in containers of an OCI runtime"

@@ -143,7 +143,8 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     early = [within(version, known.early) for version in (server, client)]
     if early[0] == early[1] or not all(within(version, known.in_tmp) for version in (server, client)):
         return None
-    return Hit(case.cite("host.pmix", "image.pmix"))
+    title = f"The PMIx server {server} and the client {client} have incompatible stores"
+    return Hit(case.cite("host.pmix", "image.pmix"), title=title)
 
 
 @rule(
@@ -172,7 +173,7 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
 
 @rule(
     "preload-leaks",
-    "LD_PRELOAD of the host reaches the container",
+    "The container gets LD_PRELOAD of the host",
     severity="warning",
     fix="unset LD_PRELOAD before the job (`env -u LD_PRELOAD`)",
     source="Apptainer user guide, environment; ld.so(8), LD_PRELOAD",

@@ -32,7 +32,8 @@ def kernel_too_old(case: Case) -> Hit | None:
     because = (
         f"glibc {case.image_facts.glibc} needs Linux {row.kernel}; the host has {case.host_facts.kernel}"
     )
-    return Hit(case.cite("image.glibc", "host.kernel"), "loader-failure", because, source=row.source)
+    evidence = case.cite("image.glibc", "host.kernel")
+    return Hit(evidence, "loader-failure", because, title=because, source=row.source)
 
 
 @rule(
@@ -55,10 +56,9 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
         return None
-    because = (
-        f"a library of the image needs {case.image.cpu_level}; the host's processor is {case.host.cpu_level}"
-    )
-    return Hit(case.cite("image.cpu_level", "host.cpu_level"), "loader-failure", because)
+    pair = f"library of the image needs {case.image.cpu_level}; the host's processor is {case.host.cpu_level}"
+    evidence = case.cite("image.cpu_level", "host.cpu_level")
+    return Hit(evidence, "loader-failure", f"a {pair}", title=f"A {pair}")
 
 
 @rule(
@@ -113,9 +113,14 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
     if not older(has, needed):
         return None
-    because = f"the driver's libraries need glibc {needed}; the image has {has}"
+    pair = f"driver's libraries need glibc {needed}; the image has {has}"
     evidence = case.cite("host.gpu_libraries_glibc", "image.glibc")
-    return Hit(evidence, "loader-failure" if asked and case.image_facts.cuda else None, because)
+    return Hit(
+        evidence,
+        "loader-failure" if asked and case.image_facts.cuda else None,
+        f"the {pair}",
+        title=f"The {pair}",
+    )
 
 
 @rule(

@@ -63,7 +63,7 @@ def environment_cleaned(case: Case) -> Hit | None:
     evidence = tuple(dict.fromkeys(found.values()))
     mpi = case.image_facts.mpi
     if case.mode == "gloo":
-        because = f"{next(iter(found))} removes SLURM_*, by which ranks find each other without MPI"
+        because = f"{next(iter(found))} removes SLURM_*, which ranks without MPI need to find each other"
         return Hit(evidence, "init-failure", because)
     because = (
         f"{next(iter(found))} removes PMIX_*, PMI_* and SLURM_*, so each rank starts as a world of size 1"
