@@ -170,7 +170,7 @@ def fetch(
 @command.command("wait", short_help="Wait until jobs have ended")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
 @click.option("--any", "first", is_flag=True, help="Wait until one of the jobs has ended")
-@json_option("Print the record at the end, or a list of several")
+@json_option("Print the job record as JSON at the end, or a list of records")
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
     """Wait until every JOB (the last one by default) has ended; exit with status 1 if one failed."""
@@ -191,7 +191,7 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 
 @command.command("cancel", short_help="Cancel jobs")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
-@json_option("Print the record, or a list of several")
+@json_option("Print the job record as JSON, or a list of records")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     """Cancel every JOB (the last one by default)."""
     from toolkit.job.running.cancel import CancelResult, cancel_all, failure

@@ -125,7 +125,7 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
             at += 1
         else:
             return _file(program, words, at, place)
-    return CommandFacts(program, unknown=("the command gives Python no program",))
+    return CommandFacts(program, unknown=("the command starts Python without a program",))
 
 
 def _of_launcher(program: str, name: str, rest: Sequence[str]) -> CommandFacts:

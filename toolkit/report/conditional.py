@@ -39,10 +39,10 @@ def _without_mode(found: TicketAnswers) -> str:
     """Return the answer if no launch mode is known to work."""
     unknown = [mode for mode, one in found.modes.items() if one.prediction.outcome == "unknown"]
     if not unknown:
-        return "No: with the facts that you gave, no launch mode works on a usual cluster."
+        return "No: with the facts that you gave, no launch mode works on a typical cluster."
     if len(unknown) == len(found.modes):
         return "Not known: the facts that you gave are not enough."
-    return f"Not known for {', '.join(unknown)}; no other launch mode works on a usual cluster."
+    return f"Not known for {', '.join(unknown)}; no other launch mode works on a typical cluster."
 
 
 def _assumptions(one: TicketAnswer) -> str:

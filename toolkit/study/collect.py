@@ -68,7 +68,7 @@ def _check_size(header: MetricsHeader, ranks: int) -> None:
         f"the study requested {ranks} rank{'s' if ranks > 1 else ''}, but the training had "
         f"{header.world_size}: strategy {header.strategy} does not use all ranks, or ranks do not find each "
         "other",
-        fix="`toolkit doctor IMAGE` says which launch mode fits",
+        fix="run `toolkit doctor IMAGE`, which names a launch mode that works",
     )
 
 

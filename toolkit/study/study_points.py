@@ -183,7 +183,9 @@ def _check_series(study: Study) -> None:
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in STUDY_FIELDS:
-        by_nodes = "`--nodes 1,2` makes a curve for each number of nodes" if name == "nodes" else ""
+        by_nodes = (
+            "use `--nodes 1,2`, which makes a curve for each number of nodes" if name == "nodes" else ""
+        )
         raise BadInput(f"{option}: toolkit scale sets this option itself in each run", fix=by_nodes)
     if _kind(name).startswith(("tuple", "dict")):
         raise BadInput(

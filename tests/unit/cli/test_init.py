@@ -121,7 +121,7 @@ def test_without_a_person_the_option_is_named(run):
 
 def test_a_person_is_asked_what_the_cluster_does_not_tell_and_nothing_else(run):
     done = run(answer=TWO, typed="x\ngpu\n")
-    assert "Slurm has no default partition; which do your jobs use (cpu, gpu) [cpu]" in done.stderr
+    assert "Slurm has no default partition; which partition do your jobs use (cpu, gpu) [cpu]" in done.stderr
     assert "'x' is not one of 'cpu', 'gpu'" in done.stderr
     assert sites.site("test-f2af6c").defaults.partition == "gpu"
     assert run("--name", "b", typed="").stderr == ""

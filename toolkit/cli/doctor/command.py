@@ -27,7 +27,9 @@ _COUNT = WholeNumber(1)
 )
 @click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
 @click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
-@click.option("--env-image", metavar="FILE", help="File of toolkit env with packages over the image")
+@click.option(
+    "--env-image", metavar="FILE", help="Environment file of toolkit env, with packages for the image"
+)
 @click.option(
     "--runtime",
     type=click.Choice(NAMES),
@@ -46,7 +48,7 @@ _COUNT = WholeNumber(1)
 )
 @click.option("--live", is_flag=True, help="Run a small job, and compare its result with the prediction")
 @click.option("--no-run", is_flag=True, help="Do not start a container to read variables")
-@click.option("--partition", metavar="NAME", help="Slurm partition to probe, and to run the job of --live in")
+@click.option("--partition", metavar="NAME", help="Slurm partition to probe, and for the job of --live")
 @click.option("--account", metavar="NAME", help="Slurm account for --live")
 @key_options
 @click.option("--fix", is_flag=True, help="Write the needed change as a file for toolkit launch")

@@ -98,7 +98,7 @@ def command(
         return
     host, path = read_target(target, host, cluster)
     source = Path(image)
-    check_given(source, fix="write a file first: `toolkit image sif RECIPE`")
+    check_given(source, fix="make a SIF file first: `toolkit image sif RECIPE`")
     if facts:
         from toolkit.image.inspect import inspect
 

@@ -174,8 +174,8 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
             id="no-mpi4py",
             severity="warning",
             title="the image does not contain mpi4py",
-            fix="toolkit skips the preflight; to install mpi4py in the image: `pip install mpi4py`, against "
-            "its own MPI",
+            fix="toolkit skips the preflight; to add mpi4py, build it in the image with the image's MPI: "
+            "`pip install mpi4py`",
         )
     if tree.kind(TRAINERS) != "folder":
         yield Lack(

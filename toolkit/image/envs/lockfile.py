@@ -142,5 +142,6 @@ def lock_in(tree: FileTree, name: str) -> EnvLock:
         return msgspec.json.decode(tree.content(f"/{LOCK}", _MOST), type=EnvLock)
     except DECODE_ERRORS as error:
         raise BadInput(
-            f"{name}: {LOCK} in it cannot be read: {error}", fix="create the environment again"
+            f"{name}: the file {LOCK} in the environment cannot be read: {error}",
+            fix="create the environment again",
         ) from error

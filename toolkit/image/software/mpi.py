@@ -212,7 +212,9 @@ def _read(
     if not content:
         return _LibraryReading(mpich.Told(), None, "it cannot be read")
     if implementation == "spectrum":
-        return _LibraryReading(mpich.Told(), None, "where IBM's MPI looks for its launcher was not measured")
+        return _LibraryReading(
+            mpich.Told(), None, "toolkit has not measured where IBM's MPI looks for its launcher"
+        )
     if implementation == "openmpi":
         own = openmpi.read(loader, path, real, needed)
         how, seen = openmpi.interfaces(loader, own, needed)

@@ -120,4 +120,4 @@ def why_undecided(
     if why or any(programs.values()):
         return why
     inside = static(loader, places, entrypoint, programs)
-    return "{} has {} linked into it, which cannot be read".format(*inside) if inside else None
+    return "{} contains a static {}, which toolkit cannot read".format(*inside) if inside else None

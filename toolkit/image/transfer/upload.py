@@ -111,7 +111,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
         raise BadInput(
             f"{ref.shown}: not an image that toolkit can push; give a SIF, an OCI layout, "
             "an OCI archive or a Docker archive",
-            fix="to see what the file is: `toolkit image inspect`",
+            fix="see what the file contains: `toolkit image inspect`",
         )
     check_digest(ref.path)
     archive = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, Budget(ref.shown))

@@ -36,7 +36,7 @@ def sign_file(path: Path, key: str) -> SignedFile:
         Missing: if gpg does not have the key.
     """
     target = signature_file(path)
-    require_own(target, _BEGINS, f"move {target.name} to another name; toolkit writes the signature there")
+    require_own(target, _BEGINS, f"rename {target.name}, because toolkit writes the signature to this file")
     maker = signing_key(key)
     digest = hash_file(path)
     message = clearsign(maker, f"{digest}  {path.name}\n".encode())

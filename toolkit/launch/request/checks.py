@@ -32,7 +32,7 @@ _NODES = ValueForm(nodelist.FORM, nodelist.RULE)
 _OUTPUT = ValueForm(
     # Slurm creates no folder for the output; a job that cannot write its output fails without a message.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
-    "write a file name or a full path: letters, digits, . _ + = @ , - and patterns as %j (%% for %)",
+    "write a file name or a full path: letters, digits, . _ + = @ , - and patterns such as %j (%% for %)",
 )
 
 _FORMS: Mapping[str, ValueForm] = {

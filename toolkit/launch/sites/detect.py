@@ -153,7 +153,7 @@ def _questions(host: HostFacts, facts: SiteFacts, parts: tuple[Partition, ...]) 
     if len(parts) > 1 and not any(part.default for part in parts):
         names = tuple(part.name for part in parts)
         yield Question(
-            "--partition", "Slurm has no default partition; which do your jobs use", names[0], names
+            "--partition", "Slurm has no default partition; which partition do your jobs use", names[0], names
         )
     accounts = tuple(row.account for row in facts.associations or ())
     if len(accounts) > 1:

@@ -60,7 +60,7 @@ def change_script(
     except SyntaxError as error:  # The changes conflict; toolkit returns no broken script.
         raise BadInput(
             f"line {error.lineno} of the changed script is not valid Python: {error.msg}",
-            fix="report this with the script; docs/howto/own-script.md shows how ranks join",
+            fix="report this error with the script; docs/howto/own-script.md shows how ranks join",
         ) from error
     order = {"key": lambda one: one.line}
     return text, tuple(sorted(work.changes, **order)), tuple(sorted(work.left, **order))  # type: ignore[call-overload]

@@ -21,7 +21,8 @@ def without_matplotlib(left_out: str, option: str) -> Missing:
     """Return the error for plots that are left out; ``option`` reports without them."""
     return Missing(
         f"{left_out} left out: matplotlib is not installed",
-        fix=f"in toolkit's own environment: `pip install '{DISTRIBUTION}[plot]'`, or report with {option}",
+        fix=f"install matplotlib in toolkit's own environment: `pip install '{DISTRIBUTION}[plot]'`, or "
+        f"report with {option}",
     )
 
 

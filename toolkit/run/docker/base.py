@@ -181,8 +181,8 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
         raise Missing(
             "no registry has the base image, and mmdebstrap, which can build it, is not installed",
             fix=(
-                "`sudo apt-get install mmdebstrap` (Debian or Ubuntu), or pull once on a network where a "
-                "registry answers"
+                "`sudo apt-get install mmdebstrap` (Debian or Ubuntu), or pull the base image once on a "
+                "network where a registry answers"
             ),
         ) from error
     said = without_login(done.errors.strip() or done.text).encode()  # mmdebstrap prints the mirror's address

@@ -47,7 +47,7 @@ def named_image(client: "DockerClient", name: str) -> "Image":
         f"{name}: the Docker engine has no such image; {listed}",
         fix="`docker images` lists all images"
         if tags
-        else "`docker pull`, `docker load` or `toolkit image build`",
+        else "get the image with `docker pull`, `docker load` or `toolkit image build`",
     )
 
 

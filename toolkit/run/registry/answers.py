@@ -92,12 +92,12 @@ def unreachable_error(host: str, error: Exception) -> Missing:
         why = str(error).partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
         return Missing(
             f"{host}: toolkit refuses the certificate: {why[:120] or 'it is not trusted'}",
-            fix="for a private CA: `--ca FILE`, or SSL_CERT_FILE=FILE",
+            fix="for a private CA, give `--ca FILE` or set SSL_CERT_FILE=FILE",
         )
     if is_plain(error):
         return Missing(
             f"{host} does not support TLS",
-            fix="for plain HTTP in a network that you trust: `--plain-http`",
+            fix="for plain HTTP in a network that you trust, give `--plain-http`",
         )
     if limit := broken_limit(error):
         why = str(limit)
