@@ -1,4 +1,4 @@
-"""One rule reads the table of a SIF, for starting and for signing an image."""
+"""Test the reader of a SIF's table, which toolkit uses to start and to sign an image."""
 
 import io
 import struct
@@ -16,7 +16,7 @@ PATH = Path("image.sif")
 WHOLE = sif(b"hsqs" + bytes(96))
 TABLE, OBJECT = 128, 128 + 585
 PLACE, SIZE = 17, 25
-"""Where a descriptor has the place and the size of its object."""
+"""The offsets in a descriptor at which the object's offset and the object's size begin."""
 
 
 def patched(at: int, number: int, code: str = "<q") -> bytes:
@@ -26,7 +26,7 @@ def patched(at: int, number: int, code: str = "<q") -> bytes:
 
 
 def of_two(number: int) -> bytes:
-    """Return a SIF that names its object twice, the second time by ``number``."""
+    """Return a SIF with two descriptors of the same object; the second has the ID ``number``."""
     second = bytearray(WHOLE[TABLE:OBJECT])
     struct.pack_into("<I", second, 5, number)
     struct.pack_into("<q", second, PLACE, OBJECT + 585)

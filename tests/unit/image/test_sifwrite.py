@@ -1,4 +1,4 @@
-"""The head of a SIF, read back by the reader for all SIF files."""
+"""Test that toolkit's SIF reader reads the header that toolkit's SIF writer makes."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""The scripts that a SIF adds to an image: run by the shells that images have."""
+"""Test the scripts that a SIF adds to an image, with the shells that images contain."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ def shell(name):
 
 @pytest.fixture
 def show(tmp_path):
-    """A program that says with which words and variables it was started."""
+    """Return the path of a program that prints its arguments and variables as JSON."""
     import sys
 
     file = tmp_path / "show"
@@ -57,7 +57,9 @@ RUNSCRIPTS = [
     ((), ("command",), ("x",), ["x"]),
     ((), (), (), None),
 ]
-"""Words after the program of the entry point, the command, the caller's words, and what the program gets."""
+"""Arguments of the entry point, arguments of the command, arguments of the user, and the expected
+arguments.
+"""
 
 
 @every_row("using", SHELLS)

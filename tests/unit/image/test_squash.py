@@ -1,4 +1,4 @@
-"""Reading a squashfs without mounting it: each compression, and damage of every kind."""
+"""Test reading a squashfs without a mount: each compression, and damaged files."""
 
 import io
 

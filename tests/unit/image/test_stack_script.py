@@ -1,5 +1,4 @@
-"""Test the description that an image writes during its build: the MPI's own version text, whatever its
-source."""
+"""Test the stack description that an image build writes; it contains the MPI's own version text."""
 
 import ctypes
 import importlib.util

@@ -1,4 +1,4 @@
-"""Test the compile steps of the shipped recipes, from their locks."""
+"""Test the compile steps that toolkit derives from the locks of the shipped recipes."""
 
 from tests.unit.tables import every_row
 from toolkit.image.locks.lock import fitting_lock

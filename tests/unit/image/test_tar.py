@@ -1,4 +1,4 @@
-"""Listing tars: what Python's own reader lists, and nothing that a hostile number asks for."""
+"""Test that toolkit lists the same members of a tar as Python, and limits memory for a malicious tar."""
 
 import io
 import tarfile
@@ -18,7 +18,7 @@ FORMS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 
 
 class Memory:
-    """Bytes as a source; records the largest requested piece."""
+    """A byte source in memory; ``largest`` is the size of the largest read in bytes."""
 
     slow = False
 

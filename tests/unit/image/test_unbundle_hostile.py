@@ -1,4 +1,4 @@
-"""Malicious bundles: one line, exit 2, and nothing is written anywhere."""
+"""Test that toolkit refuses a malicious bundle with one line and exit code 2, and writes no file."""
 
 import hashlib
 import tarfile
@@ -29,7 +29,7 @@ STRAY = f"files/{hashlib.sha256(b'x').hexdigest()}/x"
 
 
 def places(tmp_path, monkeypatch):
-    """Make folders for everything that toolkit writes, beside one that it must leave alone."""
+    """Create folders for all files of toolkit, and the folder ``outside``, which toolkit must not change."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "outside").mkdir()
@@ -47,7 +47,7 @@ def unbundle(path, *words):
 
 
 def to(place):
-    """Return a path that leads from any folder to ``place``."""
+    """Return a relative path to ``place`` that works from any folder, because of 12 times ``../``."""
     return f"{'../' * 12}{str(place).lstrip('/')}"
 
 
@@ -56,7 +56,7 @@ def listing(folder):
 
 
 def refused(home, data, *words):
-    """Unbundle; return the message of an error that has exit code 2 and left nothing behind."""
+    """Unbundle; check that toolkit exits with 2 and leaves no file; return the error's message."""
     (home / "evil.tar").write_bytes(data)
     (home / "cache").mkdir()
     before = listing(home)
@@ -221,7 +221,7 @@ def test_what_is_not_a_bundle_is_refused(tmp_path, monkeypatch, data):
     assert "not a bundle" in refused(home, data)
 
 
-# A bundle with a wrong index
+# Bundles with a wrong index
 
 
 def test_a_recipe_that_the_index_does_not_name_is_refused(home):
@@ -290,7 +290,7 @@ def test_a_recipe_or_lock_that_cannot_be_used_is_refused(tmp_path, monkeypatch, 
     refused(home, packed(members(damage(GOOD))))
 
 
-# Recipes that already exist on this machine.
+# Recipes that already exist on this machine
 
 
 def test_a_shipped_recipe_is_not_replaced_unasked(home):

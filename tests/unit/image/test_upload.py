@@ -1,4 +1,4 @@
-"""Test which files of a docker-save archive are sent."""
+"""Test which files of a ``docker save`` archive toolkit uploads to a registry."""
 
 import gzip
 import json
@@ -16,7 +16,9 @@ GZIP = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 @pytest.fixture
 def cargo_of(tmp_path, monkeypatch):
-    """Return a function that reads what would be sent of an image whose layers are kept in some form."""
+    """Return a function that makes an archive in a given form and returns the files that toolkit would
+    upload.
+    """
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
 
     def read(layers, pack, more=None):
@@ -50,7 +52,8 @@ def test_layers_that_are_not_are_compressed(cargo_of):
 
 @every_row("pack", ["", "gzip"])
 def test_of_a_saved_archive_with_an_index_plain_layers_are_compressed_too(cargo_of, pack):
-    # docker save writes an index since release 25, with plain layers where the engine keeps folders.
+    # docker save writes an index since release 25. An engine that stores layers as folders saves plain
+    # layers.
     layout = oci_layout(LAYERS, pack=pack)
     manifest, sent = cargo_of(LAYERS, pack, layout)
     assert [layer["mediaType"] for layer in manifest["layers"]] == [GZIP, GZIP]
@@ -66,4 +69,4 @@ def test_a_layer_that_an_image_has_twice_is_named_twice_and_sent_once(cargo_of, 
     digests = [layer["digest"] for layer in manifest["layers"]]
     assert len(digests) == 3
     assert digests[0] == digests[2] != digests[1]
-    assert len(sent) == 3  # two layers and the configuration
+    assert len(sent) == 3  # two layers and the image configuration

@@ -1,4 +1,4 @@
-"""Temporary files are removed when their work ends, and files of dead processes are removed the next time."""
+"""Test that toolkit removes its temporary files, and later removes the files of killed processes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The folder from which another machine builds an image."""
+"""Test the folder that ``toolkit image build`` writes so that another machine can build the image."""
 
 import hashlib
 from pathlib import Path
@@ -15,7 +15,7 @@ from toolkit.model.progress import Silent
 
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
-    """A recipe whose base is published, so that nothing has to be bootstrapped, and its files, all empty."""
+    """Return a recipe with empty files and a base image from a registry, which needs no bootstrap."""
     made = making("mpi-only")
     base = msgspec.structs.replace(made.lock.base, published=f"debian@sha256:{'0' * 64}", packages=())
     made = msgspec.structs.replace(made, lock=msgspec.structs.replace(made.lock, base=base))

@@ -1,4 +1,6 @@
-"""The user's program: what runs, where it starts, what travels, and when several ranks are refused."""
+"""Test the user's program: the command, the start folder, the copied files, and the refusal of several
+ranks.
+"""
 
 import os
 import subprocess

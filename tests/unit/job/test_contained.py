@@ -1,5 +1,6 @@
-"""The doctor starts a container only for facts that are unknown after reading the image, and shows the
-call."""
+"""Test that the doctor starts a container only for facts that the image does not show, and shows the
+command.
+"""
 
 import shlex
 from contextlib import contextmanager
@@ -81,7 +82,7 @@ def test_a_module_that_is_loaded_is_asked_for_and_the_answer_is_what_a_rank_sees
     assert "--no-run" in heard.steps[0]
     seen = inspect(str(tmp_path / "my.sif"), view=view)
     assert seen.environment["LD_LIBRARY_PATH"] == "/opt/a/lib"
-    assert seen.environment["MPICH_A"] == "1"  # read, not asked
+    assert seen.environment["MPICH_A"] == "1"  # from the image, not from the container
     assert "HOME" not in seen.environment
     assert not untold(seen)
     assert "container on a node" in seen.evidence["environment.LD_LIBRARY_PATH"]

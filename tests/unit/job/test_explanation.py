@@ -1,4 +1,4 @@
-"""Test what is explained: a file, a folder of output files, a job of toolkit, or a job of Slurm."""
+"""Test the inputs of ``toolkit explain``: a file, a folder of output files, a job of toolkit or of Slurm."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def slurm(place: Path, name: str, answer: str) -> None:
-    """Put a command of Slurm on PATH that prints an answer."""
+    """Put a stand-in for a Slurm command on PATH; the stand-in prints ``answer``."""
     (place / f"{name}.txt").write_text(answer)
     program = place / "bin" / name
     program.write_text(f"#!/bin/sh\ncat '{place}/{name}.txt'\n")

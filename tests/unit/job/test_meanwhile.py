@@ -1,4 +1,4 @@
-"""Work in a thread: its result, its error, and its start before anyone waits."""
+"""Test work in a thread: its result, its error, and that the thread starts before the result is needed."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Faults of programs that need what their job does not have, found before the job is submitted."""
+"""Test that toolkit reports a program's missing files, GPUs or modules before it submits the job."""
 
 import shlex
 import subprocess
@@ -237,7 +237,7 @@ def test_a_file_outside_the_project_is_refused_with_the_folder_that_holds_both(f
 
 
 class _Cluster:
-    """A runner for a machine that has only some files."""
+    """A fake cluster on which only the given files exist."""
 
     place = "cluster demo"
 
@@ -245,7 +245,7 @@ class _Cluster:
         self.files, self.questions = files, 0
 
     def run(self, command):
-        """Let a shell run the command with a ``test`` that knows only the files of this machine."""
+        """Run the command in a local shell whose ``test`` finds only the files of the fake cluster."""
         self.questions += 1
         known = "|".join(map(shlex.quote, self.files)) or "x"
         test = f"test() {{ case $2 in {known}) ;; *) return 1;; esac; }}; "

@@ -1,4 +1,4 @@
-"""Test what happens to a notebook's tunnel when its far end, the job or the connection ends."""
+"""Test a notebook's tunnel when the remote end, the job or the connection ends."""
 
 import msgspec
 import pytest
@@ -24,7 +24,7 @@ FAILS = "echo 'srun: error: no such job' >&2; exit 1"
 
 
 class Node(LocalRunner):
-    """Starts a series of remote ends that each exit immediately."""
+    """A runner whose remote ends are the given scripts, in order; each script exits at once."""
 
     def __init__(self, *scripts):
         self.left = list(scripts)
@@ -42,7 +42,9 @@ def tunnel():
 
 @pytest.fixture
 def slurm(monkeypatch, tmp_path):
-    """Answer with one state after the other, without waiting in between."""
+    """Return a function that sets the job's states for the next queries; the code under test does not
+    sleep.
+    """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(notebook_session.time, "sleep", lambda _: None)
 

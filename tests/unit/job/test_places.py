@@ -1,4 +1,4 @@
-"""Which host a command connects to."""
+"""Test which host a command connects to."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def access(tmp_path, monkeypatch):
 
 @pytest.fixture
 def opened(monkeypatch):
-    """The configurations of the connections; a connection fails with the first of ``faults``."""
+    """Return the list of opened connections and ``faults``; each connection raises the next fault, if any."""
     configs, faults = [], []
 
     def connect(host, config, place):
@@ -33,7 +33,7 @@ def opened(monkeypatch):
 
 @pytest.fixture
 def asked(access, monkeypatch):
-    """The names that the Docker engine was asked for."""
+    """Return the cluster names that the code under test looked up in Docker."""
     names = []
 
     def find(name):

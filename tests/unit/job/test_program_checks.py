@@ -1,4 +1,4 @@
-"""Faults of a program that are found before its job is submitted."""
+"""Test that toolkit finds faults of a program before it submits the job."""
 
 import os
 from pathlib import Path

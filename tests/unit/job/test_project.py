@@ -1,4 +1,4 @@
-"""Test which files of a project travel, and in which form."""
+"""Test which files of a project toolkit copies to the cluster, and in which form."""
 
 import os
 import tarfile

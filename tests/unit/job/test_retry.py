@@ -1,4 +1,4 @@
-"""``--requeue`` submits a failed job again only after a fault of a node or of the moment."""
+"""Test that ``--requeue`` resubmits a failed job only after a fault of a node or a temporary fault."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ BUG = "KeyError: 'x'\nsrun: error: node4: task 3: Exited with exit code 1\n"
 
 
 class Told(Silent):
-    """Keeps notices."""
+    """A ``Tell`` that keeps the notices."""
 
     def __init__(self) -> None:
         self.notices: list[str] = []
@@ -30,7 +30,7 @@ class Told(Silent):
 
 @pytest.fixture
 def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Return the options of each submission; nothing is submitted."""
+    """Return the list of ``sbatch`` options of each submission; no job reaches Slurm."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     calls: list[tuple[str, ...]] = []
@@ -44,7 +44,7 @@ def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str
 
 
 def run(output: str, ends: list[str], tell: Silent, **changes: object) -> JobRecord:
-    """Return the final record of a job that wrote ``output`` in each run and ended in these states."""
+    """Return the last record of a job; each run writes ``output`` and ends in the next state of ``ends``."""
     spec = msgspec.structs.replace(RECORD.spec, **{"requeue": True, **changes})
     states = iter(ends)
     record = msgspec.structs.replace(RECORD, spec=spec, state=next(states), exit_code=1)

@@ -1,4 +1,4 @@
-"""A sweep from its options to its table: values that reach no program, limits, what is shown, results."""
+"""Test sweeps: unused values, limits of the number of tasks, the dry run, and the table of results."""
 
 import json
 
@@ -159,7 +159,7 @@ def test_the_best_is_the_smallest_loss_and_the_largest_of_others():
 
 @pytest.fixture
 def record(monkeypatch):
-    """A sweep of four tasks: one has metrics, two have output, one waits."""
+    """Return the record of a sweep with four tasks: one has metrics, two have output, one is pending."""
     spec = msgspec.structs.replace(
         RECORD.spec, sweep=("lr=0.1,0.01", "seed=1,2"), array="0-3", output="output-%a.log"
     )
@@ -207,7 +207,7 @@ def test_the_table_of_a_sweep(record, tmp_path):
     told = json.loads((tmp_path / "out" / "sweep.json").read_text())
     assert (told["schema"], told["best"]["loss"]) == ("toolkit.sweep/1", 0)
     assert told == json.loads(cli(report_cli.command, kept.key, "--json"))
-    there.clear()  # the place is unreachable
+    there.clear()  # the cluster is unreachable
     assert "0.875" in cli(report_cli.command, kept.key)
 
 

@@ -1,4 +1,4 @@
-"""Options of a shipped trainer that are wrong, found on this machine."""
+"""Test that toolkit finds wrong options of a shipped trainer before it submits the job."""
 
 import sys
 

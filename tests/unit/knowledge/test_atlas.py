@@ -1,4 +1,4 @@
-"""The shipped profiles of machines that run today: sources, dates, and the recipe in their scripts."""
+"""Test the shipped profiles of current machines: sources, dates, and the recipe in the job scripts."""
 
 import re
 
@@ -23,7 +23,7 @@ _PLAIN = {
     "directory",
     "scratch",
 }
-"""Keys that say what a profile is, or where a user's own files go."""
+"""Keys without a source: they describe the profile itself or name the user's folders."""
 
 
 def test_at_least_twelve_machines_run_today_and_the_retired_ones_are_apart():

@@ -1,5 +1,7 @@
-"""Rows for faults that end at a release: the end must be based on code or several launches, never on one
-success."""
+"""Test the source of each row that says in which release a fault ends.
+
+The source must be the changed code or launches of several releases; one successful launch is not enough.
+"""
 
 import re
 import tomllib
@@ -14,9 +16,9 @@ CURED = {
     "pmix.toml": ("caution", "insists"),
     "runtime.toml": ("defect",),
 }
-"""Tables whose rows call some releases bad, so that their upper bound calls the next one good."""
+"""Tables of faulty releases; the upper bound of a row means that the next release works."""
 CODE = re.compile(r"[\w.-]+/[\w.-]+(:\S|#\d+| (commit|issues?|pull) )|docs/news/|NEWS |CVE-|release notes")
-"""The source names the change or the report that names it."""
+"""Text of a source that names the change in the code, or the report of the fault."""
 MEASURED = {
     "mpi.toml apart >=4.1,<4.2": "4.2.3 and 4.3.2 were measured too, and fail otherwise: the next row",
     "mpi.toml defect <2019": "2019.4 on two and 2021.9 on one node work in the same cells",
@@ -25,7 +27,7 @@ MEASURED = {
     "mpi.toml libfabric >=2019,<2021.6": "2021.3, 2021.5 and 2021.6 to 2021.17 were measured, and all fail",
     "mpi.toml libfabric >=2021.6,<2021.18": "2021.18 and 2021.19 were measured too, and fail otherwise",
 }
-"""Rows whose bound rests on launches of releases on both sides of it → which."""
+"""Rows whose upper bound comes from launches, each with the releases that were launched."""
 
 
 def rows() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -40,7 +42,7 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def bounded() -> Iterator[tuple[str, str]]:
-    """Yield name and source of each row that ends at a release."""
+    """Yield the name and the source of each row with an upper bound."""
     for name, row in rows():
         for key in ("versions", "client", "ucx", "runtime"):
             if "<" in str(row.get(key, "")):

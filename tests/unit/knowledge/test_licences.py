@@ -1,4 +1,4 @@
-"""The licences of a stack as one SPDX expression."""
+"""Test the SPDX expression that combines the licences of a stack."""
 
 import tomllib
 from pathlib import Path

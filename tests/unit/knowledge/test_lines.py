@@ -1,4 +1,4 @@
-"""Finding the line of a field in a TOML file."""
+"""Test that toolkit finds the line of a field in a TOML file."""
 
 from tests.unit.tables import every_row
 from toolkit.knowledge.lines import line_of

@@ -1,4 +1,4 @@
-"""File names of libpmix and the releases that they stand for."""
+"""Test which PMIx release each file name of libpmix stands for."""
 
 from itertools import pairwise
 

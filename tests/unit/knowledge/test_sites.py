@@ -1,4 +1,4 @@
-"""Site profiles: found by name, read strictly, refused in one line."""
+"""Test site profiles: the search by name, strict reading, and one-line errors."""
 
 import itertools
 import tomllib
@@ -165,7 +165,7 @@ SHELL = set("'\"`;&|<>\n\\!*?(){}[]#~ ")
 
 
 def words(site: Site) -> list[str]:
-    """Every value of a profile that becomes part of a script, except options and constraints."""
+    """Return every value of a profile that the job script contains, except options and constraints."""
     here = site.defaults
     return [
         *(word.removeprefix("swap ").replace(" ", "") for word in (*site.modules, *site.container.modules)),
@@ -231,7 +231,9 @@ def test_any_table_is_a_profile_or_refused_in_a_line(table):
 
 
 def simple(value: object) -> bool:
-    """Values that toolkit's TOML writer supports: no floats, nested or mixed lists."""
+    """Return whether toolkit's TOML writer supports the value; it supports no floats, nested or mixed
+    lists.
+    """
     if isinstance(value, list):
         return all(isinstance(item, str) for item in value)
     return not isinstance(value, float) and (not isinstance(value, dict) or all(map(simple, value.values())))

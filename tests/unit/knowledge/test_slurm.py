@@ -1,4 +1,4 @@
-"""The table of Slurm's words is consistent."""
+"""Test that the table of Slurm's states and reasons is consistent."""
 
 import re
 

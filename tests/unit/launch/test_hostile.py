@@ -1,4 +1,5 @@
-"""Hostile jobs: toolkit refuses each value with a message, or passes it unchanged; nothing else runs.
+"""Test malicious jobs: toolkit refuses a value with a message or passes it unchanged, and runs no other
+command.
 
 HOSTILE_JOBS=2000 pytest tests/unit/launch/test_hostile.py     as make fuzz does it
 """
@@ -64,12 +65,12 @@ _SWEEPS = [
     ("lr=0.1,$(touch broke)", "n=1..2"),
     ("x.y=\"a,b'; touch broke '\",2,`touch broke`",),
 ]
-"""Arguments of ``--sweep``; a test runs one task of each array."""
+"""Arguments of ``--sweep``; the test runs one task of each sweep."""
 
 
 @st.composite
 def jobs(draw):
-    """Return a job in which at most one checked field is wrong, so that most come as far as bash."""
+    """Return a job with at most one wrong checked field, so that bash runs most of the generated jobs."""
     words = text.filter(lambda word: "\0" not in word)
     values = {"command": tuple(draw(st.lists(words, min_size=1, max_size=4)))}
     values |= {field: good for field, good in GOOD.items() if draw(st.booleans())}

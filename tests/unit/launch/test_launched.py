@@ -1,4 +1,4 @@
-"""Test that the launch equals the judged plan: scripts are parsed and compared with the plan.
+"""Test that a job script launches the plan that the engine judged: the test parses the script.
 
 LAUNCHES=2000 pytest tests/unit/launch/test_launched.py     as make fuzz does it
 """
@@ -28,7 +28,7 @@ COUNT = int(os.environ.get("LAUNCHES", count(80, 200)))
 _TRUTH = load()
 _SHIPPED = [site for name in sites.names() if (site := sites.site(name)).scheduler == "slurm"]
 _COUNTED = ("--nodes=", "--ntasks=", "--ntasks-per-node=", "--kill-on-bad-exit=", "--label", "-n")
-"""Words that say how many ranks there are, which no plan holds."""
+"""Options of ``srun`` and ``mpirun`` for the number of ranks, which a plan does not contain."""
 
 _names = st.sampled_from(["OMPI_MCA_btl", "UCX_TLS", "TMPDIR", "OMP_NUM_THREADS", "LD_LIBRARY_PATH", "A"])
 _values = st.sampled_from(["self", "tcp,self", "/opt/a b", "1", "", "it's"])
@@ -80,7 +80,7 @@ def _hosts(draw):
 
 
 def taken_apart(script: str, made: Plan, image: str) -> Plan:
-    """Return the plan that the launch line of a script shows; ``made`` tells in which mode it is."""
+    """Return the plan that the script's launch line shows; the mode comes from ``made``."""
     starts = ("bash ", "env ", "singularity ") if made.inside else (f"{made.launcher[0]} ",)
     lines = script.replace(" \\\n", " ").split("\n")
     words = shlex.split(next(line for line in reversed(lines) if line.startswith(starts)).removesuffix("&"))

@@ -1,4 +1,4 @@
-"""Test how toolkit reads the output of a trial, and what it concludes."""
+"""Test how toolkit reads the output of a trial launch, and its conclusions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Test the effect of modules that a job loads and a probe does not see."""
+"""Test predictions for modules that a job loads but that were not loaded during the probe."""
 
 from tests.unit.engine.examples import HOST, IMAGE, unread, with_, without
 from tests.unit.tables import every_row

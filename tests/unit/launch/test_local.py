@@ -1,4 +1,4 @@
-"""A job on this machine, without Slurm: the chosen mode, the script for bash, the run until it exits."""
+"""Test a job on this machine without Slurm: the chosen mode, the bash script, and the run until it ends."""
 
 import os
 import shutil
@@ -47,9 +47,9 @@ CASES = {
     ),
 }
 
-# Replaces the runtime: runs the command after the image directly on this machine.
+# A stand-in for the container runtime: it runs the command after the image on this machine.
 RUNTIME = '#!/bin/bash\nwhile [ "$1" != "$IMAGE" ]; do shift; done; shift; exec "$@"\n'
-# A substitute for mpirun: it starts N copies.
+# A stand-in for mpirun: it starts N processes.
 MPIRUN = """#!/bin/bash
 n=$2; shift 2
 for ((rank = 0; rank < n; rank++)); do OMPI_COMM_WORLD_RANK=$rank "$@" & done
@@ -61,7 +61,7 @@ hostile = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder for a job, on a machine that has the stand-ins."""
+    """Return a job's folder; the stand-ins for the runtime and mpirun are on PATH."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("IMAGE", "/my.sif")
     monkeypatch.setenv("PATH", f"{tools(tmp_path)}:/usr/bin:/bin")
@@ -322,7 +322,7 @@ def test_ctrl_c_ends_all_ranks_and_says_so(here, made):
 
 @pytest.fixture
 def begun(here):
-    """A job of two ranks that wait, with the thread that launched it and the words of its ranks."""
+    """Start a job of two sleeping ranks; yield its thread, the command line of the ranks, and the results."""
     lines, mark = [], f"sleep 44{os.getpid()}"
     what = case(here, "sh", "-c", f"echo begun; exec {mark}", ranks=2)
     results = []
@@ -356,7 +356,7 @@ def test_a_job_is_cancelled_from_elsewhere_and_all_who_look_say_so(here, begun):
 
 
 def test_a_process_that_ends_while_it_is_looked_for_is_told(monkeypatch):
-    monkeypatch.setattr(process, "process_of", lambda record: 2**22 + 1)  # more than any number of a process
+    monkeypatch.setattr(process, "process_of", lambda record: 2**22 + 1)  # larger than any process number
     record = msgspec.structs.replace(RECORD, nodes=socket.gethostname())
     with pytest.raises(CheckFailed, match="has just ended"):
         process.group_of(record)
@@ -366,7 +366,7 @@ def test_a_process_that_ends_while_it_is_looked_for_is_told(monkeypatch):
 def test_a_process_that_has_the_number_of_an_ended_job_is_let_be(here, begun, place):
     _, mark, _ = begun
     words = (here / process.FILE).read_text().split()
-    # The process number belongs to another process, as after a reboot.
+    # The process number now belongs to another process, for example after a reboot.
     other = [*words[:place], "1", *words[place + 1 :]]
     (here / process.FILE).write_text(" ".join(other))
     record = records.find(None)
@@ -431,7 +431,7 @@ def test_a_job_goes_on_in_its_folder_under_its_record(here):
     assert not (here / "stop-asked").exists()
     assert records.find(None) == again
     kept = (records.folder(again.key) / records.OUTPUT).read_text()
-    assert kept.count("rank on") == 2  # the first run's output is before that of the second
+    assert kept.count("rank on") == 2  # once from each of the two runs
 
 
 def test_what_cannot_go_on_here_is_told(here):
@@ -454,13 +454,15 @@ def test_what_an_allocation_set_does_not_reach_the_ranks(here, monkeypatch):
 
 
 def test_every_value_in_the_template_is_quoted_or_checked():
-    """A new ``{{ }}`` must go through ``sh``, or be added here with the reason why it may not."""
+    """Each ``{{ }}`` needs the filter ``sh``, or an entry in ``checked`` with the reason why it needs no
+    filter.
+    """
     checked = {
-        "version", "mode", "preflight_of",  # our own words
-        "because",  # one line of a comment
+        "version", "mode", "preflight_of",  # text of toolkit
+        "because",  # a comment of one line
         "ranks", "processes",  # numbers
-        "start", "command", "preflight",  # quoted word by word
-        "runtime", "secrets_file",  # constants, in comments too
+        "start", "command", "preflight",  # each word is quoted
+        "runtime", "secrets_file",  # constants, also in comments
         '", once for each rank" if launcher else ""',
     }  # fmt: skip
     text = (Path(__file__).parents[3] / "slurm" / "local.sh.j2").read_text()
@@ -470,7 +472,7 @@ def test_every_value_in_the_template_is_quoted_or_checked():
 
 
 def stop_at_once(line):
-    """Kill the process as soon as it sleeps: it reports before it executes ``sleep``."""
+    """Kill the process as soon as it runs ``sleep``, after its line ``up``."""
     deadline = time.monotonic() + 20
     while line == "up" and subprocess.run(["pkill", "-f", f"^sleep 30{os.getpid()}"]).returncode:
         assert time.monotonic() < deadline

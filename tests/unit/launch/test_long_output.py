@@ -1,4 +1,4 @@
-"""A job with more output than toolkit keeps is run, followed and printed in bounded memory."""
+"""Test that toolkit runs, follows and prints a job with very long output in limited memory."""
 
 import os
 import subprocess
@@ -15,9 +15,11 @@ from toolkit.run.ends import HEAD, TAIL
 
 _SIZE = count(40_000_000, 200_000_000)
 _MOST = (85 << 20) if _SIZE < 100_000_000 else (160 << 20)
-"""Bytes of memory of the process, which without output takes 40 MiB: to hold the output once is too much."""
+"""The memory limit of the process in bytes. The process needs 40 MiB without output, so the limit does not
+allow a copy of the whole output.
+"""
 
-# VmHWM and not ru_maxrss: the latter counts the memory of pytest, from which the process was forked.
+# The test reads VmHWM because ru_maxrss includes the memory of pytest, the parent process.
 _PROLOGUE = """
 import atexit, os, sys
 peak_to = int(sys.argv[3])
@@ -54,7 +56,7 @@ main()
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A job of this machine, and the folder that it writes to."""
+    """Return the record of a job on this machine, and the job's folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "run"
     folder.mkdir()
@@ -65,7 +67,9 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def peak_and_output(program: str, key: str) -> tuple[int, int, bytes]:
-    """Run a program in a separate process; return its peak memory in bytes, and how much it printed."""
+    """Run a program in a separate process; return its peak memory in bytes, its output's size, and the last
+    bytes.
+    """
     reading, writing = os.pipe()
     words = [sys.executable, "-c", _PROLOGUE + program, key, str(_SIZE), str(writing)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, pass_fds=(writing,)) as process:

@@ -1,4 +1,6 @@
-"""The script that starts daemons for an mpirun inside a container, by bash, with stand-ins for the rest."""
+"""Test the script that starts mpirun's daemons in containers, with stand-ins for Slurm, the runtime and
+mpirun.
+"""
 
 import shlex
 import signal
@@ -30,7 +32,7 @@ text = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)
 
 @dataclass(frozen=True)
 class Place:
-    """A job's folder with the script, beside programs that stand for Slurm, the runtime and mpirun."""
+    """A job's folder with the script, and stand-ins for Slurm, the container runtime and mpirun."""
 
     folder: Path
     job: Path
@@ -52,7 +54,7 @@ class Place:
 
     @property
     def calls(self) -> list[list[str]]:
-        """Return the arguments of every srun call, after the variables that it found."""
+        """Return for each srun call the recorded variables, then the arguments."""
         words, calls = (self.folder / "recorded").read_bytes().decode().split("\0")[:-1], []
         while words:
             count = int(words[0])
@@ -62,7 +64,7 @@ class Place:
 
 
 def hurried(script: str) -> str:
-    """Return the script with a quarter of its pauses: it gives a daemon 1.25 s instead of 5 s."""
+    """Return the script with pauses four times shorter: a daemon has 1.25 s to start instead of 5 s."""
     assert script.count("sleep 0.2") == script.count("sleep") == 3
     return script.replace("sleep 0.2", "sleep 0.05")
 
@@ -96,7 +98,7 @@ def test_what_mpirun_gives_to_ssh_runs_on_that_node_in_such_a_container(place):
     status, said = place.run(str(there))
     assert (status, said) == (0, "ran\n")
     (call,) = place.calls
-    assert call[0] == "1"  # SLURM_OVERLAP, and not the cores of one rank
+    assert call[0] == "1"  # SLURM_OVERLAP: the daemon may use the cores of other steps
     assert {"--nodelist=node2", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--mpi=none"} <= set(call)
     agent = str(place.job / "daemons" / "toolkit-agent")
     assert call[call.index("env") : -3] == [*CONTAINER, "sh", agent, "--start"]
@@ -111,7 +113,7 @@ def test_what_mpirun_gives_to_ssh_runs_on_that_node_in_such_a_container(place):
 @example(node="; touch broke", words=["\\", "-x", "", "*", "%s", "\\000"])
 def test_hostile_words_reach_srun_as_they_are(tmp_path_factory, node, words):
     place = placed(tmp_path_factory.mktemp("job"))
-    # toolkit does not check this command: a shell that gets it would run it.
+    # toolkit does not check mpirun's command, so this srun records the command and does not run it.
     (place.folder / "bin" / "srun").write_text(_SRUN.replace('exec "$@"', ': > "$RECORDED.done"'))
     place.mpirun('toolkit-agent "$@"\n' + waits_for(f"{place.folder}/recorded.done"))
     assert place.run(node, *words) == (0, "")
@@ -171,7 +173,7 @@ def test_mpirun_is_asked_to_end_once(place):
     while not asked.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     ran.send_signal(signal.SIGTERM)
-    time.sleep(0.1)  # for a second signal to arrive, if the script sends one
+    time.sleep(0.1)  # a second signal could arrive now
     enough.touch()
     ran.communicate(timeout=30)
     assert ran.returncode == 3
@@ -181,5 +183,5 @@ def test_mpirun_is_asked_to_end_once(place):
 def test_it_is_clean_shell_that_stands_in_a_job_script_as_it_is():
     file = shipped_folder("slurm") / MPIRUN_FILE
     subprocess.run(["shellcheck", file], check=True)
-    # Quoted inside a script it would be hard to read.
+    # The job script quotes this file in single quotes, so the file is readable only without single quotes.
     assert "'" not in file.read_text()

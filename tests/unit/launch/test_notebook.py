@@ -1,4 +1,4 @@
-"""A notebook's job: its command, its files, the only place of the token, and the wait for its start."""
+"""Test a notebook's job: its command and files, the storage of the token, and the wait for the start."""
 
 import json
 import stat
@@ -43,7 +43,7 @@ def record(folder, **changes):
 
 
 class Slurm:
-    """Answers with one status after the other."""
+    """A fake Slurm that reports the given states in order."""
 
     def __init__(self, monkeypatch, *answers):
         self.left = list(answers)
@@ -149,7 +149,7 @@ def test_an_image_without_jupyter_ends_in_3_with_a_sentence(tmp_path):
 def test_jupyter_is_told_to_keep_to_loopback_and_to_the_token_in_the_file(tmp_path):
     (tmp_path / "packages" / "jupyter_server").mkdir(parents=True)
     (tmp_path / "packages" / "jupyter_server" / "__init__.py").write_text("")
-    # Stands for Jupyter: writes down how it is called.
+    # A stand-in for Jupyter that prints its arguments and variables.
     (tmp_path / "packages" / "jupyter_server" / "serverapp.py").write_text(
         "import json, os, sys\n"
         "class ServerApp:\n"

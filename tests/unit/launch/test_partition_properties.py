@@ -1,6 +1,7 @@
-"""Every shipped site x request: the job fits its partition, or the refusal names each partition that fits.
+"""Test all requests on all shipped sites: the job fits its partition, or the error names the fitting
+partitions.
 
-Whether a partition fits is decided here from the text of the profile, without the code that chooses.
+The test compares requests with the text of the profile and does not use toolkit's own choice.
 """
 
 import itertools
@@ -20,10 +21,10 @@ from toolkit.model.jobfile import JobFile
 FILES = {file.stem: file for file in sorted((shipped_folder("slurm") / "sites").glob("*.toml"))}
 
 SIZES = (None, 0, 1, 2, 4, 8)
-"""GPUs per node."""
+"""The requested GPUs per node."""
 
 SHAPES = tuple(itertools.product((None, 2, 5000), (None, 4, 64), (None, 1, 33)))
-"""Nodes, ranks per node, cores per rank."""
+"""The requested nodes, ranks per node and cores per rank."""
 
 REST = (
     {},
@@ -46,7 +47,7 @@ def minutes(time: str) -> int:
 
 
 def requests(profile: dict) -> Iterator[dict]:
-    """Yield every request for a site; a field that is ``None`` is not requested."""
+    """Yield each combination of requested values for a site, without the values that are ``None``."""
     partitions = (None, *(part["name"] for part in profile.get("partitions", ())))
     for partition, gpus, (nodes, ranks, cores), rest in itertools.product(partitions, SIZES, SHAPES, REST):
         said = {
@@ -61,7 +62,8 @@ def requests(profile: dict) -> Iterator[dict]:
 
 
 def fits(part: dict, asked: dict, profile: dict) -> bool:
-    """Return whether a partition can run the request; an unknown limit forbids nothing.
+    """Return whether a partition can run the request; a limit that the profile does not name allows any
+    value.
 
     Of the profile's defaults, only the time limit is considered.
     """
@@ -86,7 +88,9 @@ def fits(part: dict, asked: dict, profile: dict) -> bool:
 
 
 def check_job(job: JobFile, asked: dict, profile: dict) -> None:
-    """Check that a job keeps the requested values, and that it fits its partition with the added values."""
+    """Check that a job has the requested values, and that it fits its partition with toolkit's other
+    values.
+    """
     assert {name: getattr(job, name) for name in asked} == asked
     parts = {part["name"]: part for part in profile.get("partitions", ())}
     usual = profile.get("defaults", {}).get("partition")
@@ -111,7 +115,7 @@ def check_job(job: JobFile, asked: dict, profile: dict) -> None:
 
 
 def check_refusal(error: BadInput, asked: dict, profile: dict) -> None:
-    """Check that a refusal names the partitions that can run the job, or the limits of all."""
+    """Check that an error names the partitions that can run the job, or the limits of all partitions."""
     names = [part["name"] for part in profile["partitions"]]
     fitting = {part["name"] for part in profile["partitions"] if fits(part, asked, profile)}
     assert "\n" not in error.message + error.fix
@@ -132,7 +136,7 @@ def test_a_job_fits_its_partition_or_is_refused_with_those_that_fit(name):
     profile = tomllib.loads(FILES[name].read_text())
     site = sites.site(str(FILES[name]))
     below = [JobLayer("default", DEFAULTS), of_site(name, site)]
-    # 11 shares no divisor with the sizes of the tables, so that every pair of values occurs.
+    # 11 has no common divisor with the table sizes, so the tested requests include each pair of values.
     asks = share(list(requests(profile)), list(FILES).index(name), 11)
     for asked in asks:
         option = JobLayer(OPTION, JobFile(**asked, site=name, command=("true",)))

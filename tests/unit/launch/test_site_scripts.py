@@ -1,4 +1,4 @@
-"""Every shipped site has a reviewed script that shells accept."""
+"""Test that each shipped site has a golden job script that shells accept."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Test how a job script handles a stop request: real bash, real signals, stand-ins for Slurm."""
+"""Test how a job script reacts to signals, with real bash, real signals, and stand-ins for Slurm."""
 
 import os
 import signal
@@ -11,9 +11,10 @@ from tests.unit.launch.examples import CONTAINED, MPIRUN, SRUN, job_script, spec
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 
-# A trainer: looks for the file, writes a checkpoint, exits with 75 (or as srun reports killed ranks). If
-# there is a file "dies", its ranks die once with a node: "gone" until Slurm has "noticed" it. The file "over"
-# ends a trainer that is not waited for.
+# A stand-in for srun with a trainer. If the file "stop-asked" exists, the trainer writes a checkpoint and
+# exits
+# with 75 or ENDS. If the file "dies" exists, the ranks die once with their node; the content of "dies" is
+# "gone" or "noticed", which says whether Slurm has noticed the failure. The file "over" ends the trainer.
 SRUN_STAND_IN = """\
 #!/bin/bash
 case "$*" in *" true") [ ! -e gone ] && [ ! -e noticed ]; exit ;; esac
@@ -28,7 +29,7 @@ exit 9
 """
 OTHERS = {
     "singularity": "#!/bin/bash\n",
-    # Slurm notices a dead node a moment after it was asked for the job's nodes.
+    # Slurm notices a failed node only after the first query of the job's nodes.
     "squeue": """\
 #!/bin/bash
 # In an array this is the number of the whole, which has another task.
@@ -42,7 +43,7 @@ esac
 """,
     "sleep": "#!/bin/bash\nexec /bin/sleep 0.05\n",
     "sbatch": '#!/bin/bash\nprintf "%s\\n" "$*" > submitted\necho 78\n',
-    # Slurm ends the script of a job that goes back into the queue.
+    # Slurm sends SIGTERM to the script of a job that it requeues.
     "scontrol": """\
 #!/bin/bash
 printf "%s\\n" "$*" > requeued
@@ -87,7 +88,7 @@ def start(tmp_path):
             os.kill(process.pid, number)
             time.sleep(0.005)
         process.wait(timeout=30)
-        (tmp_path / "over").touch()  # as Slurm kills processes that a script left behind
+        (tmp_path / "over").touch()  # Slurm kills the processes that a script leaves
         _, said = process.communicate(timeout=30)
         (tmp_path / "over").unlink()
         return process.returncode, said
@@ -160,8 +161,8 @@ def test_a_job_of_an_array_submits_its_own_number_again(start, tmp_path):
     (tmp_path / "3").mkdir()
     start(changes={"chain": 1, "array": "0-7"}, **ARRAY)
     assert not (tmp_path / "exit-code").exists()
-    # The successor of task 3 runs in the folder of the task, then in the folder of the array, so that its
-    # output goes to the same file.
+    # The next job of task 3 starts in the task's folder and changes to the array's folder, so that both jobs
+    # write to the same output file.
     words = f"--parsable --dependency=afterany:77_3 --array=3 --chdir={tmp_path} job.sh\n"
     assert (tmp_path / "3" / "submitted").read_text() == words
     assert (tmp_path / "3" / "job.sh").read_text() == (tmp_path / "job.sh").read_text()
@@ -206,12 +207,12 @@ def test_a_preflight_that_a_signal_ends_has_not_completed(start, tmp_path):
 
 def test_a_command_of_ones_own_has_the_short_script():
     made = job_script(spec(), SRUN, "why")
-    assert "stop-asked\n" in made  # what an earlier run left is removed
+    assert "stop-asked\n" in made  # the script removes the file of an earlier run
     assert "trap ask_to_stop" not in made
     assert "trap ask_to_stop" in job_script(spec(warning=30), SRUN, "why")
 
 
-# Nodes that die
+# Nodes that fail
 
 
 @every_row(

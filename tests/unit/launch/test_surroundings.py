@@ -1,4 +1,6 @@
-"""The environment of ranks follows from site, facts and specification, and the user's choice has priority."""
+"""Test the ranks' environment, which comes from the site, the facts and the job; the user's values have
+priority.
+"""
 
 import re
 from itertools import pairwise
@@ -91,7 +93,7 @@ def test_of_several_interfaces_nccl_takes_none_that_leads_nowhere(interfaces, ta
     [
         (("eth0", "ib0", "ib1"), ("eth0", "ib1"), "ib1"),
         (("hsn0", "hsn1", "nmn0"), ("nmn0", "hsn0"), "hsn0"),
-        # A node of CoreWeave (marin-community/marin issue 7018): its InfiniBand has no addresses.
+        # A node of CoreWeave (marin-community/marin issue 7018): its InfiniBand interfaces have no addresses.
         (("enp90s0np0", "enp220s0f0", "ibs0", "ibs1"), ("enp90s0np0",), f"{NOWHERE},enp220s0f0,ibs0,ibs1"),
         (("eth1", "eth10", "ib0"), ("eth10",), f"{NOWHERE},ib0"),
         (("eth0", "ib0", "docker0"), ("docker0",), "ib0"),
@@ -289,7 +291,7 @@ def test_what_a_person_wants_checked_is_asked_of_the_preflight():
     job = spec(fabric_gbit=100, min_free="20G")
     asked = ["--fabric-gbit", "100", "--min-free", "20G"]
     assert " ".join(asked) in " ".join(words(job, None, image("0.2.0")))
-    # The image of a job that is launched once more was not read.
+    # toolkit does not read the image again when it relaunches a job.
     assert list(words(job, None, None)[3:]) == ["--output", job.directory, *asked]
     assert list(local_command(spec(nodes=1, min_free="1G")))[3:] == [
         "--output",

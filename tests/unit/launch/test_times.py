@@ -1,4 +1,4 @@
-"""A time limit is one number, however it is written."""
+"""Test that each notation of a time limit gives the right number."""
 
 from tests.unit.tables import every_row
 from toolkit.scheduler.times import minutes

@@ -1,5 +1,4 @@
-"""The program that tries MPI: how it is chosen, how it is compiled for old C libraries, and its output
-without MPI."""
+"""Test the trial program: its choice, its compilation for old C libraries, and its output without MPI."""
 
 import ctypes.util
 import platform
@@ -23,7 +22,7 @@ LIVE = shipped_folder("containers") / "live"
 
 
 class Bare:
-    """A machine whose PATH has only given programs."""
+    """A fake machine whose PATH contains only the given programs."""
 
     place = "cluster bare"
 

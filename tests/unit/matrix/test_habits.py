@@ -1,4 +1,6 @@
-"""Launches of images as other people build them, against the engine; the record is apart from the matrix."""
+"""Test the engine against launches of images that other people built; these launches have a separate
+record.
+"""
 
 from tests.matrix.habits import TRUTH as FOLDER
 from tests.matrix.record import Cell, load

@@ -1,4 +1,4 @@
-"""The images of the matrix as data, and the Dockerfile of each."""
+"""Test the image definitions of the matrix, and the Dockerfile of each image."""
 
 import msgspec
 
@@ -52,7 +52,7 @@ def test_a_suite_without_a_base_of_its_own_is_reached_by_an_upgrade():
 
 def test_sources_are_fetched_into_the_folder_in_which_they_are_built():
     script = context(SPECS["source-openmpi-4.1.4-pmi2"], "base:1", b"")["build.sh"].decode()
-    # An assignment fails where its command does; `cd ""` would stay where it is.
+    # An assignment fails if its command fails, but `cd ""` succeeds and stays in the current folder.
     assert 'source=$(fetch_source openmpi)\ncd "$source"\n./configure' in script
 
 

@@ -120,7 +120,7 @@ def test_a_record_is_written_whole_and_read_again(tmp_path):
 
 
 def texts(folder):
-    """Return path in the folder → text of each file."""
+    """Return the text of each file by its path in the folder."""
     return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
 
 
@@ -204,7 +204,7 @@ def test_ranks_of_an_mpich_of_the_centre_are_offered_pmi2():
 
 
 def fixes(*cells, chosen=None):
-    """Return the plan of each cell that the engine would choose for the same launch."""
+    """Return for each cell the name of the recorded launch that fixes it; ``chosen`` is the engine's plan."""
     return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
 
 

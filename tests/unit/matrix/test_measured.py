@@ -1,4 +1,4 @@
-"""Test how measurements of an image become facts, also for images outside the record."""
+"""Test how toolkit makes image facts from measurements, also for images outside the record."""
 
 import json
 
@@ -12,7 +12,7 @@ READ = json.loads((HERE / "images.json").read_text())
 
 @pytest.fixture
 def facts(tmp_path):
-    """Read the image ``like`` with some of its lines changed."""
+    """Return a function that reads the facts of the recorded image ``like`` with the given changes."""
 
     def read(like, **changed):
         (tmp_path / "images.json").write_text(json.dumps({"seen": READ[like] | changed}))

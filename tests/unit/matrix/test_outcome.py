@@ -1,4 +1,4 @@
-"""Classify launches by their output: every outcome, from real output."""
+"""Test that the matrix finds each outcome of a launch in real output."""
 
 from tests.matrix.outcome import classify, ranks, telling
 from tests.unit.tables import every_row
@@ -103,7 +103,9 @@ def test_a_class_is_told_by_the_text_and_the_status(text, status, outcome):
 
 
 def test_a_bus_error_of_a_rank_that_slurm_ended_is_not_how_the_launch_ended():
-    """The rank's container and its file system may be unmounted before the rank ends."""
+    """A late bus error is not the outcome: Slurm may unmount the container's file system before a rank
+    ends.
+    """
     first = "0: Abort(6): Fatal error in internal_Init: Other MPI error\n"
     ended = "srun: error: node1: task 0: Exited with exit code 15\nsrun: Terminating StepId=157.0\n"
     after = "1: probe:10 terminated with signal 7 at PC=7f\nsrun: error: node2: task 1: Bus error\n"

@@ -1,4 +1,4 @@
-"""Programs without MPI: the engine predicts the outcomes that were recorded on the virtual cluster."""
+"""Test that the engine predicts the recorded outcomes of programs without MPI on the virtual cluster."""
 
 import re
 
@@ -13,7 +13,7 @@ from toolkit.program.command import read_command
 RECORD = load(TRUTH)
 IMAGES = sorted(RECORD.images)
 OPEN = {"MASTER_ADDR=node1", "MASTER_ADDR=node2", "MASTER_ADDR=login", "MASTER_ADDR=nowhere.invalid"}
-"""Launches whose outcome the facts do not decide: which node is the first node of a job."""
+"""Launches with an open outcome: the facts do not say which node is the first node of a job."""
 
 
 def name(cell: Cell) -> str:

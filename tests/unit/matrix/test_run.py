@@ -1,4 +1,4 @@
-"""Test how often a launch is tried, and how long it may take."""
+"""Test how often the matrix repeats a launch, and the time limit of a launch."""
 
 from tests.matrix.launches import Launch
 from tests.matrix.run import PATIENCE, SECONDS, measure
@@ -9,7 +9,7 @@ WAITS = "probe: error: s_p_parse_file: cannot stat file /etc/slurm/slurm.conf: N
 
 
 class Clock:
-    """A cluster whose launches end by themselves after ``needs`` seconds, with these words."""
+    """A fake cluster and clock: each launch ends after ``needs`` seconds with the given output."""
 
     def __init__(self, needs: int, text: str) -> None:
         self.needs, self.text = needs, text

@@ -1,5 +1,4 @@
-"""The project's record of launches against the engine and the inspector: both agree with the recorded
-outcomes."""
+"""Test that the engine and the inspector agree with the recorded outcomes of launches."""
 
 import json
 import re
@@ -53,9 +52,9 @@ def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(flavour: str):
 
 
 def test_chance_is_named_where_it_was_seen_and_hides_no_silent_failure():
-    """Chance excuses no wrong prediction: few launches have an outcome by chance, and tries have shown it.
+    """Few predictions have an outcome by chance, and repeated launches have shown each such outcome.
 
-    An unknown prediction excuses nothing either: it names the outcomes of one and the same launch.
+    An ``unknown`` prediction lists the possible outcomes of a single launch.
     """
     some = [said for cell in CELLS[::10] if (said := predicted(cell)).by_chance and said.outcome != "unknown"]
     assert 0 < len(some) < len(CELLS[::10]) / 20
@@ -137,13 +136,13 @@ def test_the_record_tells_nothing_of_the_machine_that_made_it():
 
 
 def library(said: dict[str, Any]) -> str:
-    """Return the version text of the library, or of its programs if the library cannot be started alone."""
+    """Return the version text of the MPI library, or of its launcher if the library alone cannot start."""
     told = said["mpichversion"] if "mpichversion" in said else said.get("launcher", ())
     return json.loads(said["probe"])["library"] if said["probe"] else " ".join(told)
 
 
 def version(said: dict[str, Any]) -> str:
-    """Return the version that MPI reported to the program in the container."""
+    """Return the version that the MPI library reported in the container."""
     says = r"Open MPI v([\w.]+)|MPICH Version:\s*([\w.]+)|MPI Library(?: for Linux\* OS, Version)? ([\w.]+)"
     found = re.search(says, library(said))
     assert found, said["probe"]
@@ -155,7 +154,7 @@ def test_the_inspector_reads_the_mpi_that_the_program_loads(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
     assert facts.mpi is not None
     assert facts.mpi.version is not None
-    # Intel's library reports the release that it patches.
+    # Intel MPI reports the release without the patch number.
     assert facts.mpi.version == version(said) or facts.mpi.version.startswith(f"{version(said)}.")
     assert facts.mpi.library == said["library"]
     assert facts.mpi.soname == said["soname"]
@@ -186,12 +185,12 @@ def test_the_c_library_and_python_are_those_that_answer(name: str):
 @every_row("name", IMAGES)
 def test_the_pmix_client_is_the_one_that_answers(name: str):
     facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
-    # A package that went back to an older release says so: 6.0.0+really5.0.9.
+    # A Debian package of a reverted release has a version such as 6.0.0+really5.0.9.
     answer = re.search(r"(\d+\.\d+\.\d+)", str(said.get("pmix") or "").rpartition("really")[2])
     if answer:
         assert re.match(rf"{re.escape(answer[1])}(?!\d)", facts.pmix or "")
     else:
-        # A PMIx that is built into the MPI has no separate library to call.
+        # An MPI with built-in PMIx has no separate libpmix.
         assert "libpmix" not in str(said["libraries"])
 
 

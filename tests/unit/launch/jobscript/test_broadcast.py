@@ -1,4 +1,4 @@
-"""Copies of an image on each node: when a job makes them, and what a node does with them."""
+"""Test when a job copies its image to each node, and how a node makes and removes the copy."""
 
 import hashlib
 import os
@@ -60,7 +60,9 @@ def test_the_script_starts_from_the_copies():
 
 @pytest.fixture
 def node(tmp_path):
-    """Call the script as a node does; return status, output and errors."""
+    """Return a function that runs ``broadcast.sh`` as a node does and returns its status, output and
+    errors.
+    """
     folder = tmp_path / "copies"
 
     def call(step, *files, most=1000, job="7"):

@@ -46,7 +46,7 @@ def test_where_the_engine_has_no_choice_another_way_that_serves_the_command_is_t
         choose(
             Verdict(predictions=(BAD, broken), findings=(), chosen=None), None, force=False, others=("gloo",)
         )
-    # The mode that the engine chose comes first.
+    # The mode that the engine chose has priority over ``others``.
     assert choose(VERDICT, None, force=False, others=("gloo",)).plan.mode == "srun-pmix"
 
 

@@ -1,4 +1,4 @@
-"""The check of a program without MPI, before the program: how it starts, and what it says."""
+"""Test the preflight check of a program without MPI: how the check starts, and its messages."""
 
 import subprocess
 import sys
@@ -102,7 +102,7 @@ def get_world_size(): return int(os.environ["SIZE"])
 
 
 def check(folder, tasks, **env):
-    """Run the check with a PyTorch that says what the variables say."""
+    """Run the check with a fake PyTorch whose world size comes from the variables."""
     (folder / "torch" / "distributed").mkdir(parents=True, exist_ok=True)
     (folder / "torch" / "__init__.py").write_text(FAKE)
     (folder / "torch" / "distributed" / "__init__.py").write_text(DIST)

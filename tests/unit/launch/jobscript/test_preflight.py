@@ -1,4 +1,4 @@
-"""The check of the world of a program's own MPI, before the program."""
+"""Test the preflight check of the world size with a program's own MPI."""
 
 import os
 import subprocess

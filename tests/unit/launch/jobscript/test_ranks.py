@@ -1,4 +1,4 @@
-"""The file by which each rank learns its place and its peers, made and read by real shells."""
+"""Test the script ``toolkit-ranks.sh``, which sets each rank's number and peers, with real shells."""
 
 import json
 import os
@@ -24,7 +24,9 @@ def plan_of(program: ProgramName, starter: Starter = "") -> Plan:
 
 
 def told(folder: Path, plan: Plan, command: str = "env", **variables: str) -> tuple[dict[str, str], str]:
-    """Make the file as a job script does, run it as rank 3 of 4, and return the variables of the command."""
+    """Create ``toolkit-ranks.sh`` as a job script does, and run it as rank 3 of 4; return the command's
+    variables.
+    """
     spec = msgspec.structs.replace(SPEC, directory=str(folder), ranks_per_node=2)
     text = job_script(spec, plan, "why")
     part = text[text.index("find_peers() {") : text.index("\n}\n\n", text.index("find_peers() {")) + 3]

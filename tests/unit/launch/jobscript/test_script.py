@@ -1,4 +1,4 @@
-"""The job script: golden files for review, and hostile values that must not break out of it."""
+"""Test the job script: golden files for review, and hostile values that must not run as commands."""
 
 import shlex
 import shutil
@@ -18,7 +18,7 @@ from toolkit.errors import BadInput
 from toolkit.launch.jobscript.script import PREFLIGHT, as_name, check_names
 from toolkit.launch.jobscript.wrapper import gloo_program
 
-# Values of ordinary and of hostile users, without NUL, which no argument can contain.
+# Ordinary and malicious values without NUL, because an argument cannot contain NUL.
 hostile = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=30)
 
 
@@ -38,7 +38,8 @@ def test_golden_scripts_are_clean_shell():
 
 
 def test_a_job_that_was_submitted_without_its_environment_hands_it_to_its_ranks(tmp_path: Path):
-    # sbatch --export=NONE leaves this in the script, and srun would look for the runtime without a PATH.
+    # sbatch --export=NONE sets this variable in the script; srun would then search the runtime without a
+    # PATH.
     ran = run(job_script(spec(directory=f"{tmp_path}/run"), SRUN, "x"), tmp_path, SLURM_EXPORT_ENV="NONE")
     assert "srun exports all" in ran.said
     assert "NONE" not in ran.said
@@ -174,29 +175,31 @@ def test_a_nul_byte_is_refused():
 
 
 def test_every_value_in_shell_templates_is_quoted_or_checked():
-    """A new ``{{ }}`` must go through ``sh``, or be added here with the reason why it may not."""
+    """Each ``{{ }}`` needs the filter ``sh``, or an entry in ``checked`` with the reason why it needs no
+    filter.
+    """
     checked = {
-        "version",  # our own
+        "version",  # toolkit's version
         "variables", "variables_end", "variables_file",  # quoted by variables.script_of in a here-document
-        "sweep_file", "loop.index0",  # a constant, a number; a line is quoted by sweep.lines
-        "secrets_file", 'secrets | join(", ")',  # a constant, names that variables.names_of let pass
-        "mode",  # one of a fixed list
-        "because", "note",  # made one line of a comment by script._comment
-        "line",  # values of the header, which checks.check_spec lets through; and constants
+        "sweep_file", "loop.index0",  # a constant and a number; sweep.lines quotes each line
+        "secrets_file", 'secrets | join(", ")',  # a constant; names that variables.names_of has checked
+        "mode",  # an item of a fixed list
+        "because", "note",  # script._comment makes each a comment of one line
+        "line",  # constants, and header values that checks.check_spec has checked
         "spec.nodes", "spec.ranks", "spec.cpus_per_rank", "spec.warning", "restarts",  # numbers
             "spec.ranks_per_node", "spec.least_nodes", "node_count",  # numbers, or a variable
         "preflight_seconds", "preflight_of", "gpu_seconds",  # constants
-        "preflight", "launch", "folder", "definition",  # quoted word by word by render.quoted_around
-        "runtime",  # a constant, or checked by the reader of site profiles; in comments
-        "image_start",  # quoted word by word; no user sets it
+        "preflight", "launch", "folder", "definition",  # render.quoted_around quotes each word
+        "runtime",  # a constant or a checked value of a site profile, in comments
+        "image_start",  # each word is quoted; no user sets the value
         "image_words | sh_words",
-        "broadcast_start", "broadcast_folder",  # quoted word by word; a folder of the site
+        "broadcast_start", "broadcast_folder",  # each word is quoted; a folder of the site
         "broadcast_most", "name", "sha", "size",  # numbers and names that toolkit sets
         "words | sh_words", "foreign.names | sh_words",
         "prefix", "foreign.options",  # constants of toolkit
         "ranks_nodes", "ranks_job", "ranks_address", "ranks_lines", "ranks_file",  # constants of toolkit
         "ranks_per_node", "ranks_ports", "16 * ranks_ports", "ranks_ports - 1",  # numbers
-        'foreign.kept | join(" | ")',  # constants, and values that the reader of site profiles checks
+        'foreign.kept | join(" | ")',  # constants and checked values of a site profile
     }  # fmt: skip
     files = [
         f

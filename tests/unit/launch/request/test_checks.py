@@ -1,4 +1,4 @@
-"""Single values of a job: valid values pass, and invalid ones are refused with the right form."""
+"""Test single values of a job: toolkit accepts valid values, and an error shows the right form."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A fix is a change with which the engine predicts success; a launch that works needs no fix."""
+"""Test fixes: the engine predicts success with a fix, and a launch that works needs no fix."""
 
 import msgspec
 
@@ -58,8 +58,9 @@ def test_every_fix_is_predicted_to_work():
 
 
 def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
-    """The test treats the engine's plans as failing; the first change with which the engine says ok is the
-    fix."""
+    """All plans of the engine fail in this test; the fix is the first change that the engine predicts to
+    work.
+    """
     tried = []
 
     def foreseen(host, image, request, plan):

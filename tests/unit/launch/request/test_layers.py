@@ -1,4 +1,4 @@
-"""A job file, settings and variables: read strictly, and joined so that the later word counts."""
+"""Test the strict reading and the priority of options, variables, job files and settings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The tasks of a sweep: what values mean, what is refused, and what reaches each task."""
+"""Test the tasks of a sweep: the meaning of values, refused values, and the values in each task."""
 
 import subprocess
 
@@ -19,7 +19,7 @@ HOSTILE = [
 
 
 def written(values):
-    """Return values as a list of NAME=VALUES has them, each in quotation marks."""
+    """Return the values in the form of ``NAME=VALUES``: separated by commas, each in quotation marks."""
     return ",".join(f'"{value.replace(chr(34), chr(34) * 2)}"' for value in values)
 
 

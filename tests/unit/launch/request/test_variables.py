@@ -1,4 +1,4 @@
-"""Variables of the ranks: where their values come from, and that no argument and no record holds one."""
+"""Test the ranks' variables: their sources, and that no argument and no record contains a secret value."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""From a cluster's answers to its profile: recorded evidence, and clusters of other centres."""
+"""Test how toolkit makes a site profile from the probe's output, recorded on clusters of several centres."""
 
 from pathlib import Path
 
@@ -183,7 +183,7 @@ def test_what_slurm_offers_to_ranks_names_the_mode(types, default, mode, mpi):
     )
     launch = draft("centre", host, SITE).site.launch
     assert (launch.mode, launch.mpi) == (mode, mpi)
-    # A profile names no mode that the engine would say Slurm has no plugin for.
+    # The profile names srun-pmix only if the engine finds a PMIx plugin in Slurm.
     assert (launch.mode == "srun-pmix") == (pmix_type(host) is not None)
 
 

@@ -1,4 +1,6 @@
-"""A job goes to a partition that can run it, or is refused with the limits and the partitions that can."""
+"""Test that a job gets a partition that can run it, or an error with the limits and the partitions that
+can.
+"""
 
 import pytest
 
@@ -154,7 +156,7 @@ def test_a_site_without_partitions_has_no_limits():
 
 
 def chosen(site=SITE, **changes):
-    """Return the partition of a job that names none, and the reason."""
+    """Return the partition that toolkit chooses for a job without a partition, and the reason."""
     unsaid = [field for field in UNSAID if field not in changes]
     choice = choose(spec(**{"partition": site.defaults.partition or None, **changes}), site, "mine", unsaid)
     return choice.spec.partition, choice.why
@@ -232,7 +234,7 @@ def test_a_site_without_a_default_partition_gets_one_if_gpus_are_asked_for():
 
 
 def fitted(unsaid=UNSAID, **changes):
-    """Return the cores, memory and features that a job gets on a site whose defaults are for ``batch``."""
+    """Return the cores, memory and features of a job on a site whose default partition is ``batch``."""
     defaults = Defaults(partition="batch", cpus_per_rank=24, memory="80G", constraint="skylake")
     site = Site(
         schema="toolkit.site/1",

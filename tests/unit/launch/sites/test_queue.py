@@ -1,4 +1,4 @@
-"""Jobs that Slurm would refuse, by the partitions and accounts of the cluster."""
+"""Test that toolkit refuses jobs that break the limits of the cluster's partitions and accounts."""
 
 import msgspec
 

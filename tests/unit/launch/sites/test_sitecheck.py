@@ -1,4 +1,4 @@
-"""Compare a profile with the present state of its cluster."""
+"""Test the comparison of a site profile with the present state of its cluster."""
 
 import msgspec
 

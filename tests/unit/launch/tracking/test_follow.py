@@ -1,4 +1,4 @@
-"""Following a job, against recorded answers of Slurm; the real one is in tests/full."""
+"""Test following a job with recorded answers of Slurm; tests/full uses a real Slurm."""
 
 import socket
 
@@ -208,7 +208,7 @@ def test_a_connection_that_stays_away_is_given_up(monkeypatch):
 
 @pytest.fixture
 def local(tmp_path):
-    """The record of a running job of ``launch --local``, and its script's record of the process."""
+    """Return the record of a running job of ``launch --local``, and the file that records its process."""
     folder = tmp_path / "run"
     folder.mkdir()
     spec = msgspec.structs.replace(RECORD.spec, directory=str(folder))
@@ -220,7 +220,7 @@ def local(tmp_path):
 
 
 class Growing(Recorded):
-    """A job that writes a line each time that its output is read, and ends after the third."""
+    """A fake job that writes one line before each read of its output, and ends after the third line."""
 
     def __init__(self, record, on_end):
         super().__init__()
@@ -246,7 +246,7 @@ def test_a_job_of_this_machine_is_followed_until_its_script_left_a_status(local,
     ended = follow(here, record, lines.append, lambda s: states.append((s.state, s.answer)))
     assert (lines, states) == (["0", "1", "2"], [("running", "answered")])
     assert (ended.state, ended.exit_code) == (state, int(left))
-    assert here.ran == []  # Slurm does not know it
+    assert here.ran == []  # toolkit ran no Slurm command
 
 
 def test_a_job_of_this_machine_whose_process_is_gone_has_failed(local):
@@ -290,7 +290,7 @@ def test_signs_in_the_files_of_a_job_ask_slurm_before_the_next_query_is_due(monk
     states, began = [], following.time.monotonic()
     follow(slurm, RECORD, print, lambda s: states.append(s.state))
     assert states == ["pending", "running", "running", "running", "completed"]
-    # 0, 0.02 and 0.04 s between the queries of a job whose script has ended.
+    # The script has ended, so the pauses between the queries are 0, 0.02 and 0.04 s.
     assert 0.06 <= following.time.monotonic() - began < 60
 
 

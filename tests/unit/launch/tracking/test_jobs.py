@@ -1,4 +1,6 @@
-"""Test submitting, asking and cancelling with recorded answers of Slurm. tests/full uses a real Slurm."""
+"""Test submitting, querying and cancelling jobs with recorded answers of Slurm; tests/full uses a real
+Slurm.
+"""
 
 import msgspec
 import pytest
@@ -398,7 +400,7 @@ def test_an_array_has_its_tasks_and_what_each_wrote():
         "running",
         ["completed", "running", "pending"],
     )
-    # Slurm has forgotten the first job; the second wrote its status before Slurm reported its end.
+    # Slurm no longer lists the first task. The second task wrote its status before Slurm reported its end.
     files = {f"{FOLDER}/{i}/{name}": f"{name} {i}".encode() for i in range(3) for name in ("metrics.jsonl",)}
     files |= {f"{FOLDER}/output-{i}.log": f"said {i}\n".encode() for i in range(3)}
     files |= {f"{FOLDER}/1/exit-code": b"4\n"}
@@ -427,7 +429,7 @@ def test_an_array_whose_task_left_nothing_has_no_known_end():
     assert record.state == "unknown"
 
 
-# Tasks of an array that continue under separate numbers
+# Tasks of an array that continue as jobs with other numbers
 
 CHAINED = msgspec.structs.replace(RECORD, spec=msgspec.structs.replace(ARRAY, chain=2), numbers=("7",))
 
@@ -445,7 +447,7 @@ def test_an_array_goes_on_as_long_as_one_of_its_tasks_does():
     slurm = Recorded(scontrol=[ENDED], squeue=[SUCCESSORS])
     record, _ = jobs.refresh(slurm, CHAINED)
     assert (record.state, record.id, record.numbers, record.restarts) == ("pending", "9", ("7", "8", "9"), 2)
-    # The later one ends first.
+    # The later job ends first.
     slurm = Recorded(scontrol=[told(9, (2, "COMPLETED", 0))], squeue=[f"8_1|{FOLDER}/1\n"])
     record, _ = jobs.refresh(slurm, record)
     assert (record.state, record.id, record.numbers, record.restarts) == ("pending", "8", ("7", "9", "8"), 2)
@@ -473,7 +475,7 @@ def test_an_array_is_not_submitted_again_beside_a_task_that_goes_on():
     record = submission.resubmit(slurm, ended)
     assert (record.state, record.id) == ("pending", "8")
     assert not any(words[0] == "sbatch" for words in slurm.ran)
-    # An array whose tasks have all ended is submitted again, though Slurm still has their numbers.
+    # toolkit resubmits an array whose tasks have all ended, even if Slurm still lists the task numbers.
     slurm.answers["squeue"] = [""]
     assert submission.resubmit(slurm, ended).numbers == ("7", "8", "11")
     assert not any("--states=all" in words for words in slurm.ran)

@@ -1,4 +1,4 @@
-"""Launching once more from a record."""
+"""Test relaunching a job from its record."""
 
 import hashlib
 

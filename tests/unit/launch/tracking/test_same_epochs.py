@@ -1,4 +1,4 @@
-"""Whether every rank of a job reports the same epoch, as ranks of separate worlds do."""
+"""Test whether toolkit detects that each rank reports the same epoch, which shows separate worlds."""
 
 from tests.unit.tables import every_row
 from toolkit.launch.tracking.worlds import same_epochs

@@ -1,4 +1,4 @@
-"""Jobs whose ranks each report a world of one have failed, whatever their exit status."""
+"""Test that a job fails if each rank reports a world of size 1, whatever the exit status."""
 
 from tests.unit.tables import every_row
 from toolkit.launch.tracking.worlds import all_alone
