@@ -1,11 +1,11 @@
 """The Python API of toolkit: inspect images, probe clusters, predict launches, launch and follow jobs.
 
-The functions do what the commands of the same names do, with the same settings and checks. The functions
-print nothing and never exit. Every error is a class of :mod:`toolkit.errors`; its message names the option of
-the command, such as ``--nodes`` for ``nodes``. ``tell`` receives progress, and the output of followed jobs;
-without ``tell``, both are hidden.
+Each function does the same as the command with its name, with the same settings and checks. The functions
+print nothing and never exit. Each error is a class of :mod:`toolkit.errors`, and its message names the
+command's option, for example ``--nodes`` for ``nodes``. The object ``tell`` receives progress messages, and
+the output of followed jobs; without ``tell``, both are discarded.
 
-The import is fast: each function imports what it needs when it is called.
+The import of this package is fast, because each function imports its modules when you call it.
 """
 
 from toolkit import errors

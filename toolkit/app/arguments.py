@@ -1,16 +1,16 @@
-"""The types of arguments that functions of the API share."""
+"""The types of arguments that several functions of the API take."""
 
 import os
 
 from toolkit.model.job import JobRecord
 
 StrPath = str | os.PathLike[str]
-"""A path of this machine."""
+"""A path on this machine."""
 
 Job = str | JobRecord | None
-"""A job: its record, its key, the beginning of the key, or Slurm's number; ``None`` for the last job."""
+"""A job: its record, its key, the start of its key, or Slurm's job number; ``None`` is the newest job."""
 
 
 def path_text(path: StrPath | None) -> str | None:
-    """Return a path as text."""
+    """Return a path as text, or None for None."""
     return None if path is None else os.fspath(path)

@@ -1,4 +1,4 @@
-"""Images, machines, and predictions: the functions of the API that launch nothing."""
+"""Functions of the API that read images, probe machines and predict launches, and that launch nothing."""
 
 import os
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def inspect(image: StrPath, *, platform: str = "", tell: Tell | None = None) -> ImageFacts:
-    """Return the facts of an image; the image is not started.
+    """Return the facts of an image without starting the image.
 
     Args:
-        image: a SIF, a squashfs, a sandbox folder, a Docker or OCI archive, or any name that
-            ``toolkit image inspect`` takes.
-        platform: which image to read from an archive for several, such as ``linux/arm64``.
-        tell: receives progress.
+        image: a SIF, a squashfs, a sandbox folder, a Docker or OCI archive, or any other image name that
+            ``toolkit image inspect`` accepts.
+        platform: the image to read from a multi-platform archive, for example ``linux/arm64``.
+        tell: receives progress messages.
 
     Raises:
-        BadInput: if there is no such image, or it has another format.
-        Damaged: if the image is cut short or has a wrong checksum.
+        BadInput: if the image does not exist, or has an unknown format.
+        Damaged: if the image is truncated or has a wrong checksum.
     """
     from toolkit.image.inspect import inspect as read
 
@@ -42,19 +42,20 @@ def probe(
     nodes: int | str = 1,
     wait: int = 5,
 ) -> HostFacts:
-    """Return the facts of a machine and of its compute nodes; nothing is changed on them.
+    """Return the facts of a machine and of its compute nodes, without any change on them.
 
     Args:
-        host: a machine over SSH, as ``HOST``, ``USER@HOST`` or an alias; this machine by default.
-        cluster: a virtual cluster of this machine, instead of ``host``.
-        ssh_config: the SSH configuration to use, as in ``ssh -F``.
-        partition: the Slurm partition of the compute nodes; Slurm's default if not given.
-        nodes: how many compute nodes to ask, ``"all"``, or names such as ``"node[1-4]"``; 0 for none.
-        wait: seconds until the compute nodes must be free, at most 600.
+        host: a machine to contact over SSH, as ``HOST``, ``USER@HOST`` or an alias; by default this machine.
+        cluster: the name of a virtual cluster on this machine, in place of ``host``.
+        ssh_config: the SSH configuration file, as for ``ssh -F``.
+        partition: the Slurm partition of the compute nodes; by default Slurm's default partition.
+        nodes: the number of compute nodes to probe, ``"all"``, or names such as ``"node[1-4]"``; 0 probes
+            none.
+        wait: the maximum time in seconds until compute nodes are free, at most 600.
 
     Raises:
-        BadInput: for arguments that contradict each other.
-        CheckFailed: if the answer is cut short.
+        BadInput: if arguments contradict each other.
+        CheckFailed: if the answer of the machine is truncated.
         Missing: if the machine is unreachable.
     """
     from toolkit.job.facts import gather_facts
@@ -67,7 +68,7 @@ def load_facts(file: StrPath) -> HostFacts:
     """Return the facts in a file that ``toolkit probe -o`` or the probe script wrote.
 
     Raises:
-        BadInput: if the file is not a facts file.
+        BadInput: if the file is not a valid facts file.
     """
     from toolkit.probe.bundle import load
 
@@ -90,28 +91,29 @@ def doctor(
     command: Sequence[str] = (),
     tell: Tell | None = None,
 ) -> Verdict:
-    """Predict what each launch mode will do with an image, as ``toolkit doctor`` does.
+    """Predict what each launch mode does with an image, as ``toolkit doctor`` does.
 
     Args:
-        image: an image as :func:`inspect` takes it, or its facts.
-        place: the facts of the cluster, or a facts file. Without them, the machine that ``host`` or
-            ``cluster`` names is probed; this machine by default.
-        nodes: number of nodes; 2 if neither this nor the job file says so.
-        ranks_per_node: ranks on each node; 1 if neither this nor the job file says so.
-        mode: judge the launch in this mode only.
-        site: the name or the file of a site profile.
-        job: a job file in YAML; the other arguments win over it.
+        image: an image name as for :func:`inspect`, or the facts of an image.
+        place: the facts of the cluster, or a facts file. Without ``place``, toolkit probes the machine that
+            ``host`` or ``cluster`` names, by default this machine.
+        nodes: the number of nodes; by default the job file's value, or 2.
+        ranks_per_node: the number of ranks on each node; by default the job file's value, or 1.
+        mode: the only launch mode to predict; by default all modes.
+        site: the name or the path of a site profile.
+        job: a job file in YAML; the other arguments override its values.
         host, cluster, ssh_config: as in :func:`probe`.
-        partition: the Slurm partition of the job; one of its nodes is probed.
-        command: the command of a rank; the verdict is then about the MPI that its program loads.
-        tell: receives progress.
+        partition: the Slurm partition of the job; toolkit probes one of its nodes.
+        command: the command of each rank; the verdict is then about the MPI that this program loads.
+        tell: receives progress messages.
 
     Returns:
-        The verdict. ``verdict.chosen`` is the launch mode to use, ``None`` if no mode is predicted to work.
+        The verdict. ``verdict.chosen`` is the launch mode to use, or None if toolkit predicts that no mode
+            works.
 
     Raises:
-        BadInput: for a wrong argument or file.
-        CheckFailed: if the image is damaged, or the answer of the probe is cut short.
+        BadInput: if an argument or a file is invalid.
+        CheckFailed: if the image is damaged, or the answer of the machine is truncated.
         Missing: if the machine is unreachable.
     """
     from toolkit.job.diagnosis import LaunchQuestion, diagnose, request_launch

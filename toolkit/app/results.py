@@ -1,4 +1,4 @@
-"""What job output means, and the results of trainings, sweeps and studies."""
+"""Functions of the API that explain job output and return results of trainings, sweeps and studies."""
 
 import os
 from pathlib import Path
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 def explain(
     source: StrPath | JobRecord | BinaryIO | None = None, *, text: str | bytes | None = None
 ) -> OutputExplanation:
-    """Return what job output means: root line, class of the fault, known causes, and how to fix them.
+    """Explain job output: the line with the root error, the class of the fault, its known causes and fixes.
 
     Args:
-        source: a file of job output, a folder with such files, a job, or a binary stream.
-        text: the job output itself, instead of ``source``.
+        source: a file with job output, a folder with such files, a job record, or a binary stream.
+        text: the job output as text or bytes, in place of ``source``.
 
     Returns:
-        The object that ``toolkit explain --json`` prints; ``root`` is ``None`` if no line reports a failure.
+        The object that ``toolkit explain --json`` prints; its ``root`` is None if no line reports a failure.
 
     Raises:
-        BadInput: if the file cannot be read, or not exactly one of ``source`` and ``text`` is given.
+        BadInput: if toolkit cannot read the file, or if you give both or none of ``source`` and ``text``.
     """
     from toolkit.job import explanation
 
@@ -43,16 +43,16 @@ def explain(
 
 
 def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = None) -> "Result":
-    """Return the result of a training: accuracy, images per second, seconds of each epoch.
+    """Return the result of a training: its accuracy, images per second, and seconds of each epoch.
 
     Args:
-        source: a job, or the folder of a job or of a trainer's output; the last job by default.
-        tell: receives a notice if the place of the job is unreachable and older metrics are used.
+        source: a job, or the folder of a job or of a trainer's output; by default the newest job.
+        tell: receives a message if the job's machine is unreachable and toolkit uses older metrics.
 
     Raises:
-        BadInput: if there is no such job or folder, or it holds no metrics.
-        CheckFailed: if no epoch is complete.
-        Missing: if this machine has no metrics and the place of the job is unreachable.
+        BadInput: if the job or folder does not exist, or has no metrics.
+        CheckFailed: if the training has completed no epoch.
+        Missing: if this machine has no metrics and the job's machine is unreachable.
     """
     from toolkit.job.running.metrics import folder_of
     from toolkit.study.result import read_record, read_training, summarise
@@ -62,14 +62,14 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
 
 
 def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResult":
-    """Return the table of a sweep: values, state and last figures of each task.
+    """Return the table of a sweep: the values, the state and the last metrics of each task.
 
     Args:
-        source: the job; the last one by default.
-        tell: receives a notice if the place of the job is unreachable and older output is used.
+        source: the job; by default the newest job.
+        tell: receives a message if the job's machine is unreachable and toolkit uses older output.
 
     Raises:
-        BadInput: if there is no such job, or it is not a sweep.
+        BadInput: if the job does not exist, or is not a sweep.
     """
     from toolkit.job.running.reach import find
     from toolkit.job.running.sweep_results import fetch_results, read_result
@@ -82,12 +82,11 @@ def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResul
 
 
 def report_studies(folder: StrPath, *more: StrPath) -> "Report":
-    """Return the curves of one or more scaling studies, with the fitted models and the environment of the
-    runs.
+    """Return the speedup curves of scaling studies, with the fitted models and the environment of the runs.
 
     Raises:
-        BadInput: if a folder holds no study.
-        CheckFailed: if a study has no measured run.
+        BadInput: if a folder contains no study.
+        CheckFailed: if a study contains no measured run.
     """
     from toolkit.study.report import read
 

@@ -1,4 +1,4 @@
-"""Launch jobs, follow them, and fetch their files."""
+"""Functions of the API that launch jobs, follow them, and fetch their files."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,27 +19,27 @@ def launch(
     tell: Tell | None = None,
     **options: Unpack[LaunchOptions],
 ) -> JobRecord:
-    """Submit a job, as ``toolkit launch`` does, and return its record.
+    """Submit a job, as ``toolkit launch`` does, and return the job's record.
 
-    Site profile, user settings, ``toolkit.toml``, ``TOOLKIT_*`` variables, job file and options are joined;
-    later ones win.
+    toolkit joins the site profile, user settings, ``toolkit.toml``, ``TOOLKIT_*`` variables, the job file and
+    options. Each of these overrides the ones before it.
 
     Args:
         program: the name or the file of a trainer, or a command as a list of words.
-        follow: wait until the job ends; ``tell`` receives its output.
-        tell: receives progress.
-        **options: where and how to launch, and the fields of a job file, such as ``host``, ``image``,
-            ``nodes``, ``time`` and ``env``; :class:`toolkit.model.jobfile.LaunchOptions` lists them.
+        follow: wait until the job ends; ``tell`` then receives the job's output.
+        tell: receives progress messages.
+        **options: the other options of a launch and the fields of a job file, for example ``host``,
+            ``image``, ``nodes``, ``time`` and ``env``; :class:`toolkit.model.jobfile.LaunchOptions` lists
+            them all.
 
     Returns:
-        The record. A job that fails raises no error: see ``record.state`` and :func:`failure`.
+        The record. A job that fails raises no error: check ``record.state``, and call :func:`failure`.
 
     Raises:
-        BadInput: for a wrong option or file.
-        CheckFailed: if a failure is predicted, the signatures do not let the image start, or sbatch refuses
-            the job.
-        Missing: if the image, the data or the place is not available.
-        Interrupted: on Ctrl-C while the job is followed; the job continues.
+        BadInput: if an option or a file is invalid.
+        CheckFailed: if toolkit predicts a failure, a signature is wrong, or sbatch rejects the job.
+        Missing: if the image, the data or the machine is not available.
+        Interrupted: on Ctrl-C while toolkit follows the job; the job continues.
     """
     from toolkit.job import submit
     from toolkit.job.call import call
@@ -55,10 +55,10 @@ def script(
     tell: Tell | None = None,
     **options: Unpack[LaunchOptions],
 ) -> str:
-    """Return the job script that :func:`launch` would submit, as ``toolkit launch --dry-run`` does.
+    """Return the job script that :func:`launch` would submit, as ``toolkit launch --dry-run`` prints it.
 
-    Nothing is copied and nothing is submitted. With ``site`` and without ``host``, on a machine without
-    Slurm, no other machine is contacted.
+    toolkit copies nothing and submits nothing. If you give ``site`` and no ``host`` on a machine without
+    Slurm, toolkit contacts no other machine.
 
     Arguments and errors are the same as for :func:`launch`.
     """
@@ -70,9 +70,9 @@ def script(
 
 
 def jobs(*, tell: Tell | None = None) -> tuple[JobRecord, ...]:
-    """Return the records of the jobs that were launched from this machine, the oldest first.
+    """Return the records of all jobs that were launched from this machine, the oldest first.
 
-    No place is contacted: see :func:`refresh`. ``tell`` receives a notice for each damaged record.
+    toolkit contacts no cluster; :func:`refresh` does. ``tell`` receives a message for each damaged record.
     """
     from toolkit.job.running.reach import on_damage
     from toolkit.launch.tracking import records
@@ -81,10 +81,10 @@ def jobs(*, tell: Tell | None = None) -> tuple[JobRecord, ...]:
 
 
 def job(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
-    """Return the record of one job, without contacting its cluster.
+    """Return the record of one job, without contacting the job's cluster.
 
     Raises:
-        BadInput: if there is no such job, or more than one.
+        BadInput: if no job or several jobs match.
     """
     from toolkit.job.running.reach import find
 
@@ -92,11 +92,11 @@ def job(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 
 
 def refresh(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
-    """Ask Slurm for the state of a job, and return the updated record.
+    """Query Slurm for the state of a job, and return the updated record.
 
     Raises:
-        BadInput: if there is no such job.
-        Missing: if the place of the job is unreachable.
+        BadInput: if the job does not exist.
+        Missing: if the job's machine is unreachable.
     """
     from toolkit.job.running.reach import refresh_record
 
@@ -104,11 +104,11 @@ def refresh(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 
 
 def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
-    """Wait until a job ends, and return its record; ``tell.output`` receives the lines of its output.
+    """Wait until a job ends, and return the job's record; ``tell.output`` receives the lines of its output.
 
     Raises:
-        BadInput: if there is no such job.
-        Missing: if the place of the job, or Slurm there, is unreachable for ten minutes.
+        BadInput: if the job does not exist.
+        Missing: if the job's machine or its Slurm is unreachable for ten minutes.
         Interrupted: on Ctrl-C; the job continues.
     """
     from toolkit.job.running.follow import watch_job
@@ -123,16 +123,16 @@ def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 
 
 def wait(*keys: Job, first: bool = False, tell: Tell | None = None) -> tuple[JobRecord, ...]:
-    """Wait until jobs have ended, and return the records of the jobs that have.
+    """Wait until all jobs have ended, and return the records of the ended jobs.
 
     Args:
-        *keys: the jobs; the last job if none is given.
-        first: wait until one of them has ended.
-        tell: receives progress.
+        *keys: the jobs; by default the newest job.
+        first: wait only until one job has ended.
+        tell: receives progress messages.
 
     Raises:
-        BadInput: if there is no such job.
-        Missing: if a place is unreachable for ten minutes.
+        BadInput: if a job does not exist.
+        Missing: if a job's machine is unreachable for ten minutes.
         Interrupted: on Ctrl-C; the jobs continue.
     """
     from toolkit.job.running.reach import find_all
@@ -143,12 +143,12 @@ def wait(*keys: Job, first: bool = False, tell: Tell | None = None) -> tuple[Job
 
 
 def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
-    """Cancel a job, and return its record; a job that has ended is not changed.
+    """Cancel a job, and return the job's record; a job that has ended does not change.
 
     Raises:
-        BadInput: if there is no such job.
-        CheckFailed: if Slurm refuses.
-        Missing: if the place of the job is unreachable.
+        BadInput: if the job does not exist.
+        CheckFailed: if Slurm rejects the request.
+        Missing: if the job's machine is unreachable.
     """
     from toolkit.job.running.cancel import cancel as cancel_job
 
@@ -158,17 +158,17 @@ def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 def resume(
     key: Job = None, *, verify_key: StrPath | None = None, no_verify: bool = False, tell: Tell | None = None
 ) -> JobRecord:
-    """Submit a job that has ended again in its folder; a trainer resumes from its checkpoint.
+    """Submit an ended job again in the same folder; a trainer resumes from its checkpoint.
 
     Args:
-        key: the job. A job of this machine runs again until it ends.
+        key: the job. A job on this machine without Slurm runs until it ends before the function returns.
         verify_key, no_verify: as in :func:`launch`.
-        tell: receives progress.
+        tell: receives progress messages.
 
     Raises:
-        BadInput: if there is no such job.
-        CheckFailed: if the job runs, the image has changed, or sbatch refuses the job.
-        Missing: if the image or the script does not exist any more, or the place is unreachable.
+        BadInput: if the job does not exist.
+        CheckFailed: if the job still runs, the image has changed, or sbatch rejects the job.
+        Missing: if the image or the script no longer exists, or the job's machine is unreachable.
     """
     from toolkit.job.running.resume import resume as again
 
@@ -178,18 +178,18 @@ def resume(
 def fetch(
     key: Job = None, *patterns: str, target: StrPath | None = None, tell: Tell | None = None
 ) -> tuple[Path, ...]:
-    """Copy what a job wrote to this machine, and return the files that were copied.
+    """Copy the files that a job wrote to this machine, and return the paths of the copies.
 
     Args:
         key: the job.
-        *patterns: names, paths or folders with ``*``; all files by default.
-        target: the folder to write to, by default named after the job.
-        tell: receives progress.
+        *patterns: names, paths or folders, in which ``*`` matches any text; by default all files.
+        target: the folder for the copies; by default a folder with the name of the job.
+        tell: receives progress messages.
 
     Raises:
-        BadInput: if there is no such job, or it wrote no file that a pattern matches.
-        CheckFailed: if a file changes while it is copied.
-        Missing: if the place of the job is unreachable.
+        BadInput: if the job does not exist, or no file matches a pattern.
+        CheckFailed: if a file changes during the copy.
+        Missing: if the job's machine is unreachable.
     """
     from toolkit.job.running import fetch as fetching
     from toolkit.job.running.reach import connect_to_job
@@ -201,13 +201,13 @@ def fetch(
 
 
 def logs(key: Job = None, *, tell: Tell | None = None) -> Iterator[str]:
-    """Return the output of a job in parts that end at line ends.
+    """Yield the output of a job in parts that end at the end of a line.
 
-    ``"".join(app.logs(key))`` is the output as one text.
+    ``"".join(app.logs(key))`` is the complete output.
 
     Raises:
-        BadInput: if there is no such job.
-        Missing: if this machine has no copy of the output, and the place of the job is unreachable.
+        BadInput: if the job does not exist.
+        Missing: if this machine has no copy of the output, and the job's machine is unreachable.
     """
     from toolkit.job.running.output import texts
 
@@ -215,10 +215,10 @@ def logs(key: Job = None, *, tell: Tell | None = None) -> Iterator[str]:
 
 
 def failure(record: JobRecord) -> CheckFailed | None:
-    """Return why a job failed, with cause and fix, from the output on this machine.
+    """Return why a job failed, with the cause and the fix, from the copy of its output on this machine.
 
     Returns:
-        The error that ``toolkit launch`` shows; ``None`` for a job that completed or has not ended.
+        The error that ``toolkit launch`` prints, or None if the job completed or has not ended.
     """
     from toolkit.job.running.follow import failure as reason
     from toolkit.model.job import FINAL_STATES
