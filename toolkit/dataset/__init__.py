@@ -1,1 +1,1 @@
-"""Data sets: their files, their sources, and verified downloads."""
+"""Download data sets: their files, their sources, and verification of each file."""

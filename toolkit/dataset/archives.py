@@ -1,6 +1,6 @@
-"""Archives that hold the files of a data set: a member is read by its name, and nothing is unpacked to disk.
+"""Read the files of a data set from an archive by name, without unpacking the archive to disk.
 
-The names of members therefore cannot lead anywhere, and links count as absent.
+A malicious member name therefore has no effect, and links are ignored.
 """
 
 import contextlib
@@ -15,25 +15,26 @@ from typing import IO, cast
 from toolkit.errors import Missing
 
 ARCHIVE_ERRORS = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
-"""Exceptions that Python raises for bytes that are not an archive, are cut short or damaged."""
+"""The exceptions that Python raises for an archive that is invalid, truncated or damaged."""
 
 _AR = b"!<arch>\n"
 _AR_HEADER = 60
-"""Bytes of a member's header: name 16, time 12, owner 6, group 6, mode 8, size 10, end 2; see ar(5)."""
+"""The size of a member's header in bytes: name 16, time 12, owner 6, group 6, mode 8, size 10, end 2
+(ar(5))."""
 
 
 class Archive:
-    """The regular files of a tar below one of its folders."""
+    """The regular files below one folder of a tar; ``place`` names the tar in error messages."""
 
     def __init__(self, tar: tarfile.TarFile, folder: str, place: str) -> None:
         self._tar, self._folder, self.place = tar, folder, place
 
     @contextlib.contextmanager
     def member(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a file for reading; a file that only exists as ``name.gz`` is unpacked on the way.
+        """Open a file for reading; if only ``name.gz`` exists, unpack that file while reading.
 
         Raises:
-            Missing: if there is no such file, or the archive is damaged.
+            Missing: if the file does not exist, or the archive is damaged.
         """
         path = f"{self._folder}/{name}"
         if (stream := self._open_member(path)) is not None:
@@ -57,7 +58,7 @@ class Archive:
 
 @contextlib.contextmanager
 def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
-    """Open a tar, compressed or not.
+    """Open a tar, compressed or not, and yield its files below ``folder``.
 
     Raises:
         Missing: if the file is not a tar.
@@ -72,7 +73,7 @@ def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
 
 @contextlib.contextmanager
 def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
-    """Open the tar of files in a package of Debian, deb(5).
+    """Open a Debian package (deb(5)), and yield its files below ``folder``.
 
     Raises:
         Missing: if the file is not a Debian package.
@@ -87,7 +88,7 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
 
 
 def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:
-    """Yield name and size of each member; the file is then at the start of its content."""
+    """Yield name and size of each member; the file's position is then the start of the member's content."""
     if file.read(len(_AR)) != _AR:
         raise Missing(f"{place}: not a Debian package")
     while header := file.read(_AR_HEADER):

