@@ -1,1 +1,1 @@
-"""Probe a machine in one round trip, and read its answer into facts."""
+"""Probe a machine in one round trip, and convert its answer to facts."""

@@ -1,4 +1,4 @@
-"""Split the answer of a place into the answers of its machines (pure)."""
+"""Split the output of a probe into the answers of the contacted machine and of its compute nodes (pure)."""
 
 import re
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ _READY = {"idle", "mixed", "planned"}
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """``place`` is the answer of the contacted machine, ``nodes`` the answer of each compute node.
+    """The answers to a probe: ``place`` from the contacted machine, ``nodes`` from each compute node by name.
 
-    ``silent`` says why nodes have no answer; ``trouble`` says why there is no compute node at all. ``ended``
-    is false if the answer of the nodes is cut short.
+    ``silent`` has the reason for each node without an answer. ``trouble`` is the reason if no compute node
+    answered. ``ended`` is false if the output of the nodes is truncated.
     """
 
     place: str
@@ -33,7 +33,7 @@ class Answers:
 
 
 def separate(text: str, asked: NodeChoice) -> Answers:
-    """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` without it has no nodes."""
+    """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` alone contains no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
         why = "toolkit did not ask these nodes" if asked.is_empty else NO_ANSWER
@@ -56,7 +56,7 @@ def separate(text: str, asked: NodeChoice) -> Answers:
 
 
 def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield each task's node and the lines with its label."""
+    """Yield the node of each task, and the lines that srun labelled with the task's number."""
     tasks: dict[str, list[str]] = {}
     for line in lines:
         if labelled := _LABELLED.fullmatch(line):
@@ -68,7 +68,7 @@ def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
-    """Yield the requested nodes without an answer, with Slurm's word for their state."""
+    """Yield each requested node without an answer, and the reason, for example its Slurm state."""
     states: dict[str, str] = {}
     for line in lines:
         row = line.split("|")

@@ -1,4 +1,4 @@
-"""The one command that probes a place, including its compute nodes; pure except for the shipped scripts."""
+"""Build the one command that probes a machine and its compute nodes."""
 
 import re
 import shlex
@@ -10,17 +10,17 @@ from toolkit.errors import BadInput
 from toolkit.run.command import Command
 
 _SECONDS = 60
-"""Longest time of the script: its questions share 40 s, the rest is for the connection."""
+"""Time limit of the script in seconds: its queries share 40 s, and the rest is for the connection."""
 _WHERE = "@probe@\n"
 _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
-"""Partitions: every name that a job may use must also be accepted here."""
+"""The syntax of a partition's name; this pattern must accept all names that a job may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteWords:
-    """The words of a site profile to check: modules, in the order of loading, programs, folders.
+    """The names in a site profile to check: modules in loading order, programs and folders.
 
-    :mod:`toolkit.knowledge.sitefields` accepts these words; a folder may begin with a variable.
+    :mod:`toolkit.knowledge.sitefields` defines the valid names; a folder may start with a variable.
     """
 
     modules: tuple[str, ...] = ()
@@ -30,11 +30,12 @@ class SiteWords:
 
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
-    """The compute nodes to probe in addition to the place itself.
+    """The compute nodes to probe, in addition to the contacted machine.
 
-    ``nodes`` is a number (``0`` for none), ``all``, or names in Slurm's notation; ``wait`` is how many
-    seconds they may stay in the queue. An empty ``partition`` means the default partition. With ``site`` the
-    questions for a site profile are included, with ``accounts`` only which accounts the user may charge.
+    ``nodes`` is a number (``0`` for none), ``all``, or names in Slurm's notation. ``wait`` is the maximum
+    time in seconds in Slurm's queue. An empty ``partition`` is the default partition. With ``site``, the
+    probe also runs the queries of a site profile. With ``accounts``, the probe lists only the accounts that
+    the user may charge.
     """
 
     nodes: str = "1"
@@ -51,17 +52,17 @@ class NodeChoice:
 
     @property
     def is_empty(self) -> bool:
-        """No compute node is probed."""
+        """Whether no compute node is probed."""
         return self.nodes.isdecimal() and int(self.nodes) == 0
 
     @property
     def seconds(self) -> int:
-        """Longest time that the answer may take."""
+        """The time limit of the whole probe in seconds."""
         return _SECONDS + self.wait
 
 
 def _wrong(nodes: str) -> str:
-    """Return why these words cannot select nodes; empty if they can."""
+    """Return why this text cannot select nodes, or an empty text if it can."""
     if nodes.isascii() and nodes.isdecimal():
         most = len(str(nodelist.MOST_NODES))
         return (
@@ -74,15 +75,12 @@ def _wrong(nodes: str) -> str:
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
-    """Return the choice of one compute node of the job's partition; if the job names several, of the
-    first."""
+    """Return the choice of one compute node in the job's partition, or in the first partition of a list."""
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
 
 def command(asked: NodeChoice) -> Command:
-    """Return the command to run at the place: the probe alone, or the probe there and on its compute
-    nodes.
-    """
+    """Return the command that probes the contacted machine, and its compute nodes if ``asked`` has any."""
     folder = shipped_folder("containers")
     script = (folder / "probe.sh").read_bytes()
     told = (folder / "login-path.sh").read_bytes() + variables_of_site(asked.site)
@@ -97,7 +95,7 @@ def command(asked: NodeChoice) -> Command:
 
 
 def variables_of_site(site: SiteWords | None) -> bytes:
-    """Return the lines that request the questions for a site profile."""
+    """Return shell lines that turn on the queries of a site profile; empty without a profile."""
     if site is None:
         return b""
     modules = tuple(module.replace(" ", ",") for module in site.modules)

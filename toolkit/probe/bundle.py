@@ -1,4 +1,4 @@
-"""A facts file: the answer of a place and its facts, to send and use anywhere."""
+"""Read and write facts files: the raw answer of a cluster, and the facts from that answer."""
 
 import codecs
 from pathlib import Path
@@ -22,11 +22,11 @@ from toolkit.probe.view import view
 
 _FIX = "write a new facts file with: `toolkit probe -o FACTS.json`"
 _LARGEST = 256 << 20
-"""The most bytes of a facts file: the answers of ten thousand nodes of 20 kB each fit."""
+"""Maximum size of a facts file in bytes, enough for ten thousand nodes with 20 kB each."""
 MARK = '{\n  "schema": "toolkit.facts/'
-"""The first bytes of a file that :func:`encode` writes."""
+"""The first bytes of each file that :func:`encode` writes."""
 _SLURM = ("slurm", "mpi-list", "slurm-config", "partitions")
-"""Questions of Slurm's own commands, which the place answers for its nodes."""
+"""The queries of Slurm's commands; nodes take the answers of the contacted machine."""
 
 
 class _Schema(msgspec.Struct, frozen=True):
@@ -34,11 +34,12 @@ class _Schema(msgspec.Struct, frozen=True):
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a place and its raw answer; what ``toolkit probe -o`` writes.
+    """The facts of a cluster and its raw answer, as ``toolkit probe -o`` writes them.
 
-    ``host`` is the view that the rules use, ``login`` the contacted machine, ``groups`` its compute nodes;
-    ``silent`` says why nodes did not answer. ``site`` describes the cluster as a whole. toolkit reads most of
-    it only to check a site profile. ``toolkit.facts/1`` had ``host`` and ``raw``.
+    ``host`` are the facts that the rules use. ``login`` are the facts of the contacted machine, ``groups`` of
+    its compute nodes. ``silent`` has the reason for each node without an answer. ``site`` describes the whole
+    cluster; toolkit uses most of it only to check a site profile. The schema ``toolkit.facts/1`` had only
+    ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"
@@ -51,10 +52,10 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(raw: str, place: str, asked: NodeChoice, *, cut: bool = False) -> Bundle:
-    """Read the answer of a place; ``place`` is the name in its facts.
+    """Convert the raw answer of a cluster to facts; ``place`` is the cluster's name in the facts.
 
     Raises:
-        CheckFailed: if the place's own answer has no beginning or no end.
+        CheckFailed: if the answer of the contacted machine lacks its start or its end.
     """
     answers = separate(raw, asked)
     sections = parse(answers.place, place, cut=cut and not answers.ended)
@@ -74,25 +75,27 @@ def read(raw: str, place: str, asked: NodeChoice, *, cut: bool = False) -> Bundl
 
 
 def encode(bundle: Bundle) -> bytes:
-    """Return the text of a facts file."""
+    """Return a facts file as JSON."""
     return msgspec.json.format(msgspec.json.encode(bundle), indent=2) + b"\n"
 
 
 def load(path: Path) -> HostFacts:
-    """Return the facts of a file of ``toolkit probe`` (``-o`` or ``--json``), or of the raw answer of its
+    """Return the facts in a file.
+
+    The file is the output of ``toolkit probe`` (``-o`` or ``--json``), or the raw output of the probe's
     script.
 
     Raises:
-        BadInput: if it is neither a facts file nor a probe's answer; the message names the wrong field.
+        BadInput: if the file is none of these; the message names the invalid field.
     """
     return load_bundle(path).host
 
 
 def load_bundle(path: Path) -> Bundle:
-    """Read the same files; missing facts are unknown.
+    """Return all contents of a file as :func:`load` reads it; facts that the file lacks are unknown.
 
     Raises:
-        BadInput: if the file is not a facts file; the message names the wrong field.
+        BadInput: if the file is not a facts file; the message names the invalid field.
     """
     content = read_given(path, most=_LARGEST, fix="write a facts file with: `toolkit probe -o FACTS.json`")
     content = content.removeprefix(codecs.BOM_UTF8)

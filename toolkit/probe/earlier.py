@@ -1,4 +1,4 @@
-"""Read the facts that earlier releases saved as today's (pure)."""
+"""Convert facts that earlier releases of toolkit saved to the present form (pure)."""
 
 import re
 
@@ -11,7 +11,7 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
-    """Return facts with a runtime that an earlier release saw and named, but did not use."""
+    """Return facts with a container runtime that an earlier release mentioned only as unused."""
     found = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in found[1].split(",")] if found else []
     kind = next((one for one in RUNTIMES if set(one.NAMES) & set(names)), None)

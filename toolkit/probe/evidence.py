@@ -1,4 +1,4 @@
-"""The text of a probe's answer: sections of raw lines, one a question."""
+"""Parse the output of the probe's script: one section of raw lines for each query."""
 
 import re
 from dataclasses import dataclass
@@ -8,27 +8,28 @@ from toolkit.errors import CheckFailed
 VERSION = "toolkit-probe/1"
 TIMED_OUT = 124
 NO_ANSWER = "no answer in time"
-"""Why a fact is unknown if its question ran into a time limit."""
+"""The reason for an unknown fact whose query exceeded its time limit."""
 _NOT_FOUND = 127
 _SAYS_NOT_FOUND = re.compile(r": (command )?not found\s*$")
-"""The shell's message for a missing program; ld.so also exits with 127, but prints another message."""
+"""The shell's message for a missing program; ld.so also exits with status 127, but prints another message."""
 _NOISE = re.compile(
     r"ERROR: ld\.so: object '[^']*' from LD_PRELOAD cannot be preloaded"
     r"|\S+: \S+: no version information available \(required by \S+\)$"
     r"|\S*sh: error importing function definition for "
     r"|\S*sh: \S+: line \d+: (?:syntax error|unexpected EOF)"
 )
-"""Messages that every program prints in an unsuitable environment: LD_PRELOAD names a missing file, as
-XALT's at some centres (argonne-lcf/user-guides:docs/polaris/known-issues.md); LD_LIBRARY_PATH adds Conda's
-libraries to the system's shell; an exported function, such as module, has lost some of its lines
-(xonsh/xonsh:docs).
+"""Messages that every program prints in a faulty environment.
+
+LD_PRELOAD names a missing file, for example XALT's at some centres
+(argonne-lcf/user-guides:docs/polaris/known-issues.md). LD_LIBRARY_PATH adds Conda's libraries to the system's
+shell. An exported shell function such as module is truncated (xonsh/xonsh:docs).
 """
 _STATUS = re.compile(r"@rc (-?\d{1,9})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The answer to one question: raw lines, and the exit status."""
+    """The answer to one query: its raw lines and its exit status."""
 
     name: str
     lines: tuple[str, ...] = ()
@@ -40,13 +41,13 @@ class Section:
 
     @property
     def missing(self) -> bool:
-        """The program does not exist."""
+        """Whether the query's program does not exist."""
         said = [line for line in self.lines if line.strip()]
         return self.status == _NOT_FOUND and all(_SAYS_NOT_FOUND.search(line) for line in said)
 
     @property
     def trouble(self) -> str:
-        """Why there is no answer; empty if an answer came."""
+        """The reason why the query has no answer; empty if it has one."""
         if self.ok:
             return ""
         if self.status == TIMED_OUT:
@@ -54,7 +55,7 @@ class Section:
         return next((line for line in self.lines if line.strip()), f"exited with status {self.status}")
 
     def values(self, word: str) -> tuple[str, ...]:
-        """Return the text after ``word`` on each line that begins with it."""
+        """Return the text after ``word`` on each line that starts with ``word``."""
         start = f"{word} "
         return tuple(line.removeprefix(start) for line in self.lines if line.startswith(start))
 
@@ -63,13 +64,13 @@ Sections = dict[str, Section]
 
 
 def parse(text: str, place: str, *, cut: bool = False) -> Sections:
-    """Parse the answer of ``containers/probe.sh``; output of a login shell before it is dropped.
+    """Parse the output of ``containers/probe.sh``; ignore output of a login shell before it.
 
-    ``cut`` says that toolkit stopped the probe: the finished questions are kept.
+    ``cut`` means that toolkit stopped the probe at its time limit; the finished sections are kept.
 
     Raises:
-        CheckFailed: if the answer has no beginning or no end; an incomplete answer does not mean an empty
-        machine.
+        CheckFailed: if the output lacks its start or its end, because a truncated answer would look like a
+        machine without software.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:

@@ -1,10 +1,10 @@
-"""Record the reason for each fact while the facts are read."""
+"""Record the evidence of each fact of a host."""
 
 from toolkit.probe.evidence import Section
 
 
 class HostEvidence:
-    """Lines of evidence, and the reasons for missing facts, by the dotted name of a fact."""
+    """The evidence of facts and the reasons for missing facts, by name, such as ``slurm.version``."""
 
     def __init__(self) -> None:
         self.evidence: dict[str, str] = {}
@@ -15,12 +15,12 @@ class HostEvidence:
         self.evidence[name] = said
 
     def lacks(self, name: str, section: Section, looked_for: str) -> None:
-        """Record why a fact is missing: it does not exist, or there was no answer."""
+        """Record a fact as absent if its program does not exist, otherwise as unknown."""
         if section.missing:
             self.absent[name] = f"{looked_for}: not found on PATH"
         else:
             self.unread(name, section, looked_for)
 
     def unread(self, name: str, section: Section, asked: str) -> None:
-        """Record a fact as unknown, because a command that does not answer shows nothing about it."""
+        """Record a fact as unknown, because its query failed."""
         self.unknown[name] = f"{asked}: {section.trouble or 'the answer was not understood'}"

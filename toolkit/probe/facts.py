@@ -1,4 +1,4 @@
-"""Combine the readers' results: from sections of evidence to :class:`HostFacts` (pure)."""
+"""Convert the sections of a probe's output to :class:`HostFacts` (pure)."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ _Ask = Callable[[str], Section]
 
 
 def host_facts(place: str, sections: Sections) -> HostFacts:
-    """Read the sections of one machine's answer."""
+    """Return the facts in the answer of one machine; ``place`` is its name."""
     book = HostEvidence()
 
     def section(name: str) -> Section:
@@ -49,9 +49,9 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
 
 
 def _schedulers(section: Section, book: HostEvidence) -> tuple[str, ...] | None:
-    """Return job schedulers beside Slurm, which a node is not asked for."""
+    """Return the job schedulers on PATH besides Slurm; None if an earlier release did not query them."""
     if not section.ok:
-        return None  # an earlier release of the script did not ask
+        return None  # the script of an earlier release did not query schedulers
     found = tuple(line for line in section.lines if line in {"lsf", "flux", "pbs", "grid-engine"})
     book.note("schedulers", f"bsub, flux, qsub, pbsnodes on PATH: {' '.join(found) or 'none'}")
     return found
@@ -118,7 +118,7 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
         return None
     if plugins == ["pspmix"]:
-        # The server is a part of ParaStation's daemon, which may load another libpmix than a program here.
+        # ParaStation's daemon contains the PMIx server, and may load another libpmix than other programs do.
         book.unknown["pmix"] = (
             "Slurm's plugin is ParaStation's pspmix, which does not report its release of PMIx"
         )
@@ -130,8 +130,7 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
     if section.ok and not section.lines and not plugins:
         book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"
     elif section.ok and not section.lines:
-        # The plugin loads a libpmix from an unknown place: on compute nodes, or in a folder that no setting
-        # names.
+        # The plugin loads a libpmix from an unknown folder, which may exist only on compute nodes.
         book.unknown["pmix"] = f"no libpmix was found here, and Slurm serves {' '.join(plugins)}"
     else:
         book.unknown["pmix"] = section.trouble or "the libpmix that Slurm's plugin loads is unknown"
@@ -185,7 +184,7 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
 
 
 def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]:
-    """Return the container runtimes of a machine, the preferred one first."""
+    """Return the container runtimes of a machine; the preferred runtime comes first."""
     found = tuple(one for kind in RUNTIMES if (one := kind.read(section(kind.SECTION))))
     late = next((kind.NAMES[0] for kind in RUNTIMES if section(kind.SECTION).status == TIMED_OUT), "")
     if late:
@@ -231,7 +230,7 @@ def _describe_trial(section: Section, works: bool) -> str:
 
 
 def _by_profile(section: Section) -> str:
-    """Return the role of AppArmor, if it restricts user namespaces."""
+    """Return a line about AppArmor if AppArmor restricts user namespaces, otherwise an empty text."""
     if not runtime.restricted_by_apparmor(section):
         return ""
     allowed = next(iter(section.values("profile")), "no profile in /etc/apparmor.d")
@@ -241,7 +240,7 @@ def _by_profile(section: Section) -> str:
 
 
 def _refusal(section: Section) -> str:
-    """Return the message of unshare, without the settings that were printed before."""
+    """Return the error message of unshare."""
     said = next((line for line in section.lines if line.startswith("unshare: ")), "")
     return said or ("unshare was not found" if section.status == 127 else section.trouble)
 

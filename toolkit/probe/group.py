@@ -1,4 +1,4 @@
-"""Put nodes with equal facts into one group, so that a thousand nodes take a few lines (pure)."""
+"""Group nodes with equal facts, so that a report of a thousand nodes has a few lines (pure)."""
 
 import re
 from collections.abc import Mapping
@@ -25,18 +25,21 @@ _APART = frozenset(
         "user_namespaces_limit",
     }
 )
-"""Fields that are not properties of a node, or that are compared separately; the kernel derives its limit of
-user namespaces from the size of the memory."""
+"""Fields that do not describe a node, or that toolkit compares separately.
+
+The kernel derives the limit of user namespaces from the size of the memory.
+"""
 _NEAR = 1.05
-"""Shared memory is half of all memory, and equal nodes report slightly different sizes."""
+"""The factor below which two sizes of /dev/shm are equal: the kernel sets half of the memory, which varies
+slightly between equal nodes."""
 FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")
-"""The compared fields, in the order of the facts."""
+"""The compared fields, in the order of :class:`HostFacts`."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes with equal facts; ``facts`` are the first node's.
+    """A group of nodes with equal facts; ``facts`` are the facts of its first node.
 
-    ``differs`` names the fields that differ from the largest group.
+    ``differs`` are the names of fields whose values differ from the largest group.
     """
 
     nodes: tuple[str, ...]
@@ -45,7 +48,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def group_nodes(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
-    """Return the groups, the largest first."""
+    """Return the groups of nodes with equal facts, the largest group first."""
     sizes = _sizes(nodes)
     keys = {name: _key(name, facts, sizes) for name, facts in nodes.items()}
     members: dict[tuple[str, ...], list[str]] = {}
@@ -60,7 +63,7 @@ def group_nodes(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
 
 
 def differences(one: HostFacts, other: HostFacts) -> tuple[str, ...]:
-    """Return the names of the fields in which two machines differ."""
+    """Return the names of the fields that differ between two machines."""
     pair = {"one": one, "other": other}
     sizes = _sizes(pair)
     keys = [_key(name, facts, sizes) for name, facts in pair.items()]
@@ -68,13 +71,13 @@ def differences(one: HostFacts, other: HostFacts) -> tuple[str, ...]:
 
 
 def different_fields(groups: tuple[Group, ...]) -> dict[str, str]:
-    """Return the fields that differ between nodes, and their value by node."""
+    """Return the fields that differ between groups of nodes, each with its value on each group's nodes."""
     names = [f for f in FIELDS if any(f in group.differs for group in groups)]
     return {f: "; ".join(f"{fold(g.nodes)}: {format_field(g.facts, f)}" for g in groups) for f in names}
 
 
 def format_field(facts: HostFacts, name: str) -> str:
-    """Format the value of a field in one line."""
+    """Return the value of a field as one line of text."""
     value = getattr(facts, name)
     if value is None:
         return "none" if name in facts.absent else "not known"
@@ -100,18 +103,18 @@ def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ..
 def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) -> str:
     value: Any = getattr(facts, field)
     if value is None:
-        # Absent and unknown are two different things.
+        # An absent fact and an unknown fact are different.
         return "absent" if field in facts.absent else "unknown"
     if field == "shm":
         value = sizes[value]
     elif field == "tmpdir":
-        # A folder that is created for each job has its number, or the name of the node, in its name.
+        # A folder for each job has the job's number or the node's name in its path.
         value = re.sub(r"\d+", "#", value.replace(name, "@"))
     return msgspec.json.encode(value, order="sorted").decode()
 
 
 def _sizes(nodes: Mapping[str, HostFacts]) -> dict[int, int]:
-    """Map similar sizes of /dev/shm to one size."""
+    """Map each size of /dev/shm to the smallest similar size."""
     near: dict[int, int] = {}
     last = 0
     for size in sorted({facts.shm for facts in nodes.values() if facts.shm is not None}):

@@ -1,4 +1,4 @@
-"""Names of nodes in Slurm's notation: ``node[1-3,7]`` (pure)."""
+"""Fold and expand lists of node names in Slurm's notation, for example ``node[1-3,7]`` (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -8,17 +8,17 @@ _NUMBERED = re.compile(r"(.*?)(\d{1,9})", re.ASCII | re.DOTALL)
 _PART = re.compile(r"[^,\[\]]*(?:\[[^\[\]]*\][^,\[\]]*)*")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _MOST = 100_000
-"""More nodes than any cluster has; a longer range is a mistake."""
+"""Maximum number of nodes in a range; no cluster has more, so a longer range is a mistake."""
 
 
 def fold(names: Iterable[str]) -> str:
-    """Return names in short form: ``node1 node2 node4`` becomes ``node[1-2,4]``."""
+    """Return node names in Slurm's notation: ``node1 node2 node4`` becomes ``node[1-2,4]``."""
     groups: dict[tuple[str, int], list[int]] = {}
     plain: list[str] = []
     for name in sorted(set(names), key=natural_key):
         found = _NUMBERED.fullmatch(name)
         if found:
-            # Numbers with leading zeros keep their width; numbers without leading zeros may have any width.
+            # Numbers with leading zeros form one group for each width; other numbers form one group.
             width = len(found[2]) if found[2].startswith("0") or len(found[2]) == 1 else 0
             key = (found[1], width if width > 1 else 0)
             groups.setdefault(key, []).append(int(found[2]))
@@ -29,7 +29,7 @@ def fold(names: Iterable[str]) -> str:
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Return the names in a list; a part that cannot be parsed stays as it is."""
+    """Return the node names in a list in Slurm's notation; an invalid part stays unchanged."""
     names: list[str] = []
     for part in _PART.findall(text):
         if part:
@@ -38,7 +38,7 @@ def expand(text: str) -> tuple[str, ...]:
 
 
 def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """Return a sort key by which ``node2`` comes before ``node10``."""
+    """Return a sort key that puts ``node2`` before ``node10``."""
     parts = re.findall(r"[0-9]{1,9}|[^0-9]+|[0-9]+", name)
     return tuple((p.isdecimal(), int(p) if p.isdecimal() and len(p) < 10 else 0, p) for p in parts)
 

@@ -1,4 +1,4 @@
-"""The facts of a machine that matter to a rank, each with its evidence or the reason for its absence."""
+"""Read the facts of a machine that affect a rank, and record the evidence of each fact."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _NO_X86 = "/proc/cpuinfo does not contain it, because the processor is not an x8
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """Reads one fact after the other, and records the reason for each in ``book``.
+    """Reads facts from the sections of a probe's output, and records the evidence of each fact in ``book``.
 
-    Each public method except ``facts`` reads the fact of :class:`toolkit.model.facts.HostFacts` with its
-    name.
+    Each public method except ``facts`` returns the field of :class:`toolkit.model.facts.HostFacts` with the
+    method's name.
     """
 
     ask: Callable[[str], Section]
     book: HostEvidence
 
     def facts(self) -> dict[str, Any]:
-        """Return all facts, by name."""
+        """Return the values of all facts by name."""
         methods = {name: value for name, value in vars(MachineFacts).items() if callable(value)}
         names = [name for name in methods if not name.startswith("_") and name != "facts"]
         return {name: getattr(self, name)() for name in names}
@@ -296,7 +296,7 @@ class MachineFacts:
     def _list_fact(
         self, name: str, question: str, where: str, read: Callable[[Section], tuple[str, ...]]
     ) -> tuple[str, ...] | None:
-        """Return the list that answers a question; an empty answer is an answer."""
+        """Return the list in a section; an empty list is a valid answer, and None means unknown."""
         section = self.ask(question)
         if not section.ok:
             self.book.unread(name, section, where)

@@ -1,4 +1,4 @@
-"""Probe a place: send the script in one round trip, and read its answer."""
+"""Probe a cluster: run the probe's script in one round trip, and convert its output to facts."""
 
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts
@@ -11,21 +11,21 @@ __all__ = ["Bundle", "NodeChoice", "encode", "gather", "load", "load_bundle", "p
 
 
 def probe(runner: Runner, asked: NodeChoice | None = None) -> HostFacts:
-    """Return the facts that the rules need about a place and, by default, one of its compute nodes.
+    """Return the facts of a cluster that the rules need, by default with the facts of one compute node.
 
     Raises:
-        Missing: if the place is unreachable.
-        CheckFailed: if the answer is cut short.
+        Missing: if the machine is unreachable.
+        CheckFailed: if the output of the script is truncated.
     """
     return gather(runner, asked).host
 
 
 def gather(runner: Runner, asked: NodeChoice | None = None) -> Bundle:
-    """Probe, and return the raw answer and each group of nodes in addition to the facts."""
+    """Probe a cluster; return its facts, the raw output, and the groups of compute nodes."""
     asked = asked or NodeChoice()
     done = runner.run(command(asked))
     if done.timed_out and VERSION not in done.text:
         raise CheckFailed(f"{runner.place}: the probe did not answer within {asked.seconds} s")
-    # Facts files are sent to others, so they must not name the user.
+    # Users send facts files to others, so the name of the user must not be in the file.
     place = runner.place.rpartition("@")[2]
     return read(done.text, place, asked, cut=done.timed_out)

@@ -1,4 +1,4 @@
-"""The facts of a host that an earlier launch asked for, kept in the cache folder for some minutes."""
+"""Cache the facts of a host for some minutes, so that the next launch need not probe the host again."""
 
 import hashlib
 import os
@@ -17,18 +17,18 @@ from toolkit.probe.evidence import TIMED_OUT
 from toolkit.run.command import Command, Runner
 
 VARIABLE = "TOOLKIT_FACTS_SECONDS"
-"""The variable with the number of seconds for which a launch uses the facts of a host again."""
+"""The variable with the time in seconds for which a launch reuses the facts of a host."""
 _SECONDS = 600
 _FOLDER = "hosts"
 _MOST = 20
-"""About 40 kB each, more for a cluster with many kinds of nodes."""
+"""Maximum number of cached answers; an answer takes 40 kB, or more for many kinds of nodes."""
 _UNANSWERED = f"@rc {TIMED_OUT}\n"
 _STATE_SECONDS = 20.0
 _STATE = re.compile(r"^toolkit-state:([0-9a-f]{64})$", re.MULTILINE)
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """The raw answer of a host, when toolkit asked (seconds since the epoch), and the state of the host."""
+    """The raw answer of a host, the time of the probe in Unix seconds, and a hash of the host's state."""
 
     raw: str
     asked: float
@@ -36,9 +36,9 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class HostMemory:
-    """Asks a host for its facts, unless it answered some minutes ago and has the same state since.
+    """Probes a host, unless the cache has an answer that is some minutes old and the host is unchanged.
 
-    ``age`` is the age of the facts in seconds, ``None`` if toolkit probed the host now.
+    ``age`` is the age of the cached answer in seconds, or None if toolkit probed the host now.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -46,7 +46,7 @@ class HostMemory:
         self.age: float | None = None
 
     def gather(self, runner: Runner, asked: NodeChoice, probe: Callable[[], Bundle]) -> Bundle:
-        """Return the facts that the host gave before, or the facts that ``probe`` asks for now."""
+        """Return the facts of a host from the cache, or from ``probe``."""
         state = _state(runner) if self._seconds else ""
         if not state:
             return probe()
@@ -61,22 +61,22 @@ class HostMemory:
             return found
         now = time.time()
         found = probe()
-        # What did not answer in time may answer the next time.
+        # Do not cache an answer with a timeout, because the next probe may succeed.
         if found.groups and not found.silent and _UNANSWERED not in found.raw:
             hints.keep(_FOLDER, name, _Kept(found.raw, now, state), _MOST)
         return found
 
 
 def forget() -> None:
-    """Forget the facts of all hosts, because a job has failed or a launch is refused."""
+    """Remove the cached facts of all hosts; called when a job fails or toolkit refuses a launch."""
     hints.drop(_FOLDER)
 
 
 def seconds_of(text: str | None) -> int:
-    """Return the seconds that the variable says.
+    """Return the number of seconds in the variable's value, or the default for an empty value.
 
     Raises:
-        BadInput: if the variable does not contain a number of seconds.
+        BadInput: if the value is not a number of seconds.
     """
     if not text:
         return _SECONDS
@@ -86,9 +86,9 @@ def seconds_of(text: str | None) -> int:
 
 
 def _state(runner: Runner) -> str:
-    """Return a hash over what decides the answers of a host; empty if it cannot be had."""
+    """Return a hash of the host's state, which changes when its facts change; empty if the query fails."""
     folder = shipped_folder("containers")
-    # With the PATH of the probe, which finds programs that a login shell adds.
+    # Use the PATH of the probe, which contains the folders that a login shell adds.
     script = b"".join((folder / name).read_bytes() for name in ("login-path.sh", "machine-state.sh"))
     done = runner.run(Command.of("sh", "-s", stdin=script, timeout=_STATE_SECONDS))
     found = _STATE.search(done.text) if done.ok else None
@@ -96,7 +96,7 @@ def _state(runner: Runner) -> str:
 
 
 def _name(runner: Runner, asked: NodeChoice) -> str:
-    """Return the name of an answer: the host, and the words and scripts of the question."""
+    """Return the cache name of an answer: a hash of the host and the probe's command."""
     question = command(asked)
     parts = (runner.place, question.words, hashlib.sha256(question.stdin or b"").hexdigest())
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()

@@ -1,4 +1,4 @@
-"""Remove information about users from the facts of a cluster (pure)."""
+"""Remove personal data from the facts of a cluster (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from toolkit.probe.bundle import Bundle
 from toolkit.probe.group import Group
 
 WITHHELD = "-"
-"""The text that replaces a text that may name a user, an account or an address."""
+"""The replacement of a text that may contain a user name, an account or an address."""
 
 _PERSONAL = re.compile(
     r"@|~|/(home|users?|u|people|staff)/|token|secret|passw|credential|://|\b\d+\.\d+\.\d+\.\d+\b",
@@ -20,10 +20,10 @@ _PERSONAL = re.compile(
 
 
 def without_users(bundle: Bundle, name: str) -> Bundle:
-    """Return the facts of a cluster without accounts, names of machines and folders of users.
+    """Return the facts of a cluster without accounts, machine names and users' folders.
 
-    ``name`` is the name of the cluster. The function removes the raw answer and all evidence, and keeps what
-    rules read.
+    ``name`` is the cluster's name in the result. The result has neither the raw answer nor evidence; it has
+    the facts that rules read.
     """
     private = {account.account for account in bundle.site.associations or ()}
     nodes = _numbers(bundle)
@@ -44,7 +44,7 @@ def without_users(bundle: Bundle, name: str) -> Bundle:
 
 
 def _numbers(bundle: Bundle) -> dict[str, str]:
-    """Return a number for each machine that has a name."""
+    """Return a replacement such as ``node1`` for the name of each machine."""
     named: dict[str, None] = {}
     for machine in (bundle.host, *(group.facts for group in bundle.groups)):
         named |= dict.fromkeys(machine.compute_nodes or ())
@@ -91,5 +91,5 @@ def _clean(value: object, private: Iterable[str]) -> object:
 
 
 def _names(text: str, private: Iterable[str]) -> bool:
-    """Return whether a text has an account as a whole word or as a folder."""
+    """Return whether a text contains an account as a whole word or as a folder."""
     return any(word in private for word in re.split(r"[\s/:,;=]+", text))

@@ -1,4 +1,4 @@
-"""Combine the contacted machine and its compute nodes into one view of a place (pure)."""
+"""Combine the facts of the login node and of its compute nodes into the facts that rules use (pure)."""
 
 from collections.abc import Mapping
 
@@ -17,20 +17,20 @@ _OF_SLURM = (
     "I_MPI_HYDRA_BOOTSTRAP",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 )
-"""Slurm sets these variables for the processes of every step (seen in 24.11.5): a job inherits them from the
-login host.
+"""Variables that Slurm sets in each step, as seen in 24.11.5. A job inherits their values from the login
+node, not from the step of the probe.
 """
 
 
 _OF_LOGIN = {"slurm", "schedulers"}
-"""Facts of the login host."""
+"""Facts that come from the login node."""
 
 
 def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
-    """Return the facts that the rules use.
+    """Return the facts of a cluster that the rules use.
 
-    Slurm's answers are the login host's. Facts about ranks are from the largest group of equal compute nodes,
-    because ranks run there; only if no node answered are they the login host's.
+    Facts about Slurm come from the login node. All other facts come from the largest group of equal compute
+    nodes, because ranks run on these nodes. If no compute node answered, all facts come from the login node.
     """
     if not groups:
         return msgspec.structs.replace(login, **_no_node_reasons(login, why_none))
@@ -51,7 +51,10 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
 
 
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
-    """Return what a job inherits: slurmd sets the folder of ``TmpFS`` if TMPDIR is not set."""
+    """Return the variables that a job inherits.
+
+    slurmd sets TMPDIR to the folder ``TmpFS`` if TMPDIR is not set.
+    """
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)
     if nodes.tmpdir is not None and nodes.tmpdir == settings.get("TmpFS"):
@@ -61,7 +64,7 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Return why no compute node answered; without Slurm there are no compute nodes."""
+    """Return the reason why no compute node answered; without Slurm there are no compute nodes."""
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
     return {

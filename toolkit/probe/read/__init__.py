@@ -1,1 +1,1 @@
-"""One parser for each tool: its raw lines in, plain values out (pure)."""
+"""Parse the output of one tool in each module: raw lines to plain values (pure)."""

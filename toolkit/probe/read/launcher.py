@@ -1,4 +1,4 @@
-"""Read which MPI launchers are on PATH, and which variables the first one sets for its ranks."""
+"""Find the MPI launchers on PATH, and the variables that the first launcher sets for its ranks."""
 
 import posixpath
 import re
@@ -17,16 +17,16 @@ _FAMILIES = (
 )
 _LACKS = re.compile(r"error while loading shared libraries: ([\w.+-]+): cannot open shared object file")
 _IN_PATH = re.compile(r"/(?:[a-z0-9-]*mpi[a-z0-9]*)[/-]v?(\d{1,4}\.\d[\w.]*)(?:[/-]|\Z)", re.IGNORECASE)
-"""The pattern of an MPI's release in the name of its folder: ``/opt/cray/pe/mpich/8.1.29/ofi``."""
+"""The pattern of an MPI's release in its folder, for example ``/opt/cray/pe/mpich/8.1.29/ofi``."""
 _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
 def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
-    """Read the ``path``, ``real`` and ``says`` lines: one entry for each installation, whatever its names.
+    """Return one MPI for each installation with a launcher, from ``path``, ``real`` and ``says`` lines.
 
-    ``libraries`` says which library is beside each launcher. An installation with several programs is
-    returned once. A program without a version text counts only if no other program in its folder has such a
-    text.
+    ``libraries`` lists the MPI library beside each launcher. If an installation has several launchers, the
+    result has the first. A program without a version text is ignored if another program in its folder has a
+    version text.
     """
     found: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]
@@ -57,7 +57,7 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
 
 
 def of_folders(libraries: Section, environment: Section) -> tuple[HostMpi, ...]:
-    """Return the MPIs whose libraries the probe found without a launcher."""
+    """Return the MPIs whose libraries the probe found in folders without a launcher."""
     return tuple(_of_folder(library, environment) for library in mpi_library.separate_libraries(libraries))
 
 
@@ -70,7 +70,7 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         launcher="",
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
-    # The loader finds a link such as lib-abi-mpich/libmpi.so.12, not the file that it links to.
+    # ld.so loads the link, for example lib-abi-mpich/libmpi.so.12, and not the file behind the link.
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found_path)
 
 
@@ -97,21 +97,21 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
 
 
 def leaks(section: Section) -> tuple[str, ...] | None:
-    """Return the variables that name the launcher's own installation; ``None`` if it started nothing."""
+    """Return the variables with paths of the launcher's installation; None if no rank ran."""
     given = variables(section)
-    # Every launcher sets the address of its server for a rank; without that line no rank has run.
+    # Each launcher sets a PMIX_ variable for its ranks; without such a variable no rank ran.
     if not section.ok or not any(name.startswith("PMIX_") for name in given):
         return None
     return tuple(name for name in knowledge.mpi().variables.paths if name in given)
 
 
 def pmix_server(section: Section) -> str | None:
-    """Return the version of the launcher's PMIx server, which it sets for each rank (``PMIX_VERSION``)."""
+    """Return the release of the launcher's PMIx server, from the variable ``PMIX_VERSION`` of a rank."""
     return variables(section).get("PMIX_VERSION") if section.ok else None
 
 
 def variables(section: Section) -> dict[str, str]:
-    """Return the reported variables; the value is empty if only the name was reported."""
+    """Return the variables in a section; the value is empty if the probe reported only the name."""
     pairs = (line.partition("=") for line in section.lines if _NAME.match(line))
     return {name: value for name, _, value in pairs}
 
@@ -132,6 +132,6 @@ def _programs(section: Section) -> list[tuple[str, str, str]]:
 def _identify(said: str) -> tuple[str, str | None]:
     for name, pattern in _FAMILIES:
         if found := re.search(pattern.pattern, said, re.MULTILINE | re.DOTALL):
-            # Until 2020 Intel called releases updates, and their packages 2019.4.243.
+            # Until 2020, a release was an update, for example 2019 Update 4, with packages named 2019.4.243.
             return name, ".".join(part for part in found.groups() if part)
     return "unknown", None

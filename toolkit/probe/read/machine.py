@@ -1,6 +1,4 @@
-"""Read the properties of a machine that matter to a rank: processor, memory, networks, shared-memory
-permissions.
-"""
+"""Read processor, memory, networks and permissions for shared memory of a machine."""
 
 import re
 
@@ -13,14 +11,15 @@ _LEVELS = (
     ("x86-64-v3", "abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"),
     ("x86-64-v4", "avx512f avx512bw avx512cd avx512dq avx512vl"),
 )
-"""x86-64 psABI, section 3.1.1, in the names of /proc/cpuinfo: SSE3 is ``pni``, LZCNT is ``abm``."""
+"""The flags of each level in the x86-64 psABI (section 3.1.1), as /proc/cpuinfo names them: ``pni`` is SSE3,
+``abm`` is LZCNT."""
 _VENDOR = re.compile(r"[A-Za-z]{1,16}", re.ASCII)
 _KIB = 1024
 _INFO = re.compile(r"(?P<name>[\w.]{1,60}?)-(?P<version>\d[\w.+!]{0,40}?)(-py3[.\d]*)?\.(dist|egg)-info\Z")
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 _GLIBC = re.compile(r"GLIBC_(\d{1,2}\.\d{1,4}(?:\.\d{1,4})?)", re.ASCII)
 _RELATIVE_RELOCATIONS = "2.36"
-"""``GLIBC_ABI_DT_RELR`` was added by this release (see its NEWS)."""
+"""The glibc release that introduced ``GLIBC_ABI_DT_RELR`` (NEWS of glibc)."""
 _FABRICS = (
     ("slingshot", re.compile(r"/dev/cxi\d|/sys/class/cxi/")),
     ("aries", re.compile(r"/dev/kgni\d|/sys/class/gni/")),
@@ -28,11 +27,11 @@ _FABRICS = (
     ("efa", re.compile(r"/sys/class/infiniband/\S+ efa$")),
 )
 _IDLE = re.compile(r"[123]: ")
-"""DOWN, INIT and ARMED; an unreadable state does not count as down."""
+"""The port states DOWN, INIT and ARMED; a port with an unreadable state is not down."""
 
 
 def cpu_level(section: Section) -> str | None:
-    """Return the newest level of x86-64 that the ``flags`` line of /proc/cpuinfo fully covers."""
+    """Return the highest x86-64 level whose flags are all in /proc/cpuinfo, for example ``x86-64-v3``."""
     flags = {flag for line in section.lines if line.startswith("flags") for flag in line.split()}
     level = None
     for name, needed in _LEVELS:
@@ -43,14 +42,15 @@ def cpu_level(section: Section) -> str | None:
 
 
 def cpu_vendor(section: Section) -> str | None:
-    """Return the vendor of the processor."""
+    """Return the vendor of the processor, for example ``GenuineIntel``."""
     found = _cpuinfo(section, "vendor_id")
     return found if found and _VENDOR.fullmatch(found) else None
 
 
 def cpu_threads(section: Section) -> int | None:
-    """Return the threads of a core: a package's threads by its cores, or two if the kernel has one
-    switched off.
+    """Return the number of hardware threads per core.
+
+    The value is the threads of a processor divided by its cores, or two if SMT is switched off.
     """
     siblings, cores = _cpuinfo(section, "siblings"), _cpuinfo(section, "cpu cores")
     if not (siblings and cores and _NUMBER.fullmatch(siblings) and _NUMBER.fullmatch(cores)):
@@ -66,19 +66,19 @@ def _cpuinfo(section: Section, name: str) -> str | None:
 
 
 def newest_glibc(names: tuple[str, ...]) -> str | None:
-    """Return the newest release among names such as ``GLIBC_2.34``."""
+    """Return the newest release in names such as ``GLIBC_2.34``, or None."""
     found = [m[1] for name in names if (m := _GLIBC.fullmatch(name))]
     found += [_RELATIVE_RELOCATIONS for name in names if name == "GLIBC_ABI_DT_RELR"]
     return max(found, key=lambda v: [int(part) for part in v.split(".")], default=None)
 
 
 def shm(section: Section) -> int | None:
-    """Return the bytes of /dev/shm, which ``df`` reports in kibibytes."""
+    """Return the size of /dev/shm in bytes; ``df`` reports KiB."""
     return next((int(v) * _KIB for v in section.values("shm") if _NUMBER.fullmatch(v)), None)
 
 
 def locked_memory(section: Section) -> int | None:
-    """Return the bytes that a process may lock, which ``ulimit`` reports in kibibytes; -1 for no limit."""
+    """Return the limit of locked memory in bytes, -1 for no limit; ``ulimit`` reports KiB."""
     for value in section.values("locked"):
         if value == "unlimited":
             return -1
@@ -97,19 +97,19 @@ def interfaces(section: Section) -> tuple[str, ...]:
 
 
 def routed_interfaces(section: Section) -> tuple[str, ...]:
-    """Return the interfaces that are up and have a route; none if the answer does not contain routes."""
+    """Return the interfaces that are up and have a route; empty if the section has no routes."""
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     known = set(section.values("route"))
     return tuple(n for n in interfaces(section) if n in known and states.get(n) != "down")
 
 
 def infiniband(section: Section) -> tuple[str, ...]:
-    """Return the devices below /sys/class/infiniband, except devices whose ports are all down."""
+    """Return the devices in /sys/class/infiniband that have at least one active port."""
     return tuple(sorted(_rdma(section) - _down(section)))
 
 
 def idle(section: Section) -> tuple[str, ...]:
-    """Return the devices that carry nothing: they have no cable, or no subnet manager."""
+    """Return the devices whose ports are all down, without a cable or without a subnet manager."""
     return tuple(sorted(_rdma(section) & _down(section)))
 
 
@@ -118,14 +118,18 @@ def _rdma(section: Section) -> set[str]:
 
 
 def _down(section: Section) -> set[str]:
-    """Read ``port mlx5_0 4: ACTIVE`` (linux:Documentation/ABI/stable/sysfs-class-infiniband, state)."""
+    """Return the devices whose ports are all down, from lines such as ``port mlx5_0 4: ACTIVE``.
+
+    Source: linux:Documentation/ABI/stable/sysfs-class-infiniband, state.
+    """
     ports = [(device, state) for device, _, state in (v.partition(" ") for v in section.values("port"))]
     return {device for device, _ in ports} - {device for device, state in ports if not _IDLE.match(state)}
 
 
 def link_layers(section: Section) -> dict[str, str]:
-    """Return the link layer of each device's ports (``link mlx5_0 Ethernet``): InfiniBand, if any port has
-    it.
+    """Return the link layer of each device, from lines such as ``link mlx5_0 Ethernet``.
+
+    If the ports of a device differ, the value is InfiniBand.
     """
     pairs = (value.partition(" ") for value in section.values("link"))
     found = [(device, layer.strip()) for device, _, layer in pairs if layer.strip()]
@@ -133,18 +137,18 @@ def link_layers(section: Section) -> dict[str, str]:
 
 
 def fabrics(section: Section) -> tuple[str, ...]:
-    """Return the fast networks with a device, from ``device PATH DRIVER`` lines."""
+    """Return the fast networks for which the machine has a device, from ``device PATH DRIVER`` lines."""
     devices = section.values("device")
     return tuple(name for name, seen in _FABRICS if any(seen.match(device) for device in devices))
 
 
 def number(section: Section, word: str) -> int | None:
-    """Return the number after ``word``."""
+    """Return the number after ``word`` in a section, or None."""
     return next((int(v) for v in section.values(word) if _NUMBER.fullmatch(v)), None)
 
 
 def mca_params(section: Section) -> dict[str, str]:
-    """Read ``set btl = tcp,self`` lines; an earlier file has priority."""
+    """Return the MCA parameters in ``set btl = tcp,self`` lines; the first value of a parameter is used."""
     found: dict[str, str] = {}
     for line in section.values("set"):
         name, sign, value = line.partition("=")
@@ -154,7 +158,7 @@ def mca_params(section: Section) -> dict[str, str]:
 
 
 def user_site(section: Section) -> dict[str, tuple[str, ...]]:
-    """Return Python release → packages of the home folder that matter to ranks: ``mpi4py 4.1.2``."""
+    """Return the packages in the user's home folder that affect ranks, by release of Python."""
     found: dict[str, list[str]] = {}
     for line in section.values("package"):
         release, _, info = line.partition(" ")

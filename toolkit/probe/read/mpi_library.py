@@ -1,4 +1,4 @@
-"""Read which library belongs to each MPI launcher of a host, and which files binding it needs."""
+"""Find the MPI library of each launcher on a host, and the files that a bind of that library needs."""
 
 import posixpath
 import re
@@ -9,17 +9,17 @@ from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
 NO_LAUNCHER = "-"
-"""The text that the probe writes instead of a launcher."""
+"""The text that the probe prints in place of a launcher."""
 _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )
 _PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
-"""Open MPI's components that speak Slurm's PMI; the others of the framework speak PMIx, or nothing."""
+"""Open MPI's components that implement Slurm's PMI-1 and PMI-2."""
 _PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
 
 
 _MAKERS = {"MVAPICH": "mvapich2", "CRAY MPICH": "cray", "ParaStation": "parastation"}
-"""Texts in libraries that are derived from MPICH."""
+"""Texts that identify the MPIs that are derived from MPICH."""
 _DEVICE = re.compile(r"ch[34]:[a-z0-9, ]{2,40}\Z")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}\Z", re.ASCII)
 _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
@@ -27,41 +27,39 @@ _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
 
 @dataclass(frozen=True, slots=True)
 class MpiLibrary:
-    """An MPI library and its lines in the probe's answer, by their first word."""
+    """An MPI library and its lines in the probe's output, by the first word of each line."""
 
     path: str
     said: dict[str, list[str]] = field(default_factory=dict)
     whole: bool = True
-    """The section is complete: nothing was cut off."""
+    """Whether the section is complete, without a time limit that cut it."""
 
     def values(self, word: str) -> list[str]:
         return self.said.get(word, [])
 
     @property
     def found_path(self) -> str:
-        """The path by which it was found: a link, if ``path`` is the file."""
+        """The path at which the probe found the library; it may be a link to ``path``."""
         return next(iter(self.values("found")), self.path)
 
     @property
     def holds(self) -> set[str]:
-        """Texts in it, and in the library below it, that identify it and its protocols."""
+        """Texts in the library or in its inner library that identify its MPI and its launch interfaces."""
         return set(self.values("holds"))
 
     @property
     def is_followed(self) -> bool:
-        """Whether its dependencies are known completely."""
+        """Whether the list of its dependencies is complete."""
         return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
     @property
     def needs(self) -> dict[str, str]:
-        """Sonames of all that is loaded with it, with the paths; empty for a missing library."""
+        """The libraries that are loaded with it, path by soname; the path of a missing library is empty."""
         return {name: path for name, _, path in (line.partition(" ") for line in self.values("needs"))}
 
     @property
     def components(self) -> dict[str, tuple[str, ...]]:
-        """Its components, built in or files, by framework: components that connect ranks, and components that
-        send messages.
-        """
+        """The components that start ranks or send messages, by framework, both built-in and in files."""
         found: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
@@ -71,7 +69,7 @@ class MpiLibrary:
 
     @property
     def component_libraries(self) -> dict[str, dict[str, str]]:
-        """What each component that is a file loads and the library does not, with the paths."""
+        """The libraries that each component file loads in addition to the MPI library, path by soname."""
         found: dict[str, dict[str, str]] = {}
         for line in self.values("takes"):
             file, name, path = (*line.split(" ", 2), "")[:3]
@@ -82,7 +80,7 @@ class MpiLibrary:
 
     @property
     def loaded_libraries(self) -> dict[str, str]:
-        """Libraries that are loaded with the MPI library and its components."""
+        """The libraries that are loaded with the MPI library and its components, path by soname."""
         return {
             **{n: p for taken in self.component_libraries.values() for n, p in taken.items()},
             **self.closure,
@@ -90,7 +88,7 @@ class MpiLibrary:
 
     @property
     def plugins(self) -> str | None:
-        """The folder of the MPI's components, if they are files."""
+        """The folder of the MPI's component files, or None."""
         return next(iter(self.values("plugins")), None)
 
     @property
@@ -106,27 +104,25 @@ class MpiLibrary:
 
     @property
     def device(self) -> str | None:
-        """MPICH's device with its network modules, as ``ch4:ofi,ucx``."""
+        """MPICH's device with its network modules, for example ``ch4:ofi,ucx``."""
         said = next(iter(self.values("device")), None)
         return ",".join(said.replace(",", " ").split()) if said and _DEVICE.match(said) else None
 
     @property
     def soname(self) -> str | None:
-        """The name by which programs load it: its soname, if the file or a link to it has this name."""
+        """The soname by which programs load the library; None if the file names do not match exactly one."""
         files = {posixpath.basename(self.path), posixpath.basename(self.found_path)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
         return fitting[0] if len(fitting) == 1 else None
 
     @property
     def closure(self) -> dict[str, str]:
-        """Return the libraries loaded with it, without the C library."""
+        """The libraries that are loaded with it, without the C library, path by soname."""
         return {name: path for name, path in self.needs.items() if not _C_LIBRARY.match(name)}
 
     @property
     def interfaces(self) -> tuple[str, ...] | None:
-        """Return the launch interfaces that the library can use; ``None`` if its dependencies are not known
-        completely.
-        """
+        """The launch interfaces that the library can use; None if its list of dependencies is incomplete."""
         if not self.is_followed:
             return None
         linked = {name.split(".so")[0] for name in self.needs}
@@ -144,17 +140,20 @@ class MpiLibrary:
         return tuple(sorted(found))
 
     def is_relocatable(self, exported: tuple[str, ...] | None) -> bool:
-        """Return whether the library finds its files in any folder.
+        """Return whether the library works in any folder.
 
-        A library does so if it searches relative to itself, if its launcher sets its folder for ranks
-        (``OPAL_PREFIX``), or if it needs only the C library's files.
+        This is true if the library searches relative to its own folder, if its launcher sets ``OPAL_PREFIX``
+        for ranks, or if the library needs only the C library.
         """
         alone = self.is_followed and not self.closure and not self.plugins
         return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
 
 
 def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibrary]]:
-    """Return the libraries beside each launcher (the loader's own under ``""``), and all by their paths."""
+    """Return the paths of the libraries beside each launcher, and all libraries by path.
+
+    The libraries that ld.so finds have the launcher ``""``.
+    """
     beside: dict[str, list[str]] = {}
     known: dict[str, MpiLibrary] = {}
     launcher = ""
@@ -174,8 +173,9 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
 
 
 def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibrary | None:
-    """Return the library of a launcher: a library of its kind beside it, or else the loader's first library
-    of its kind.
+    """Return a launcher's MPI library, or None.
+
+    The result is a library of the same MPI beside the launcher, or else the first that ld.so finds.
     """
     beside, known = libraries(section)
     for path in (*beside.get(launcher, ()), *beside.get("", ())):
@@ -186,7 +186,7 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibr
 
 
 def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
-    """Return the libraries that the probe found without a launcher, in search order."""
+    """Return the libraries that the probe found without a launcher, in the order of the search."""
     beside, known = libraries(section)
     there = {
         path for launcher, paths in beside.items() if launcher not in {"", NO_LAUNCHER} for path in paths
@@ -199,21 +199,19 @@ def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
 
 
 def is_mvapich(launcher: str, section: Section) -> bool:
-    """Return whether a Hydra, which reports its MPICH release, belongs to MVAPICH2, as its library shows."""
+    """Return whether a Hydra launcher, which reports MPICH's release, is beside a library of MVAPICH2."""
     beside, known = libraries(section)
     kinds = {known[path].implementation for path in beside.get(launcher, ()) if path in known}
     return kinds == {"mvapich2"}
 
 
 def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the libraries loaded with a library, sorted; ``None`` if they are not known completely."""
+    """Return the sonames of all libraries that are loaded with a library; None if the list is incomplete."""
     return tuple(sorted(library.closure)) if library.is_followed else None
 
 
 def folders(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the folders of a library and of all libraries that it and its components load, its own folder
-    first.
-    """
+    """Return the folders of a library and of all libraries loaded with it; its own folder comes first."""
     if not library.is_followed:
         return None
     where = (library.found_path, *(path for path in library.loaded_libraries.values() if path))
@@ -221,7 +219,7 @@ def folders(library: MpiLibrary) -> tuple[str, ...] | None:
 
 
 def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
-    """Return what a library and its components load from outside its installation folder."""
+    """Return the loaded libraries whose folder is outside ``prefix``; None if the list is incomplete."""
     if not library.is_followed:
         return None
     return tuple(
@@ -230,16 +228,14 @@ def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | N
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return the libraries that each component loads in addition, sorted; ``None`` if they are not known
-    completely.
-    """
+    """Return the additional libraries of each component, or None if the list is incomplete."""
     if not library.is_followed:
         return None
     return {name: tuple(sorted(files)) for name, files in sorted(library.component_libraries.items())}
 
 
 def places(library: MpiLibrary) -> dict[str, str] | None:
-    """Return the folder of each file that it and its components load, as far as found."""
+    """Return the folder of each library that is loaded with a library, by soname."""
     if not library.is_followed:
         return None
     return {name: posixpath.dirname(path) for name, path in sorted(library.loaded_libraries.items()) if path}
@@ -253,21 +249,22 @@ def _below(library: MpiLibrary, path: str, prefix: str) -> bool:
 
 
 def ucx(library: MpiLibrary) -> str | None:
-    """Return the version of UCX that is loaded with a library, if its libucp names exactly one."""
+    """Return the version of the UCX that is loaded with a library; None if it is not exactly one."""
     named = set(library.values("ucx"))
     return named.pop() if len(named) == 1 else None
 
 
 def fabric(library: MpiLibrary) -> str | None:
-    """Return the newest interface version of the libfabric that is loaded with a library."""
+    """Return the newest ``FABRIC_`` version of the libfabric that is loaded with a library, or None."""
     told = [said.split(".") for said in library.values("fabric") if _VERSION.match(said)]
     return ".".join(max(told, key=lambda parts: [int(part) for part in parts])) if told else None
 
 
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
-    """Return the newest C library that the library, or any file mounted with it, needs.
+    """Return the newest glibc version that a library or any library bound together with it needs.
 
-    If its prefix is the system's, all libraries count; otherwise the system's libraries are not mounted.
+    If ``prefix`` is the system's, all libraries count. Otherwise libraries in the system's folders do not
+    count, because they are not bound.
     """
     if not library.is_followed:
         return None

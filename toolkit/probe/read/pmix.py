@@ -1,4 +1,4 @@
-"""Find out which release of PMIx Slurm's plugin loads."""
+"""Find the release of the PMIx library that Slurm's plugin loads."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from toolkit.probe.evidence import Section
 
 @dataclass(frozen=True, slots=True)
 class PmixLibrary:
-    """A libpmix: its path, its release, and how the release was found."""
+    """A libpmix: its path, its release, and the source of the release."""
 
     path: str
     version: str
@@ -18,10 +18,10 @@ class PmixLibrary:
 
 
 def libraries(section: Section) -> tuple[PmixLibrary, ...]:
-    """Read the ``file`` and ``says`` lines: every libpmix that was found.
+    """Return each libpmix in a section, from ``file`` and ``says`` lines.
 
-    The real file name contains the release; the library's own text may be ``5.0.7a1`` for the release 5.0.7,
-    so it comes second.
+    The release in the real file name has priority, because the text in the library may be ``5.0.7a1`` for
+    release 5.0.7.
     """
     found: list[PmixLibrary] = []
     path = ""
@@ -39,11 +39,11 @@ def libraries(section: Section) -> tuple[PmixLibrary, ...]:
 
 
 def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
-    """Return the library that Slurm's plugin opens.
+    """Return the libpmix that Slurm's PMIx plugin loads, or None if unknown.
 
-    It is the library that the plugin names or is linked with; it is unknown if that library cannot be read.
-    Otherwise the server uses a library of the plugin's major version (``pmix_v5``). If Slurm names no
-    version, the server uses the only libpmix on the machine.
+    If the plugin names or links a libpmix, the result is that library, or None if it is unreadable. Otherwise
+    the result is a libpmix with the plugin's major version (``pmix_v5``). If Slurm names no version, the
+    result is the only release of libpmix on the machine.
     """
     found = libraries(section)
     if named := _plugin_names(section, mpi_types):
@@ -61,7 +61,7 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
 
 
 def _plugin_names(section: Section, mpi_types: tuple[str, ...]) -> set[str]:
-    """Return what the plugin of ``--mpi=pmix`` names: ``mpi_pmix.so``, or else the newest."""
+    """Return the paths that Slurm's default PMIx plugin (``mpi_pmix.so``, or the newest) names or links."""
     by_plugin: dict[str, set[str]] = {}
     plugin = ""
     for line in section.lines:

@@ -1,15 +1,15 @@
-"""Read whether containers can be started without privileges."""
+"""Find whether users can start containers without privileges."""
 
 from toolkit.probe.evidence import Section
 
 
 def user_namespaces(section: Section) -> bool | None:
-    """Return whether an ordinary user may create a user namespace.
+    """Return whether an ordinary user can create a user namespace, or None if unknown.
 
-    The probe tries ``unshare -Ur true``; without ``unshare`` the kernel's settings can only exclude it.
-    Root's success proves nothing for other users, unless the settings exist and allow it. If AppArmor
-    restricts user namespaces (Ubuntu 24.04), ``unshare`` shows nothing: only programs with a profile that
-    allows it can use them, and Apptainer's package has one for its starter.
+    The probe runs ``unshare -Ur true``. Without ``unshare``, the kernel's settings can only show that it
+    fails. If root ran the probe, success proves nothing for other users, unless the kernel's setting allows
+    it. If AppArmor restricts user namespaces (Ubuntu 24.04), only programs with a suitable profile can create
+    one; Apptainer's package has such a profile, and ``unshare`` has none.
     """
     switches = _switches(section)
     off = (
@@ -28,20 +28,23 @@ def user_namespaces(section: Section) -> bool | None:
 
 
 def namespaces_limit(section: Section) -> int | None:
-    """Return how many user namespaces one user may have."""
+    """Return the maximum number of user namespaces per user, or None if the kernel does not report it."""
     said = _switches(section).get("user/max_user_namespaces", "")
     return int(said) if said.isdecimal() else None
 
 
 def kernel_mounts(section: Section) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return what the kernel has for mounting images, and what it lacks; ``None`` if one is unknown."""
+    """Return the kernel features for mounting images that exist, and those that are missing.
+
+    The features are ``loop`` and ``squashfs``. The result is None if either is unknown.
+    """
     has = tuple(said.partition(":")[0] for said in section.values("has"))
     lacks = section.values("lacks")
     return (has, lacks) if {*has, *lacks} == {"loop", "squashfs"} else None
 
 
 def restricted_by_apparmor(section: Section) -> bool:
-    """Return whether AppArmor forbids user namespaces to programs without a profile that allows them."""
+    """Return whether AppArmor denies user namespaces to programs without a suitable profile."""
     return _switches(section).get("kernel/apparmor_restrict_unprivileged_userns") == "1"
 
 

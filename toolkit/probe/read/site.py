@@ -1,4 +1,4 @@
-"""Read the answers for a site profile: partitions, accounts, modules, folders (pure)."""
+"""Read the answers to the queries of a site profile: partitions, accounts, modules, folders (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -8,16 +8,18 @@ from toolkit.probe.evidence import Section, Sections
 from toolkit.probe.read import machine, slurm
 
 _GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[\w.+-]+):)?(?P<count>\d{1,4})(?=$|[(,])", re.ASCII)
-"""A type may begin with a digit, as ``2080ti`` does: the count is the last field."""
+"""The pattern of GPUs in sinfo's output, in which the count is the last field. A GPU type may start with a
+digit, for example ``2080ti``."""
 _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
 _BEGIN, _END = "asked now", "asked yes"
 _MASKED = "-"
-"""What the probe writes instead of the user's name: an account of that name cannot be identified."""
+"""The text that the probe prints in place of the user's name, so that an account with that name is
+unknown."""
 
 
 def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
-    """Read the answers of the contacted machine and of one compute node."""
+    """Return the facts of a site from the contacted machine and from one compute node."""
     settings = slurm.settings(login.get("slurm-config", Section("slurm-config")))
     asked, places = _whole(login, "modules"), _whole(login, "places")
     there = _whole(node or {}, "places")
@@ -40,10 +42,11 @@ def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
 
 
 def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
-    """Read ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``; in the order of Slurm, the default partition
-    first.
+    """Return the partitions of a cluster, with the default partition first and the others in Slurm's order.
 
-    Answers of older releases of the probe have six columns; then limits and cores are unknown.
+    The section is the output of ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``.
+
+    Older releases of the probe print six columns; limits and cores are then unknown.
     """
     section = sections.get("partitions", Section("partitions"))
     rows = [line.split("|") for line in section.lines if line.count("|") >= _SHORT - 1]
@@ -61,7 +64,7 @@ def _partition(
     name: str, rows: list[list[str]], features: dict[str, tuple[str, ...]] | None
 ) -> PartitionFacts:
     gpus = [list(_GPUS.finditer(row[5])) for row in rows]
-    # Nodes with unequal GPUs have no single type.
+    # A partition whose nodes have different GPUs has no GPU type.
     kinds = {found["type"] or "" for of_row in gpus for found in of_row}
     first = rows[0]
     whole = len(first) > _SHORT + 4
@@ -98,7 +101,7 @@ def _most(said: Iterable[str]) -> int | None:
 
 
 def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
-    """Read ``partition|feature,feature`` lines: the features that some node of a partition has."""
+    """Return the features that any node of a partition has, from ``partition|feature,feature`` lines."""
     if not section.ok:
         return None
     found: dict[str, dict[str, None]] = {}
@@ -111,7 +114,7 @@ def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
 
 
 def _associations(section: Section) -> tuple[Association, ...] | None:
-    """Read ``may ACCOUNT|PARTITION|QOS,QOS`` lines; an account may have a line for each partition."""
+    """Return the user's accounts from ``may ACCOUNT|PARTITION|QOS,QOS`` lines, one line per partition."""
     if not section.ok:
         return None
     default = next(iter(section.values("default")), "")
@@ -125,16 +128,16 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
 
 
 def _whole(sections: Sections, name: str) -> Section | None:
-    """Return the answer of a login shell; ``None`` if its profile ended it before it had answered.
+    """Return the section of a login shell, or None if the shell's profile ended the shell too early.
 
-    The profile's own output, before and after, is left out, because it may contain any line.
+    The output of the profile before and after the answer is removed.
     """
     section = sections.get(name, Section(name))
     if not section.ok or _END not in section.lines:
         return None
     lines = section.lines
     begin = lines.index(_BEGIN) if _BEGIN in lines else -1
-    # Nodes print no banner, and have other lines after the end.
+    # A compute node prints no banner, and prints other lines after the end mark.
     end = lines.index(_END, begin + 1) if _END in lines[begin + 1 :] else len(lines)
     after = tuple(line for line in lines[end:] if line.startswith("disk "))
     return Section(name, (*lines[begin + 1 : end], *after), section.status)

@@ -1,4 +1,4 @@
-"""Read what Slurm's commands print."""
+"""Parse the output of Slurm's commands."""
 
 import re
 
@@ -7,23 +7,23 @@ from toolkit.probe.evidence import Section, Sections
 
 _VERSION = re.compile(r"^slurm(?:-wlm)?\s+(\d[\w.\-]*)", re.IGNORECASE)
 _NONE = {"(null)": "none"}
-"""How ``scontrol show config`` of Slurm 24.11 writes ``MpiDefault=none``."""
+"""The text that ``scontrol show config`` of Slurm 24.11 prints for ``MpiDefault=none``."""
 _COUNT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([KMG]?)(?!\d)", re.ASCII)
 _THOUSANDS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-"""How ``sinfo`` shortens numbers: 1024 nodes are ``1K``, 1536 are ``1.50K``."""
+"""The suffixes by which ``sinfo`` shortens numbers: 1024 nodes are ``1K``, 1536 nodes are ``1.50K``."""
 
 
 def version(section: Section) -> str | None:
-    """Read ``sinfo --version``: ``slurm-wlm 24.11.5``."""
+    """Return Slurm's version from ``sinfo --version``: ``24.11.5`` for ``slurm-wlm 24.11.5``."""
     return next((found[1] for line in section.lines if (found := _VERSION.match(line))), None)
 
 
 def mpi_types(section: Section) -> tuple[str, ...] | None:
-    """Read ``srun --mpi=list``.
+    """Return the MPI plugin names that ``srun --mpi=list`` prints, or None.
 
-    The plugins are listed one a line below a heading; the versions of PMIx follow on a separate line:
-    ``specific pmix plugin versions available: pmix_v4,pmix_v5``. Old releases print ``srun: MPI types
-    are...`` with ``srun: `` before each line, up to 17.02 with ``mpi/`` before each name.
+    srun prints a heading and one plugin per line, then the PMIx versions on one line: ``specific pmix plugin
+    versions available: pmix_v4,pmix_v5``. Old releases print ``srun: MPI types are...``, with ``srun: `` at
+    the start of each line. Releases up to 17.02 also print ``mpi/`` before each name.
     """
     if not section.ok:
         return None
@@ -38,13 +38,13 @@ def mpi_types(section: Section) -> tuple[str, ...] | None:
 
 
 def settings(section: Section) -> dict[str, str]:
-    """Read ``scontrol show config``: ``MpiDefault              = pmix``."""
+    """Return the settings of Slurm from lines such as ``MpiDefault              = pmix``."""
     pairs = (line.partition("=") for line in section.lines if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
-    """Read ``sinfo -o '%P|%D|…'``: the partitions, the default one first, and their numbers of nodes."""
+    """Return the partitions, the default first, and the number of nodes in the largest partition."""
     rows = [line.split("|") for line in section.lines if line.count("|") >= 2]
     if not section.ok or not rows:
         return None, None
@@ -57,13 +57,13 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
 
 
 def number(said: str) -> int | None:
-    """Read a number of ``sinfo``; a sign may follow the number: ``36+``."""
+    """Return a number that ``sinfo`` prints, for example 36 for ``36+`` and 1024 for ``1K``, or None."""
     found = _COUNT.match(said)
     return int(float(found[1]) * _THOUSANDS[found[2]]) if found else None
 
 
 def slurm(sections: Sections) -> SlurmFacts | None:
-    """Combine the answers; ``None`` if Slurm's commands do not exist or do not answer."""
+    """Return the facts about Slurm, or None if Slurm's commands are missing or do not respond."""
     found = version(sections.get("slurm", Section("slurm")))
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Read the properties of every machine: its distribution, its C library, its GPU driver."""
+"""Read the distribution, the C library and the GPU driver of a machine."""
 
 import re
 import shlex
@@ -12,19 +12,22 @@ _GLIBC = re.compile(r"(?:glibc|ldd \(.*\)) (\d+\.\d+)\s*$", re.ASCII)
 
 
 def first_line(section: Section) -> str | None:
-    """Return the first line of an answer."""
+    """Return the first line of a section that is not empty, or None if the query failed."""
     return next((line.strip() for line in section.lines if line.strip()), None) if section.ok else None
 
 
 def distribution(lines: tuple[str, ...]) -> str | None:
-    """Read ``os-release``: ``debian 12 (bookworm)``; rolling releases have only a name."""
+    """Return the distribution from ``os-release``, for example ``debian 12 (bookworm)``.
+
+    A rolling release has only a name.
+    """
     values: dict[str, str] = {}
     for line in lines:
         name, sign, value = line.partition("=")
         if sign:
             try:
                 values[name.strip()] = " ".join(shlex.split(value))
-            except ValueError:  # an unbalanced quote; users may edit the file
+            except ValueError:  # unbalanced quotes, because users may edit the file
                 values[name.strip()] = value.strip()
     words = (values.get("ID"), values.get("VERSION_ID"))
     code = values.get("VERSION_CODENAME")
@@ -33,13 +36,13 @@ def distribution(lines: tuple[str, ...]) -> str | None:
 
 
 def glibc(section: Section) -> str | None:
-    """Read ``getconf GNU_LIBC_VERSION`` (``glibc 2.41``) or the first line of ``ldd --version``."""
+    """Return glibc's version from ``getconf GNU_LIBC_VERSION`` or ``ldd --version``, for example ``2.41``."""
     said = (_GLIBC.match(line) for line in section.lines if section.ok)
     return next((found[1] for found in said if found), None)
 
 
 def gpu_driver(section: Section) -> str | None:
-    """Read the NVIDIA driver's version from the kernel's file or from nvidia-smi."""
+    """Return the version of the NVIDIA driver, from /proc/driver/nvidia or nvidia-smi."""
     for line in section.lines:
         if found := _DRIVER.search(line):
             return found[1]
@@ -49,23 +52,22 @@ def gpu_driver(section: Section) -> str | None:
 
 
 def has_no_driver(section: Section) -> bool:
-    """Return whether there is no NVIDIA driver: nvidia-smi is missing, or finds no driver, as on login hosts.
+    """Return whether the machine has no NVIDIA driver, as login nodes often do.
 
-    If nvidia-smi cannot talk to the driver, the kernel's own file may still show that one exists.
+    nvidia-smi is missing or reports no driver. If /proc/driver/nvidia shows a version, a driver exists
+    although nvidia-smi cannot communicate with it.
     """
     silent = any("couldn't communicate with the NVIDIA driver" in line for line in section.lines)
     return section.missing or (silent and gpu_driver(section) is None)
 
 
 def mismatch(section: Section) -> bool:
-    """Return whether nvidia-smi failed because its libraries and the driver in the kernel have different
-    releases.
-    """
+    """Return whether nvidia-smi reports that its libraries and the kernel's driver have different releases."""
     return any("Driver/library version mismatch" in line for line in section.lines)
 
 
 def smi_trouble(section: Section) -> str:
-    """Return the message of a failed nvidia-smi, without the lines of the kernel's files before it."""
+    """Return the error message of nvidia-smi, without the lines from /proc before it."""
     if section.ok or section.status == TIMED_OUT:
         return section.trouble
     files = ("NVRM version:", "GCC version:", "model ")
@@ -75,9 +77,9 @@ def smi_trouble(section: Section) -> str:
 
 
 def gpus(section: Section) -> tuple[str, ...] | None:
-    """Return the names of the GPUs: from nvidia-smi, or else from the kernel's files.
+    """Return the names of the GPUs, from nvidia-smi or else from /proc/driver/nvidia.
 
-    In a job without GPUs, nvidia-smi sees none of the node's GPUs.
+    In a job without GPUs, nvidia-smi lists none of the node's GPUs.
     """
     listed = [
         line.partition(",")[2].strip() for line in section.lines if re.match(r"^\d{3}\.\d[\d.]*\s*,", line)
@@ -86,14 +88,15 @@ def gpus(section: Section) -> tuple[str, ...] | None:
 
 
 def mig(section: Section) -> tuple[str, ...] | None:
-    """Return the profiles of the GPU parts that nvidia-smi lists; ``None`` if it was not run."""
+    """Return the profiles of the MIG instances that nvidia-smi lists, or None if nvidia-smi did not run."""
     return section.values("part") if "parts listed" in section.lines else None
 
 
 def amd_gpus(section: Section) -> tuple[str, ...]:
-    """Read ``device 0x7408`` and ``gfx 90010`` lines: the GPUs on the bus, and the GPUs that a job may use.
+    """Return the AMD GPUs of a machine from ``device 0x7408`` and ``gfx 90010`` lines.
 
-    A divided GPU is several GPUs to the compute driver, and one on the bus.
+    ``device`` lines are GPUs on the PCI bus; ``gfx`` lines are GPUs that a job may use. A partitioned GPU is
+    one device on the bus, and several GPUs for the compute driver.
     """
     numbers = [m[1] for value in section.values("device") if (m := _DEVICE.fullmatch(value))]
     names = [_architecture(int(value)) for value in section.values("gfx") if _TARGET.fullmatch(value)]
@@ -103,5 +106,8 @@ def amd_gpus(section: Section) -> tuple[str, ...]:
 
 
 def _architecture(target: int) -> str:
-    """Return ``gfx90a`` for 90010 (linux:drivers/gpu/drm/amd/amdkfd/kfd_device.c, gfx_target_version)."""
+    """Return the architecture's name, for example ``gfx90a`` for 90010.
+
+    Source: linux:drivers/gpu/drm/amd/amdkfd/kfd_device.c, gfx_target_version.
+    """
     return f"gfx{target // 10000}{target // 100 % 100:x}{target % 100:x}"

@@ -1,4 +1,4 @@
-"""Remove values of variables that no rule reads, and values that may identify the user (pure)."""
+"""Remove values of variables that no rule reads, or that may identify the user (pure)."""
 
 import re
 from collections.abc import Mapping
@@ -7,31 +7,32 @@ from toolkit import knowledge
 from toolkit.knowledge.settings import reads_value
 
 _OTHERS = {"SLURM_MPI_TYPE", "PMIX_VERSION"}
-"""Read by rules in addition to ``settings.toml`` and the folders of ``mpi.toml``."""
+"""Variables that rules read, in addition to ``settings.toml`` and the paths in ``mpi.toml``."""
 
 _PERSONAL = re.compile(
     r"@|~|\s|\$|/(home|users?|u|people|staff)/|token|secret|passw|credential|://", re.ASCII | re.IGNORECASE
 )
-"""Parts of values that contain accounts, addresses, commands and folders of a user."""
+"""Patterns of values that may contain accounts, addresses, commands or home folders."""
 
 _RANDOM = re.compile(r"(?=[A-Za-z_-]*[0-9])(?=[0-9_-]*[A-Za-z])[A-Za-z0-9_-]{20,}", re.ASCII)
-"""A run of letters and digits as in keys; the longest word of a list of components has 16 letters."""
+"""The pattern of a long run of letters and digits, such as a key. Words in lists of components have at most
+16 letters."""
 
 _LONGEST = 200
 _MOST = 4000
 _LISTS = {"_BIND": ",", "_BINDPATH": ",", "ENV_LD_LIBRARY_PATH": ":"}
-"""Variables of the container runtime that name folders of a site's module, and their separator; a folder
-that may identify the user becomes ``-``.
+"""Variables of Apptainer with lists of folders from a site's module, and their separator.
+
+toolkit replaces a folder that may identify the user with ``-``.
 """
 _OF_RUNTIME = re.compile(rf"(?:APPTAINER|SINGULARITY)({'|'.join(_LISTS)})")
 
 
 def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Return the variables with an empty value for each removed variable, as if the probe reported only the
-    name.
+    """Return the variables, each removed value replaced with an empty text.
 
     Args:
-        prefix: completes a name to the variable's, as ``OMPI_MCA_`` in a file of parameters.
+        prefix: the text before each name, for example ``OMPI_MCA_`` for names in an MCA parameter file.
     """
     return {name: _kept_value(f"{prefix}{name}", value) for name, value in variables.items()}
 
