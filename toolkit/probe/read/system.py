@@ -62,7 +62,7 @@ def has_no_driver(section: Section) -> bool:
 
 
 def mismatch(section: Section) -> bool:
-    """Return whether nvidia-smi reports that its libraries and the kernel's driver have different releases."""
+    """Return whether nvidia-smi reports that its libraries and the driver have different releases."""
     return any("Driver/library version mismatch" in line for line in section.lines)
 
 
