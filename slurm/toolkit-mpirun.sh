@@ -84,7 +84,7 @@ until [ -n "$status" ]; do
     heard=$signals
     wait "$mpirun"
     status=$?
-    # A signal ends `wait`, but mpirun runs on.
+    # A signal ends `wait`, but mpirun continues.
     [ "$heard" -eq "$signals" ] || status=
 done
 : > "$folder/ended"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Made by toolkit. Needs nothing but Slurm, enroot and the image: sbatch job.sh
+# Made by toolkit. Needs only Slurm, enroot and the image. Submit with: sbatch job.sh
 #
-# NEVER RUN: no launch was recorded with enroot. Its command line follows its documentation. Read it before you use it.
+# NEVER RUN: toolkit has no recorded launch with enroot. The command line follows the documentation of enroot. Read this script before you use it.
 #
 # Launch mode srun-pmix: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
 #
@@ -22,14 +22,14 @@ job_dir=/work/ada/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# When the parts of the start begin, for `toolkit bench start`.
+# Record the time at which each part of the start begins, for `toolkit bench start`.
 rm -f start-times
 mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
-# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+# Record the number of bytes of output that this node wrote, so that a reader on another node can wait for all bytes.
 leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
 mark script
 # Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
-# again after a node failure: remove what the first start wrote.
+# again after a node failure: remove the exit status of the first start.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
@@ -42,12 +42,12 @@ leave_status() {
 }
 trap leave_status EXIT
 
-# Ranks that communicate over TCP share this secret: they refuse a connection without it.
+# Ranks that communicate over TCP share this secret, and refuse connections without the secret.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
 command -v enroot > /dev/null || {
-    echo "job: enroot is not on PATH of $(hostname); load its module or ask the centre" >&2
+    echo "job: enroot is not on PATH of $(hostname); load the module of enroot or ask the centre" >&2
     exit 127
 }
 

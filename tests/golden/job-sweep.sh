@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+# Made by toolkit. Needs only Slurm, singularity and the image. Submit with: sbatch job.sh
 #
 # Launch mode gloo: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
 #
@@ -22,14 +22,14 @@ job_dir="$job_dir/$SLURM_ARRAY_TASK_ID"
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# When the parts of the start begin, for `toolkit bench start`.
+# Record the time at which each part of the start begins, for `toolkit bench start`.
 rm -f start-times
 mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
-# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+# Record the number of bytes of output that this node wrote, so that a reader on another node can wait for all bytes.
 leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
 mark script
 # Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
-# again after a node failure: remove what the first start wrote.
+# again after a node failure: remove the exit status of the first start.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
@@ -42,11 +42,11 @@ leave_status() {
 }
 trap leave_status EXIT
 
-# Ranks that communicate over TCP share this secret: they refuse a connection without it.
+# Ranks that communicate over TCP share this secret, and refuse connections without the secret.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
-# One line for each task of the sweep: its number and its values.
+# This text has one line for each task of the sweep, with the number and the values of the task.
 sed -n "s/^$SLURM_ARRAY_TASK_ID: //p" > sweep.sh << 'END' || exit 1
 0: export TOOLKIT_SWEEP_LR=0.1 TOOLKIT_SWEEP_NOTE=plain
 1: export TOOLKIT_SWEEP_LR=0.1 TOOLKIT_SWEEP_NOTE='it'"'"'s $(id), 50%'
@@ -67,15 +67,15 @@ exec "$@"
 END
 
 command -v singularity > /dev/null || {
-    echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2
+    echo "job: singularity is not on PATH of $(hostname); load the module of singularity or ask the centre" >&2
     exit 127
 }
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode gloo"
 
 mark preflight
-# Does Gloo report as many ranks as were started? If not, stop before the training starts.
-# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
+# Check whether Gloo reports the number of ranks that were started. If not, stop before the training starts.
+# --foreground sends one signal, to the launcher only, because an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=none \
         singularity exec --bind "$job_dir" \

@@ -1,15 +1,15 @@
 #!/bin/bash
-# Made by toolkit 0.3.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
+# Made by toolkit 0.3.0. Runs on this machine without Slurm; needs only singularity and the image. Start with: bash job.sh
 #
 # Launch mode gloo: the launcher in the image starts them
 
 set -u
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 
-# When the parts of the start begin, for `toolkit bench start`.
+# Record the time at which each part of the start begins, for `toolkit bench start`.
 rm -f start-times
 mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
-# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+# Record the number of bytes of output that this node wrote, so that a reader on another node can wait for all bytes.
 leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
 mark script
 # Write the exit status to a file, as the script for Slurm does.
@@ -25,14 +25,14 @@ trap leave_status EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# For `toolkit jobs cancel`: the process id, and its start time in case Linux reuses the id.
+# `toolkit jobs cancel` reads the process id, and its start time in case Linux reuses the id.
 if read -r stat < "/proc/$$/stat" && read -r boot < /proc/sys/kernel/random/boot_id; then
     read -ra fields <<< "${stat##*) }"
     echo "$$ ${fields[19]} $boot" > process
 fi 2> /dev/null
 
 command -v singularity > /dev/null || {
-    echo "job: singularity is not on PATH of $(hostname); load its module or ask the administrator" >&2
+    echo "job: singularity is not on PATH of $(hostname); load the module of singularity or ask the administrator" >&2
     exit 127
 }
 
@@ -40,14 +40,14 @@ command -v singularity > /dev/null || {
 unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
 export TOOLKIT_JOB_DIR="$PWD"
 
-# Ranks that communicate over TCP share this secret: they refuse a connection without it.
+# Ranks that communicate over TCP share this secret, and refuse connections without the secret.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
 echo "job: $$, 2 ranks on $(hostname), mode gloo"
 
 # start WORDS: run WORDS once for each rank, with the variables that a Slurm step sets.
-# If one rank fails, stop the others: they would wait for it without end.
+# If one rank fails, stop the other ranks, which would wait for the failed rank forever.
 steps=0
 start() {
     local rank status=0 pids=()

@@ -89,7 +89,9 @@ def test_a_chain_goes_on_in_a_job_behind_it(cluster, plain):
     record = submitted(*plain, "--chain", "2", "--warning", "60", "--", "sh", "-c", STOPS)
     asked_to_stop(cluster, record)
     shown(cluster, record, "JobState=FAILED")
-    following = re.search(r"stopped with a checkpoint; job (\d+) resumes it", output(cluster, record))
+    following = re.search(
+        r"stopped with a checkpoint; job (\d+) resumes from the last checkpoint", output(cluster, record)
+    )
     assert following
     assert "JobState=COMPLETED" in shown(cluster, {"id": following[1]}, "JobState=(COMPLETED|FAILED)")
     assert "goes on" in output(cluster, record)

@@ -288,7 +288,7 @@ def test_an_elastic_job_goes_on_without_a_node_and_takes_it_in_again(cluster, la
     before = len(run.lines("epoch"))
     until(lambda: run.lines("resumed"), 180, run.said)
     goes_on_from(run, before)
-    assert "job: node1 of node[1-2] remains; 1 ranks start there" in run.file("output.log")
+    assert "job: node1 of node[1-2] remains; 1 ranks start on these nodes" in run.file("output.log")
     # The signal has the same effect as a time limit: a checkpoint, and a next run on all available nodes.
     as_root(cluster, "scancel", "--signal=USR1", "--batch", run.record["id"])
     virtual.up(cluster.name)

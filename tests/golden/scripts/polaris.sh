@@ -1,7 +1,7 @@
 #!/bin/bash
-# Made by toolkit. Needs nothing but PBS, apptainer and the image: qsub job.sh
+# Made by toolkit. Needs only PBS, apptainer and the image. Submit with: qsub job.sh
 #
-# NEVER RUN: toolkit has not tried this script on a machine with PBS. Read it before you use it.
+# NEVER RUN: toolkit has no recorded launch on a machine with PBS. Read this script before you use it.
 #
 # Launch mode bind: not predicted, because Polaris was not contacted; the site profile chooses bind
 #
@@ -22,14 +22,14 @@ job_dir="${HOME:?}"/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# When the parts of the start begin, for `toolkit bench start`.
+# Record the time at which each part of the start begins, for `toolkit bench start`.
 rm -f start-times
 mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
-# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+# Record the number of bytes of output that this node wrote, so that a reader on another node can wait for all bytes.
 leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
 mark script
 # Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
-# again after a node failure: remove what the first start wrote.
+# again after a node failure: remove the exit status of the first start.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
@@ -42,11 +42,11 @@ leave_status() {
 }
 trap leave_status EXIT
 
-# Ranks that communicate over TCP share this secret: they refuse a connection without it.
+# Ranks that communicate over TCP share this secret, and refuse connections without the secret.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
-# A batch shell may lack the command `module`. Each centre sets it up in another file.
+# A batch shell may lack the command `module`. The file that defines the command differs between centres.
 set +u
 if ! command -v module > /dev/null; then
     for file in "${LMOD_PKG:-}/init/bash" "${MODULESHOME:-}/init/bash" /etc/profile.d/lmod.sh \
@@ -60,31 +60,31 @@ if ! command -v module > /dev/null; then
     done
 fi
 module use /soft/modulefiles || {
-    echo "job: $(hostname) cannot do: module" use /soft/modulefiles >&2
+    echo "job: on $(hostname), this command failed: module" use /soft/modulefiles >&2
     exit 1
 }
 module load spack-pe-base/0.6.2 || {
-    echo "job: $(hostname) cannot do: module" load spack-pe-base/0.6.2 >&2
+    echo "job: on $(hostname), this command failed: module" load spack-pe-base/0.6.2 >&2
     exit 1
 }
 module load apptainer || {
-    echo "job: $(hostname) cannot do: module" load apptainer >&2
+    echo "job: on $(hostname), this command failed: module" load apptainer >&2
     exit 1
 }
 module load cray-mpich-abi || {
-    echo "job: $(hostname) cannot do: module" load cray-mpich-abi >&2
+    echo "job: on $(hostname), this command failed: module" load cray-mpich-abi >&2
     exit 1
 }
 set -u
 
 command -v apptainer > /dev/null || {
-    echo "job: apptainer is not on PATH of $(hostname); load its module or ask the centre" >&2
+    echo "job: apptainer is not on PATH of $(hostname); load the module of apptainer or ask the centre" >&2
     exit 127
 }
 
 echo "job: ${PBS_JOBID:-?}, 8 ranks on 2 nodes, mode bind"
 
-# Unset what modules and login files set for MPI and Python of the host: the image has its own.
+# Unset variables that modules and login files set for the host's MPI and Python, because the image has its own MPI and Python.
 foreign=()
 for name in \
     "${!OMPI_MCA_@}" \
@@ -99,14 +99,14 @@ for name in \
     "${!HYDRA_@}" \
     {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,COMPAT,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC,USERNS,UNSHARE_USERNS,FAKEROOT,OCI} \
     OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
-    # The network driver in the container needs these, and the site profile keeps its own.
+    # Keep variables that the network driver in the container needs, and variables of the site profile.
     case "$name" in FI_CXI_* | FI_EFA_* | FI_OPX_* | FI_PSM2_* | FI_VERBS_* | UCX_DC_* | UCX_IB_* | UCX_RC_* | UCX_UD_* | MPICH_*) continue ;; esac
     if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
 done
 
 mark preflight
-# Does MPI report as many ranks as were started? If not, stop before the training starts.
-# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
+# Check whether MPI reports the number of ranks that were started. If not, stop before the training starts.
+# --foreground sends one signal, to the launcher only, because an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
     mpiexec -n 8 --ppn 4 --depth 16 --cpu-bind depth \
         env ${foreign[@]+"${foreign[@]}"} \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Made by toolkit. Needs nothing but Slurm, apptainer and the image: sbatch job.sh
+# Made by toolkit. Needs only Slurm, apptainer and the image. Submit with: sbatch job.sh
 #
 # Launch mode srun-pmix: not predicted, because Vista was not contacted; srun-pmix is the usual mode for the MPI of the image
 #
@@ -24,14 +24,14 @@ job_dir="${HOME:?}"/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# When the parts of the start begin, for `toolkit bench start`.
+# Record the time at which each part of the start begins, for `toolkit bench start`.
 rm -f start-times
 mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
-# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+# Record the number of bytes of output that this node wrote, so that a reader on another node can wait for all bytes.
 leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
 mark script
 # Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
-# again after a node failure: remove what the first start wrote.
+# again after a node failure: remove the exit status of the first start.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
@@ -44,14 +44,14 @@ leave_status() {
 }
 trap leave_status EXIT
 
-# Ranks that communicate over TCP share this secret: they refuse a connection without it.
+# Ranks that communicate over TCP share this secret, and refuse connections without the secret.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
 # srun of Slurm 22.05 to 23.02 ignores SLURM_CPUS_PER_TASK; every release reads this variable.
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-72}"
 
-# A batch shell may lack the command `module`. Each centre sets it up in another file.
+# A batch shell may lack the command `module`. The file that defines the command differs between centres.
 set +u
 if ! command -v module > /dev/null; then
     for file in "${LMOD_PKG:-}/init/bash" "${MODULESHOME:-}/init/bash" /etc/profile.d/lmod.sh \
@@ -65,24 +65,24 @@ if ! command -v module > /dev/null; then
     done
 fi
 module load tacc-apptainer || {
-    echo "job: $(hostname) cannot do: module" load tacc-apptainer >&2
+    echo "job: on $(hostname), this command failed: module" load tacc-apptainer >&2
     exit 1
 }
 set -u
 
 command -v apptainer > /dev/null || {
-    echo "job: apptainer is not on PATH of $(hostname); load its module or ask the centre" >&2
+    echo "job: apptainer is not on PATH of $(hostname); load the module of apptainer or ask the centre" >&2
     exit 127
 }
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
-# The run before was killed, so its last messages are printed here.
+# The previous run was killed before it could print this message.
 if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] && [ ! -e went-back ]; then
     echo "job: Slurm ended the previous run (node failure or preemption) and restarted the job here"
 fi
 rm -f went-back
 
-# Unset what modules and login files set for MPI and Python of the host: the image has its own.
+# Unset variables that modules and login files set for the host's MPI and Python, because the image has its own MPI and Python.
 foreign=()
 for name in \
     "${!OMPI_MCA_@}" \
@@ -97,14 +97,14 @@ for name in \
     "${!HYDRA_@}" \
     {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,COMPAT,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC,USERNS,UNSHARE_USERNS,FAKEROOT,OCI} \
     OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
-    # The network driver in the container needs these, and the site profile keeps its own.
+    # Keep variables that the network driver in the container needs, and variables of the site profile.
     case "$name" in FI_CXI_* | FI_EFA_* | FI_OPX_* | FI_PSM2_* | FI_VERBS_* | UCX_DC_* | UCX_IB_* | UCX_RC_* | UCX_UD_*) continue ;; esac
     if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
 done
 
 mark preflight
-# Does MPI report as many ranks as were started? If not, stop before the training starts.
-# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
+# Check whether MPI reports the number of ranks that were started. If not, stop before the training starts.
+# --foreground sends one signal, to the launcher only, because an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
             --cpu-bind=cores \
@@ -125,8 +125,8 @@ elif [ "$status" -ne 0 ]; then
 fi
 [ "$status" -eq 0 ] || exit "$status"
 
-# Slurm asks the job to stop: by USR1 120 s before the time limit, by SIGTERM for preemption. The ranks look
-# for the file stop-asked. When it exists, they write a checkpoint and exit with status 75.
+# Slurm asks the job to stop with a signal: USR1 120 s before the time limit, SIGTERM for preemption. The ranks look
+# for the file stop-asked. When the file exists, the ranks write a checkpoint and exit with status 75.
 asked=0
 # shellcheck disable=SC2317
 ask_to_stop() {
@@ -138,7 +138,7 @@ trap ask_to_stop USR1 TERM
 
 job_id=$SLURM_JOB_ID
 
-# The job state in Slurm: it differs from RUNNING after a cancellation or the time limit.
+# Print the job's state in Slurm. After a cancellation or the time limit the state is not RUNNING.
 # Retry while the Slurm controller restarts.
 job_state() {
     local _
@@ -148,7 +148,7 @@ job_state() {
     done
 }
 
-# After a node dies, its ranks fail long before Slurm notices. Test whether every node still starts a command.
+# The ranks on a dead node fail long before Slurm notices the dead node. Test whether every node still starts a command.
 nodes_answer() {
     SLURM_OVERLAP=1 timeout --kill-after=10 60 srun --mpi=none --nodes=2 \
         --ntasks=2 --ntasks-per-node=1 true > /dev/null 2>&1
@@ -173,10 +173,10 @@ until [ -n "$status" ]; do
     heard=$asked
     wait "$pid"
     status=$?
-    # A signal ends `wait`, but the ranks run on.
+    # A signal ends `wait`, but the ranks continue.
     [ "$heard" -eq "$asked" ] || status=
 done
-# When the first rank exits, srun kills ranks that exit a moment later and reports it. The checkpoint decides.
+# When the first rank exits, srun may kill the other ranks and report a signal. If a checkpoint exists, the stop succeeded.
 if [ "$status" -gt 128 ] && [ -e stop-asked ] &&
     [ -n "$(find checkpoints -newer stop-asked -type f -print -quit 2> /dev/null)" ]; then
     status=75

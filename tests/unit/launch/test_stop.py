@@ -136,19 +136,19 @@ def test_where_that_is_forbidden_it_submits_itself(start, tmp_path):
     status, said = start(changes={"requeue": True}, FORBIDS="yes")
     assert (status, left(tmp_path)) == (75, "75")
     assert (tmp_path / "submitted").read_text() == "--parsable --dependency=afterany:77 job.sh\n"
-    assert "job 78 resumes it" in said
+    assert "job 78 resumes from the last checkpoint" in said
 
 
 def test_a_chain_submits_the_next_job_until_it_has_as_many_as_it_may(start, tmp_path):
     for count in ("1\n", "2\n"):
         status, said = start(changes={"chain": 2})
         assert status == 75
-        assert "job 78 resumes it" in said
+        assert "job 78 resumes from the last checkpoint" in said
         assert (tmp_path / "restarts").read_text() == count
         (tmp_path / "submitted").unlink()
         (tmp_path / "started").unlink()
     _, said = start(changes={"chain": 2})
-    assert "it resumed 2 times, which is the limit" in said
+    assert "the job resumed 2 times, which is the limit" in said
     assert not (tmp_path / "submitted").exists()
 
 
@@ -219,7 +219,7 @@ def test_a_command_of_ones_own_has_the_short_script():
     ("changes", "says"),
     [
         ({}, "to resume, submit the script again"),
-        ({"chain": 2}, "job 78 resumes it"),
+        ({"chain": 2}, "job 78 resumes from the last checkpoint"),
         ({"requeue": True}, ""),
     ],
 )
@@ -246,8 +246,8 @@ def test_an_elastic_job_goes_on_with_the_nodes_that_are_left(start, tmp_path, ho
     (tmp_path / "dies").write_text(how)
     status, said = start(changes={"elastic": True, "ranks_per_node": 3})
     assert (status, left(tmp_path)) == (75, "75")
-    assert "n1 of n[1-2] remains; 3 ranks start there and resume from the last checkpoint" in said
-    assert ("waiting until Slurm removes it" in said) == (how == "gone")
+    assert "n1 of n[1-2] remains; 3 ranks start on these nodes and resume from the last checkpoint" in said
+    assert ("waiting until Slurm removes the node" in said) == (how == "gone")
     first, second = (tmp_path / "started").read_text().splitlines()
     assert "--nodes=2 --ntasks=6 --ntasks-per-node=3 --nodelist=n[1-2]" in first
     assert "--nodes=1 --ntasks=3 --ntasks-per-node=3 --nodelist=n1" in second
@@ -257,7 +257,7 @@ def test_an_elastic_job_needs_its_least_nodes(start, tmp_path):
     (tmp_path / "dies").write_text("noticed")
     status, said = start(times=0, changes={"elastic": True, "min_nodes": 2, "chain": 1})
     assert status == 9
-    assert "n1 of n[1-2] remains, but the job needs 2 nodes; job 78 resumes it" in said
+    assert "n1 of n[1-2] remains, but the job needs 2 nodes; job 78 resumes from the last checkpoint" in said
     assert len((tmp_path / "started").read_text().splitlines()) == 1
 
 
