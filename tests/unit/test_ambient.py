@@ -1,4 +1,4 @@
-"""Files that no option names are used only if no other user can have written them."""
+"""Test that toolkit uses a file that no option names only if no other user can write it."""
 
 import os
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_settings_of_somebody_else_are_refused(file: Path, monkeypatch: pytest.M
     place = file if what == "file" else file.parent
     if os.geteuid() == 0:
         os.chown(place, _NOBODY, _NOBODY)
-    else:  # only root can give a file away: the file then belongs to another user
+    else:  # only root can change a file's owner
         monkeypatch.setattr(os, "geteuid", lambda: _NOBODY)
     error = refused()
     assert f"{place} belongs to " in error.message if os.geteuid() == 0 else "belongs to" in error.message

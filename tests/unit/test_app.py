@@ -1,4 +1,4 @@
-"""The Python API decides as the commands do, prints nothing, and imports nothing heavy."""
+"""Test that the Python API gives the commands' results, prints nothing, and imports no large package."""
 
 import inspect
 import io
@@ -65,7 +65,9 @@ def silent(capfd: pytest.CaptureFixture[str]):
 
 @pytest.fixture
 def cluster(place: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
-    """Make a cluster of this machine with a stub of sbatch, and record its callers."""
+    """Make this machine a fake cluster with a stand-in for sbatch; return the arguments of each
+    connection.
+    """
     asked: list[tuple] = []
     (place / "bin").mkdir()
     (place / "bin" / "sbatch").write_text("#!/bin/sh\necho 7\n")
@@ -80,12 +82,12 @@ def of_slurm(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
 
 
 def command(*words: str) -> str:
-    """Return what a command prints to standard output."""
+    """Run a toolkit command; return its standard output."""
     return CliRunner().invoke(cli, words, obj={}).stdout
 
 
 def plain(value: object) -> object:
-    """Return a value as its JSON has it."""
+    """Return the value after encoding to JSON and decoding."""
     return json.loads(msgspec.json.encode(value))
 
 
@@ -151,7 +153,7 @@ def test_a_probe_asks_this_machine_or_another(cluster: list, silent: None):
 
 
 def judged(*words: str) -> list[tuple[str, str]]:
-    """Return mode and outcome of each prediction that the command prints."""
+    """Run ``toolkit doctor``; return mode and outcome of each prediction."""
     said = json.loads(command("doctor", "my.sif", "--facts", str(FACTS), *words, "--json"))
     return [(one["mode"], one["outcome"]) for one in said["predictions"]]
 

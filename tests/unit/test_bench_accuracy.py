@@ -1,4 +1,4 @@
-"""The page on accuracy shows the reached and the required accuracy."""
+"""Test that the page on accuracy shows the measured and the required accuracy."""
 
 import re
 

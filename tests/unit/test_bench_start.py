@@ -1,4 +1,4 @@
-"""The replay of many clients at one slow file server: its arithmetic, and a picture of its results."""
+"""Test the simulation of many clients of a slow file server: its results and its plot."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_the_replay_of_one_client_takes_as_long_as_the_client_did():
 @every_row(("clients", "seconds"), [(1, 4.0), (2, 4.0), (4, 7.0), (64, 97.0)])
 def test_clients_wait_for_a_busy_server(clients, seconds):
     client = [Step(0.0, METADATA, 0, 0.0)] * 3
-    # Two of the clients are served at once; the last ones end with their own last second.
+    # The server serves two clients at once; after its last request, a client needs 1 s more.
     assert replay(client, 1.0, clients, SERVER) == pytest.approx(seconds)
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of the trainers: how it evaluates figures, not the figures themselves."""
+"""Test how the benchmark of the trainers evaluates figures."""
 
 import importlib
 import json
@@ -33,7 +33,7 @@ def test_each_comparison_is_of_cases_that_are_run():
 
 
 def test_a_ratio_is_the_median_of_those_of_each_round():
-    # A round in which both are slow says nothing about their ratio.
+    # In the third round both programs are slow, which does not change their ratio.
     result = found(**{"dense": [20.0, 200.0, 440.0], "dense, tutorial": [10.0, 100.0, 200.0]})
     dense = next(one for one in COMPARISONS if (one.ours, one.theirs) == ("dense", "dense, tutorial"))
     assert result.ratio(dense) == 2.0
@@ -51,7 +51,7 @@ def test_close_races_take_turns_while_they_run_and_those_of_messages_of_whole_pr
 
 
 def turns(folder, me, log):
-    """Run three epochs as a program of the benchmark does."""
+    """Start a program that runs three epochs in turns, as the benchmark's programs do."""
     program = (
         "import sys, time; from baton import Baton; baton = Baton()\n"
         "for epoch in range(3):\n"
@@ -87,7 +87,9 @@ while True:
 
 @pytest.fixture
 def held_program(monkeypatch):
-    """Return a program that runs in turns, without a container; in one, all processes would pause."""
+    """Return a function that starts a held program without a container, because a container pauses all
+    processes.
+    """
     monkeypatch.syspath_prepend(str(INSIDE))
     held, begun = importlib.import_module("held"), []
 
@@ -114,7 +116,7 @@ def test_a_program_that_is_held_computes_in_its_turns_only(tmp_path, held_progra
     assert second[0] - first[1] > 0.2
     assert len(program.rates()) == 2
     assert all(1500 < rate < 1700 for rate in program.rates())
-    # A step during which the program was stopped is longer than a turn, and counts for no turn.
+    # A step that includes the program's pause is longer than a turn, and counts for no turn.
     between = [step for step in program.steps if first[1] < step[1] < second[0]]
     assert len(between) <= 1
 

@@ -1,4 +1,4 @@
-"""Test what `make test CHANGED=1` runs."""
+"""Test which tests `make test CHANGED=1` runs."""
 
 import subprocess
 
@@ -8,7 +8,7 @@ import pytest
 from tests import changed
 from tests.unit.tables import every_row
 
-# A change of these files can affect every test.
+# A change in one of these files or folders can affect every test.
 WHOLE = ("toolkit/py.typed", "Makefile", "pyproject.toml", "requirements/", "scripts/", ".ci/", ".gitignore")
 
 

@@ -1,4 +1,4 @@
-"""``make clean`` removes what this clone made and nothing else; Docker is a stand-in."""
+"""Test that ``make clean`` removes only what this clone made, with a stand-in for Docker."""
 
 import os
 import shlex
@@ -24,7 +24,7 @@ esac
 
 
 class Clone:
-    """A copy of the scripts in a separate folder, and the commands that its Docker received."""
+    """A copy of the scripts in a temporary folder, with a fake docker that records its commands."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder, folder / "docker.log"

@@ -1,4 +1,4 @@
-"""The name of the distribution, which differs from the name of the import package and the command."""
+"""Test the distribution's name, which differs from the name of the package and command."""
 
 import importlib.metadata
 import re

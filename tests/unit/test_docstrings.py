@@ -1,4 +1,4 @@
-"""Examples in docstrings give what they show."""
+"""Test that examples in docstrings give the shown results."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""The scripts that start a Docker engine for a command and stop it afterwards, with stand-ins for Docker."""
+"""Test the scripts that start a Docker engine for one command and stop it, with stand-ins for Docker."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ while :; do sleep 0.02; done
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
-    """Copies of the scripts that keep everything in a separate folder."""
+    """Return a folder with copies of the scripts that write only to this folder."""
     for name in ("engine.sh", "with-engine.sh"):
         text = (SCRIPTS / name).read_text().replace("/run/toolkit-engine", f"{tmp_path}/run")
         text = text.replace("folder=/run;", f"folder={tmp_path};").replace('"$(id -u)" != 0', "1 = 0")

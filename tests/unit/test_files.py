@@ -133,7 +133,7 @@ def test_what_is_remembered_of_registries_stays_on_a_full_disk(tmp_path, monkeyp
 
     remember("old")
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    if what == "uploads":  # the address of an upload may grant write access
+    if what == "uploads":  # an upload's address can grant write access
         assert [mode(path) for path in files] == [0o600]
     fill(monkeypatch)
     remember("new")

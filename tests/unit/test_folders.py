@@ -1,4 +1,4 @@
-"""Test which folders belong to the distribution, and which home folder counts."""
+"""Test which folders the distribution contains, and which home folder toolkit uses."""
 
 from pathlib import Path
 

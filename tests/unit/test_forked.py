@@ -1,4 +1,4 @@
-"""Test what a forked process has in common with a started one."""
+"""Test which state a forked process shares with a newly started process."""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""Test how old the knowledge is: each table has a date, and rows are compared with the index."""
+"""Test the age of the knowledge tables: each table has a date, and rows are compared with the package
+index.
+"""
 
 import datetime as dt
 

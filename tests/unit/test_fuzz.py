@@ -1,4 +1,4 @@
-"""A part of ``make fuzz``, and a check that it detects faults."""
+"""Run a part of ``make fuzz``, and check that the fuzz test detects faults."""
 
 import random
 import time
@@ -118,7 +118,7 @@ def test_a_command_is_looked_at_on_a_terminal():
 
 
 def test_hostile_texts_are_where_a_command_shows_them(tmp_path):
-    """`make fuzz` checks that none gets through; this test checks that it would notice."""
+    """The output contains the malicious text, so `make fuzz` can find control characters in it."""
     chance = random.Random(1)
     (tmp_path / "case").mkdir()
     path = terminal.make(chance, tmp_path / "case")

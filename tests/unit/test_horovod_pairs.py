@@ -1,4 +1,6 @@
-"""The pairs of Horovod and a framework: each has a stack, and the page has the results."""
+"""Test that each tested pair of Horovod and framework releases has a stack, and that the page shows its
+result.
+"""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Recorded files name no package index, no internal host and no credentials."""
+"""Test that recorded files contain no package index, no internal host and no credentials."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ PUBLIC = frozenset(
         "www.tensorflow.org",
     }
 )
-"""Public hosts: of documentation that programs print in their messages, and the index of PyTorch's wheels."""
+"""Public hosts in programs' messages, and the package index of PyTorch."""
 PRINTED = frozenset(
     {
         "127.0.0.1",
@@ -43,10 +43,11 @@ PRINTED = frozenset(
         "type.googleapis.com",
     }
 )
-"""What logs print in the form of a host: this machine, a Java package, nodes, types, a registry, devices,
-a folder of CVMFS."""
+"""Words in logs that look like host names: this machine, a Java package, nodes, types, a registry, devices, a
+CVMFS folder.
+"""
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
-"""Names that RFC 2606 and RFC 6761 keep for examples."""
+"""Names that RFC 2606 and RFC 6761 reserve for examples."""
 
 _URL = re.compile(
     r"\b(?:https?|ftp|git|ssh)://(?P<user>[^\s/@\"']*@)?(?P<host>[^\s/:\"'<>)\\]+)", re.IGNORECASE
@@ -59,7 +60,7 @@ _BEFORE = re.compile(r"(?<![\w.-])(?:[a-z0-9][a-z0-9-]*\.)*[a-z0-9][a-z0-9-]*$",
 
 
 def bare_hosts(text: str) -> set[str]:
-    """Return what has the form of a host name, with or without a scheme before it."""
+    """Return the words that look like host names, with or without a URL scheme."""
     found = set()
     for last in _LAST.finditer(text):
         before = _BEFORE.search(text, max(0, last.start() - 100), last.start())
@@ -69,13 +70,13 @@ def bare_hosts(text: str) -> set[str]:
 
 
 def recorded() -> list[Path]:
-    """Return every file below tests/ that holds data: logs, scripts, facts and outcomes."""
+    """Return every data file below tests/: logs, scripts, facts and outcomes."""
     found = [path for path in TESTS.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     return [path for path in found if path.suffix not in {".py", ".diff"} and not path.name.startswith(".")]
 
 
 def wrong_hosts(text: str) -> list[str]:
-    """Return the hosts in a text that no record may hold, and ``user@host`` where a URL has credentials."""
+    """Return the forbidden hosts in a text, and ``user@host`` for each URL with credentials."""
     urls = list(_URL.finditer(text))
     names = {match["host"].lower() for match in urls} | bare_hosts(text)
     bad = {name for name in names if name not in PUBLIC | PRINTED and not RESERVED.fullmatch(name)}

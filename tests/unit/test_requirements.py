@@ -1,4 +1,4 @@
-"""The locks of toolkit's own dependencies fit its metadata, and hold a hash for every file and no address."""
+"""Test the locks of toolkit's dependencies: they fit the metadata, have hashes, and contain no address."""
 
 import re
 import tomllib
@@ -21,7 +21,9 @@ def text_of(name: str) -> str:
 
 
 def pins(name: str) -> dict[str, list[Version]]:
-    """Return the versions of each package of a lock; more than one where Pythons differ."""
+    """Return the versions of each package in a lock; a package has several if Python releases need different
+    ones.
+    """
     found = defaultdict(list)
     for package, version, _ in PIN.findall(text_of(name)):
         found[package].append(Version(version))

@@ -1,4 +1,4 @@
-"""The package stays easy to search: small folders and modules, and one meaning for a name of a class."""
+"""Test the sizes of folders, modules and functions, and that each class name has one meaning."""
 
 import ast
 import re
@@ -8,10 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MODULES_OF_A_FOLDER = 25
-"""Not counting ``__init__.py``, which only describes the folder."""
+"""The largest number of modules in a folder, without ``__init__.py``."""
 LINES_OF_A_MODULE = 400
 LINES_OF_A_FUNCTION = 40
-"""Without its signature and its docstring."""
+"""The largest number of lines of a function, without its signature and docstring."""
 
 
 CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
@@ -19,7 +19,7 @@ CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 
 @cache
 def modules() -> dict[str, str]:
-    """Return the text of the modules of the package by their path."""
+    """Return the text of each module of the package by its path."""
     files = sorted((ROOT / "toolkit").rglob("*.py"))
     return {str(file.relative_to(ROOT)): file.read_text() for file in files}
 

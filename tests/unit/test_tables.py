@@ -1,4 +1,4 @@
-"""A table test names every row that fails."""
+"""Test that a table test reports every row that fails."""
 
 import pytest
 
@@ -9,13 +9,13 @@ NUMBERS = range(1, 200)
 
 @pytest.fixture(autouse=True)
 def _as_written(monkeypatch):
-    """Check the rows of these tests in their order, whatever the options of the test run are."""
+    """Let table tests check all rows in order, whatever the options of the test run are."""
     monkeypatch.setattr(WALKS, "only", "")
     monkeypatch.setattr(WALKS, "seed", None)
 
 
 def failure(test, **fixtures):
-    """Return what a table test reports."""
+    """Return the error message of a failing table test."""
     with pytest.raises(AssertionError) as caught:
         test(**fixtures)
     return str(caught.value)
@@ -135,7 +135,7 @@ def test_each_row_has_a_folder_and_an_environment_of_its_own(tmp_path, monkeypat
 
 @pytest.fixture
 def made(tmp_path):
-    """A file of the row; the end of the row empties it."""
+    """Yield a new file for each row, and empty the file after the row."""
     file = tmp_path / "made"
     file.write_text("new")
     OPEN.append(file)

@@ -1,4 +1,4 @@
-"""The finder of the images: what it finds, and when it steps aside."""
+"""Test the import finder in the images: which modules it finds, and when it finds none."""
 
 import marshal
 import os
@@ -20,7 +20,9 @@ _spec.loader.exec_module(toolkit_modules)
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder of modules whose compiled form says ``stored`` and whose source says ``source``."""
+    """Return a folder of modules; the stored bytecode sets ``FROM = 'stored'``, the source ``FROM =
+    'source'``.
+    """
     site = tmp_path / "site"
     package = site / "pack"
     package.mkdir(parents=True)
@@ -36,7 +38,9 @@ def site(tmp_path):
 
 
 def said(site, program, before=""):
-    """Run a program in a Python whose path has the folder, after another one if that is given."""
+    """Run a program in a Python with the folders ``before`` (if given) and ``site`` on its path; return its
+    words.
+    """
     start = "import toolkit_modules; toolkit_modules.install()\n"
     path = os.pathsep.join(filter(None, (str(before), str(site))))
     env = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,4 +1,4 @@
-"""Sizes in words."""
+"""Test how toolkit writes sizes of files and memory."""
 
 from tests.unit.tables import every_row
 from toolkit.units import format_memory, format_size

@@ -1,4 +1,4 @@
-"""Versions as packages, libraries and programs write them."""
+"""Test how toolkit reads and compares versions of packages, libraries and programs."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every table test walks over all rows of its data: the rows are counted in the data itself."""
+"""Test that each table test checks all rows of its data; the test counts the rows in the data files."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def marks(path: str, pattern: str) -> int:
-    """Count the lines of a file that a pattern matches."""
+    """Return the number of a pattern's matches in a file."""
     return len(re.findall(pattern, (ROOT / path).read_text("utf-8"), re.MULTILINE))
 
 
@@ -42,7 +42,7 @@ ALONE = SIGNATURES - marks("recipes/knowledge/signatures.toml", r"^then = ")
 
 
 def commands(command: click.Command) -> int:
-    """Count a command and all commands below it."""
+    """Return the number of visible commands below a command, including the command."""
     context = click.Context(command)
     names = command.list_commands(context) if isinstance(command, click.Group) else []
     below = [command.get_command(context, name) for name in names]
@@ -116,7 +116,7 @@ def test_a_table_has_all_rows_of_its_data(test, count):
 
 
 def test_every_recorded_launch_is_replayed_once_by_its_flavour():
-    """The two tests of the record walk over the cells of one flavour at a time."""
+    """Each of the two tests of the record checks the cells of one flavour at a time."""
     cells = record.load().cells
     walked = [
         cell.name
@@ -129,9 +129,9 @@ def test_every_recorded_launch_is_replayed_once_by_its_flavour():
 
 
 def test_no_golden_file_is_left_out():
-    """The scripts of jobs, of local runs and of sites are rows.
+    """The golden scripts of jobs, of local runs and of sites are rows of table tests.
 
-    tests/unit/cli checks the Dockerfile, tests/unit/program/adapt its own folder.
+    tests/unit/cli checks the golden Dockerfile, and tests/unit/program/adapt checks its golden files.
     """
     folder = ROOT / "tests" / "golden"
     kept = {file.relative_to(folder).as_posix() for file in folder.rglob("*.*") if file.parent != ADAPTED}

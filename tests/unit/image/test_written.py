@@ -1,4 +1,4 @@
-"""Test the folder that ``toolkit image build`` writes so that another machine can build the image."""
+"""Test the folder that ``toolkit image render`` writes so that another machine can build the image."""
 
 import hashlib
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The probe's answer on a real GPU node: one NVIDIA H100, driver 580.159.04, Ubuntu 24.04, without Slurm.
+"""Test the facts from the probe of a real GPU node: NVIDIA H100, driver 580.159.04, Ubuntu 24.04, no Slurm.
 
-``h100.txt`` was recorded on 2026-11-26. The sections that say nothing about the GPU were removed.
+``h100.txt`` was recorded on 2026-11-26, without the sections that do not concern the GPU.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Names of nodes, folded and unfolded."""
+"""Test lists of node names: short form to names, and names to short form."""
 
 from hypothesis import given
 from hypothesis import strategies as st

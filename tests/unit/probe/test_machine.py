@@ -109,7 +109,9 @@ def test_interfaces_that_lead_somewhere_come_first_and_those_of_containers_do_no
 
 
 def test_a_card_whose_ports_are_down_carries_nothing():
-    """linux:Documentation/ABI/stable/sysfs-class-infiniband; without a subnet manager a port is INIT."""
+    """Source: linux:Documentation/ABI/stable/sysfs-class-infiniband. A port without a subnet manager is
+    INIT.
+    """
     card = "@ network\n|infiniband mlx5_0\n|link mlx5_0 InfiniBand\n|port mlx5_0 {}\n"
     for state in ("1: DOWN", "2: INIT"):
         host = facts(card.format(state) + "@rc 0\n")
@@ -216,7 +218,7 @@ NO_DRIVER = (
 
 
 def test_a_host_with_the_tools_of_nvidia_and_no_driver_has_none():
-    """A login host that has the software of the GPU nodes."""
+    """A login host can have the GPU nodes' software without a driver."""
     host = facts(f"@ gpu\n|{NO_DRIVER}\n|\n@rc 9\n")
     assert {"gpu_driver", "gpus", "mig"} <= set(host.absent)
     assert host.cite("gpu_driver").startswith("no NVIDIA driver: NVIDIA-SMI has failed")
@@ -242,7 +244,7 @@ def test_parts_of_gpus_by_their_profiles():
 
 
 def test_gpus_of_amd_by_the_bus_and_by_what_a_job_may_use():
-    """Nodes with MI250X (1002:7408 in pci.ids); amdkfd hides GPUs that a job did not request."""
+    """The nodes have MI250X (1002:7408 in pci.ids); amdkfd hides the GPUs that a job did not request."""
     bus = "|device 0x7408\n" * 8
     assert facts(f"@ gpu-amd\n{bus}{'|gfx 90010' + chr(10)}@rc 0\n").amd_gpus == ("gfx90a",) * 8
     hidden = facts(f"@ gpu-amd\n{bus}@rc 0\n")

@@ -1,4 +1,4 @@
-"""Test which library belongs to a launcher of the host, on recorded answers and on small ones."""
+"""Test which MPI library belongs to a launcher of the host, with recorded and constructed probe output."""
 
 from pathlib import Path
 

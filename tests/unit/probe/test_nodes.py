@@ -1,4 +1,4 @@
-"""One answer for a host and its compute nodes: split, grouped, and merged into one view."""
+"""Test the probe of a login host and its compute nodes: toolkit splits, groups and merges the answers."""
 
 import os
 from pathlib import Path
@@ -228,7 +228,7 @@ def test_one_command_asks_the_place_and_its_nodes():
 
 
 def one_question(text: bytes) -> bytes:
-    """Return the script with only the first question of the probe, which takes no time."""
+    """Return the script without the probe's questions after the first, because the first is fast."""
     before, _, rest = text.partition(b"\nask kernel")
     _, end, after = rest.partition(b"\nprintf '@end\\n'\n")
     return before + end + after
@@ -236,7 +236,9 @@ def one_question(text: bytes) -> bytes:
 
 @pytest.fixture
 def slurm(tmp_path):
-    """Run the script where srun writes down its options, and sinfo knows four nodes."""
+    """Return a function that runs the script; a fake srun records its options, and a fake sinfo lists four
+    nodes.
+    """
     known = "node1|idle|a*\\nnode1|idle|b\\nnode2|mixed|b\\nnode3|idle|c\\nnode4|idle|ab\\n"
     for name, does in (
         ("srun", 'cat >/dev/null; printf "%s\\n" "$@" >"$0.words"'),
@@ -343,7 +345,7 @@ LINES = st.lists(
 
 @settings(max_examples=count(50, 200), deadline=None)
 @given(LINES, st.sampled_from(["1", "all", "node[1-9]", "0"]))
-@example(["0: @node n1", "0: toolkit-probe/1", "0: @end"], "1")  # the node answers without any fact
+@example(["0: @node n1", "0: toolkit-probe/1", "0: @end"], "1")  # an answer without any fact
 def test_any_answer_of_nodes_is_taken_apart(lines, nodes):
     bundle = read(answer("\n".join(lines)), "here", NodeChoice(nodes))
     assert bundle.login.kernel == "6.1"

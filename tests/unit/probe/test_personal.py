@@ -1,4 +1,6 @@
-"""A facts file is sent to others, so it must hold no value that identifies the user."""
+"""Test that a facts file contains no value that identifies the user, because users send the file to
+others.
+"""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Test how recorded probes of real machines become facts, and how facts files are read."""
+"""Test how toolkit makes facts from recorded probes of real machines, and how it reads facts files."""
 
 import subprocess
 from pathlib import Path
@@ -113,7 +113,7 @@ def test_a_file_of_another_schema_and_an_answer_that_was_cut_say_so(tmp_path):
 
 
 class Answers:
-    """A host that gives a recorded answer; ``timed_out``: as if toolkit had stopped the probe."""
+    """A fake host with a recorded answer; ``timed_out`` means that toolkit stopped the probe."""
 
     place = "ada@login.example.org"
 
@@ -193,7 +193,7 @@ def test_a_mark_of_utf_8_does_no_harm_and_a_byte_of_another_encoding_is_told_wit
 
 
 def test_a_busy_machine_still_answers_what_only_reads_files(tmp_path):
-    """By this clock each question takes two seconds; all of them together have forty."""
+    """The fake clock advances 2 s per question, and the probe stops asking programs after 40 s."""
     count = tmp_path / "count"
     count.write_text("0")
     clock = tmp_path / "date"

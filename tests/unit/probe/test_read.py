@@ -1,4 +1,4 @@
-"""One parser for each tool, tested on real output of the tool."""
+"""Test the parser of each tool with real output of the tool."""
 
 from tests.unit.tables import every_row
 from toolkit.probe.evidence import Section
@@ -50,7 +50,7 @@ def test_mpi_types_of_slurm_21():
 
 
 def test_mpi_types_of_slurm_before_17_11():
-    """As recorded on Biowulf in 2018, the comment in the settings of ECP-CANDLE/Supervisor for that site."""
+    """Recorded on Biowulf in 2018; source: a comment in the site's settings of ECP-CANDLE/Supervisor."""
     listed = "srun: MPI types are... \nsrun: mpi/pmi2\nsrun: mpi/openmpi\nsrun: mpi/mpich1_p4\nsrun: mpi/none"
     assert slurm.mpi_types(said(listed)) == ("pmi2", "openmpi", "mpich1_p4", "none")
 
@@ -71,7 +71,7 @@ def test_the_default_partition_comes_first_and_nodes_are_added_up():
 
 
 def test_a_thousand_nodes_are_counted_as_sinfo_shortens_them():
-    """``convert_num_unit`` of SchedMD/slurm:src/common/slurm_protocol_api.c: 2048 nodes are ``2K``."""
+    """``convert_num_unit`` in SchedMD/slurm:src/common/slurm_protocol_api.c prints 2048 nodes as ``2K``."""
     assert slurm.partitions(said("batch*|2K|up|128|256000|(null)")) == (("batch",), 2048)
 
 
@@ -83,7 +83,7 @@ def test_a_thousand_nodes_are_counted_as_sinfo_shortens_them():
             "Intel(R) MPI Library for Linux* OS, Version 2019 Update 9 Build 20200923 (id: abd58e492)",
             "2019.9",
         ),
-        # RedHatInsights/insights-core:insights/tests/parsers/test_mpirun.py
+        # Source: RedHatInsights/insights-core:insights/tests/parsers/test_mpirun.py
         (
             "Intel(R) MPI Library for Linux* OS, Version 2019 Update 08 Build 202010429 (id: e380127cb)",
             "2019.8",
@@ -122,7 +122,7 @@ def test_the_c_library_is_told_by_getconf_or_by_ldd(text: str, version: str | No
     assert system.glibc(said(text)) == version
 
 
-# Recorded on Cooley of ALCF, module mvapich2-2.2; 3.1.4 is the MPICH that its Hydra is of.
+# Recorded on ALCF's Cooley with module mvapich2-2.2. The Hydra of MVAPICH2 reports MPICH's release 3.1.4.
 MVAPICH = """path /soft/libraries/mpi/mvapich2-2.2/gcc/bin/mpiexec
 real /soft/libraries/mpi/mvapich2-2.2/gcc/bin/mpiexec.hydra
 says HYDRA build details:
@@ -244,7 +244,7 @@ def test_runtimes_and_how_they_are_installed():
     assert (old.name, old.version, old.setuid) == ("singularity-ce", "3.11.4", None)
 
 
-# As SDSC's Expanse and ABCI (docs.abci.ai, containers) record them, and as packages of el7 to el9 say.
+# Recorded by SDSC's Expanse and ABCI (docs.abci.ai, containers); and from the packages of el7 to el9.
 @every_row(
     ("text", "name", "version"),
     [
@@ -279,7 +279,7 @@ def test_singularity_2_prints_its_number_alone(text: str, name: str, version: st
 
 @every_row(("setuid", "unbound"), [("no", ("/lustre:/data", "/root/tools")), ("yes", ("/lustre:/data",))])
 def test_what_a_runtime_cannot_bind(setuid: str, unbound: tuple[str, ...]):
-    """With setuid, root binds a folder, so the user needs no permission for it."""
+    """With setuid, root binds the folder, so the user needs no permission for the folder."""
     text = f"path /a\napptainer version 1.4.5\nsetuid {setuid}\nunbound /lustre:/data\nunseen /root/tools"
     found = apptainer.read(said(text))
     assert found is not None

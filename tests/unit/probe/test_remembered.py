@@ -1,4 +1,4 @@
-"""Facts of a host that a launch uses again, and when it probes again."""
+"""Test when a launch uses stored facts of a host, and when it probes the host again."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def _own_cache(tmp_path, monkeypatch):
 
 
 class Host:
-    """Answers the probe, and says in which state it is."""
+    """A fake host that answers the probe and reports ``state``, a hash of the machine's state."""
 
     def __init__(self, answer=ANSWER, state="a", place="ada@far"):
         self.answer, self.state, self.place = answer, state * 64, place
@@ -41,7 +41,7 @@ class Host:
 
 
 def asked(host, seconds=600, partition=None):
-    """Ask as a launch does; return the facts and their age."""
+    """Get the facts as a launch does; return the age of stored facts, or ``None`` after a new probe."""
     memory, choice = HostMemory(seconds), of_job(partition)
     return memory.gather(host, choice, lambda: gather(host, choice)), memory.age
 
@@ -71,7 +71,7 @@ def test_facts_are_used_for_some_minutes_only(monkeypatch):
     host = Host()
     asked(host, 60)
     now = remembered.time.time()
-    for later, probed in ((59, 1), (61, 2), (0, 3)):  # the clock of this machine may go back
+    for later, probed in ((59, 1), (61, 2), (0, 3)):  # the third time is before the second
         monkeypatch.setattr(remembered.time, "time", lambda later=later: now + later)
         asked(host, 60)
         assert host.probed == probed
@@ -79,7 +79,7 @@ def test_facts_are_used_for_some_minutes_only(monkeypatch):
 
 def test_without_a_memory_the_state_is_not_asked():
     host = Host()
-    host.state = None  # would not be read
+    host.state = None  # an invalid state
     asked(host, 0)
     asked(host, 0)
     assert host.probed == 2

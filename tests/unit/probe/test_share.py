@@ -1,4 +1,4 @@
-"""Shared facts name no user, account, machine or address."""
+"""Test that shared facts contain no user, account, machine or address."""
 
 from pathlib import Path
 

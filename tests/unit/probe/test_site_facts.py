@@ -1,4 +1,4 @@
-"""Test how toolkit reads the answers for a site profile, from real programs and other centres."""
+"""Test how toolkit reads the probe's answers for a site profile, from real programs and other centres."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""The variables in a facts file: values that a rule reads, but no value that identifies the user."""
+"""Test the variables in a facts file: it contains values that a rule needs, but none that identifies the
+user.
+"""
 
 from tests.unit.tables import every_row
 from toolkit.knowledge.settings import reads_value, settings

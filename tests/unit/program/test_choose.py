@@ -1,4 +1,4 @@
-"""Test what program a launch runs, and the launch modes that apply to it."""
+"""Test which kind of program a launch runs, and which launch modes fit."""
 
 import msgspec
 

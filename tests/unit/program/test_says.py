@@ -1,4 +1,4 @@
-"""Test how toolkit finds the rendezvous of ranks in the command and the script."""
+"""Test how toolkit finds the ranks' rendezvous address in the command and the script."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Test what the text of a program shows of its ranks, its imports and its faults."""
+"""Test what toolkit finds in the text of a program: its use of ranks, its imports and its faults."""
 
 from pathlib import Path
 

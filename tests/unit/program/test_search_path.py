@@ -1,4 +1,4 @@
-"""Where Python looks for the modules of a program, as far as the text shows it."""
+"""Test which module folders of a program toolkit finds in the program's text."""
 
 import zipfile
 
@@ -21,7 +21,7 @@ FOUND = (
     "import sys, os\nsys.path.extend((os.pardir, 'lib'))",
     "import site\nsite.addsitedir('lib')",
 )  # fmt: skip
-"""Each lets ``scripts/train.py``, started in the folder above, import a module of ``lib``."""
+"""Statements with which ``scripts/train.py``, started in the project's folder, can import from ``lib``."""
 
 OPEN = (
     "import sys, os\nsys.path.append(os.environ['CODE'])",

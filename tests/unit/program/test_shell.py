@@ -1,4 +1,4 @@
-"""Test what the shell scripts of users show of the programs that they start."""
+"""Test which programs toolkit finds in the shell scripts of users."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The doctor's page at the widths of terminals."""
+"""Test the output of ``toolkit doctor`` for terminals of several widths."""
 
 import re
 
@@ -37,7 +37,7 @@ def test_lines_fit_but_for_words_that_do_not(width):
         )
         wide = [line for line in text.splitlines() if len(line) > width]
         longest = [max(line.split(), key=len) for line in wide]
-        # A line may be too wide only if it contains a single word after its label.
+        # A line may exceed the width only if it has a single long word after its label.
         assert all(len(word) + 20 > width - 20 for word in longest), wide
         assert all(len(line.split()) <= 3 for line in wide), wide
 

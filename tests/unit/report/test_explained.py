@@ -1,4 +1,4 @@
-"""The explanation of job output as text: root line first, then cause or class, steps, and advice."""
+"""Test the order of an explanation of job output: root line, cause or class, steps, advice."""
 
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output

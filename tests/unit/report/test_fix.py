@@ -1,4 +1,4 @@
-"""A diff shows what a fix changes and nothing else."""
+"""Test that a diff shows only the changes of a fix."""
 
 from tests.unit.engine.examples import with_
 from toolkit.model.fix import SCHEMA, Fix, LaunchFix

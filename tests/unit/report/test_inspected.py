@@ -1,4 +1,4 @@
-"""The text about an image for users."""
+"""Test the output of ``toolkit image inspect``."""
 
 from toolkit.model.facts import ImageFacts
 from toolkit.model.mpifacts import ImageMpi

@@ -1,4 +1,4 @@
-"""The list of jobs: one line for each, the newest first."""
+"""Test the list of jobs: one line per job, the newest job first."""
 
 import msgspec
 

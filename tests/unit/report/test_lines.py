@@ -1,4 +1,4 @@
-"""Lines of text that keep words whole, and of a command that a shell reads as one."""
+"""Test line breaks: text breaks between words, and a shell reads a broken command as one command."""
 
 import shlex
 
@@ -12,7 +12,7 @@ COMMAND = ("srun", "-n", "2", "apptainer", "exec", "--bind", "/a b", "my image.s
 @every_row("width", [20, 40, 60, 100, 200])
 def test_a_command_in_lines_is_the_same_command(width):
     lines = command_lines(COMMAND, 4, width)
-    # A shell removes a backslash and the line break after it.
+    # A shell removes a backslash at the end of a line together with the line break.
     assert tuple(shlex.split("\n".join(lines).replace("\\\n", ""))) == COMMAND
     assert all(line.endswith(" \\") for line in lines[:-1])
     assert not lines[-1].endswith("\\")

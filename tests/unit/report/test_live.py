@@ -1,4 +1,6 @@
-"""The page of a trial says what was predicted, what was seen, and what to do about a difference."""
+"""Test the report of a trial launch: the predicted outcome, the real outcome, and advice about a
+difference.
+"""
 
 import json
 from pathlib import Path

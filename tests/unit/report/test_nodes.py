@@ -1,4 +1,4 @@
-"""The table of machines: equal facts, different facts, and nodes that did not answer."""
+"""Test the table of probed machines: equal facts, different facts, and nodes without an answer."""
 
 from pathlib import Path
 

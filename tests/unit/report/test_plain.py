@@ -1,4 +1,4 @@
-"""Test that foreign text is shown but does not control a terminal."""
+"""Test that toolkit shows text from others, but removes its control characters."""
 
 import json
 import sys

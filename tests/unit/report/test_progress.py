@@ -1,4 +1,4 @@
-"""Test the progress that users see: on a real terminal, replayed, and in a log."""
+"""Test the progress display on a real terminal, with a replay of its control codes, and in a log."""
 
 import os
 import pty
@@ -28,7 +28,9 @@ _PIECES = re.compile(r"\r|\n|\x1b\[(\d*)([A-Za-z])|\x1b\[\?\d+[hl]|[^\r\n\x1b]+"
 
 
 def on_terminal(code, out=None):
-    """Run ``code`` with a terminal for both outputs or its errors alone; return what was written there."""
+    """Run ``code`` with a terminal for its errors, and for its output without ``out``; return the terminal's
+    text.
+    """
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
     process = subprocess.Popen(
@@ -39,7 +41,7 @@ def on_terminal(code, out=None):
     try:
         while chunk := os.read(ours, 65536):
             said += chunk
-    except OSError:  # the terminal is gone with its last user
+    except OSError:  # the last process closed the terminal
         pass
     os.close(ours)
     assert process.wait(30) == 0
@@ -47,7 +49,7 @@ def on_terminal(code, out=None):
 
 
 def shown(said):
-    """Replay terminal output, as far as toolkit uses terminal codes, and return the visible lines."""
+    """Interpret toolkit's terminal codes in the output, and return the visible lines."""
     screen, row, column = [""], 0, 0
     for piece in _PIECES.finditer(said):
         text = piece[0]

@@ -1,4 +1,4 @@
-"""The output stream, and a check that nothing in the tree bypasses it."""
+"""Test the output stream, and that every module uses it."""
 
 import io
 import re
@@ -13,10 +13,10 @@ from toolkit.report.safe_stream import SafeStream, unfiltered_stream
 ROOT = Path(__file__).parents[3] / "toolkit"
 OWN_STREAMS = {"report/safe_stream.py", "cli/frame/streams.py"}
 AROUND = (
-    # Ways to write past the stream, and the modules that may use them.
+    # Code that writes without the stream, and the modules that may contain such code.
     (r"\bprint\(", {"report/progress.py"}),
     (r"click\.(?:echo|secho|style|echo_via_pager|get_(?:text|binary)_stream)\b", {"cli/frame/say.py"}),
-    (r"click\.(?:prompt|confirm)\b", {"cli/doctor/ask.py", "cli/init.py"}),  # readline writes the prompt
+    (r"click\.(?:prompt|confirm)\b", {"cli/doctor/ask.py", "cli/init.py"}),  # readline prints the prompt
     (r"unfiltered\(", {"report/safe_stream.py", "report/progress.py"}),
     (r"sys\.(?:stdout|stderr)\.(?:write|buffer)|sys\.__std(?:out|err)__", {"run/relay.py"}),
     (r"/dev/(?:tty|std(?:out|err)|fd)", {"cli/frame/files.py"}),
@@ -25,7 +25,7 @@ AROUND = (
 
 
 class Terminal(io.TextIOWrapper):
-    """A stream that says that it is a terminal."""
+    """A stream whose ``isatty`` returns true."""
 
     def isatty(self):
         return True
@@ -60,7 +60,7 @@ def test_no_module_prints_around_the_door(pattern, allowed):
     for file in ROOT.rglob("*.py"):
         name = file.relative_to(ROOT).as_posix()
         code = re.sub(r'""".*?"""|#.*', "", file.read_text(), flags=re.DOTALL)
-        # Trainers run in images, where they write what a job prints.
+        # Trainers run in images without toolkit's report modules and print a job's output directly.
         if not name.startswith("trainers/") and re.search(pattern, code):
             found.add(name)
     assert found <= allowed

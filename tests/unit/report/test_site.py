@@ -1,4 +1,4 @@
-"""The page of a site, and the list of all, at the widths of terminals."""
+"""Test the page of a site and the list of sites for terminals of several widths."""
 
 from tests.unit.tables import every_row
 from toolkit.knowledge import sites

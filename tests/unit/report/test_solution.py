@@ -1,4 +1,4 @@
-"""The table of a solution fits its width, and says everything."""
+"""Test that the table of a solution fits the terminal's width and omits no package."""
 
 from tests.unit.tables import every_row
 from toolkit.image.locks.recipe import load

@@ -1,4 +1,4 @@
-"""A study as page, plots, tables and text."""
+"""Test the report of a study as a page, plots, tables and text."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ HOSTILE = 'a<script>alert("x")</script>&{b}$\\frac{$'
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """Two studies, one of them with a timeline, a failure and a hostile name."""
+    """Return a report of two studies; one study has a timeline, a failed run and a malicious name."""
     points = [
         point(n, s, nodes=m, number=i)
         for (n, m), s in zip(SIZES, (8.0, 4.4, 2.6), strict=True)
@@ -169,15 +169,15 @@ def test_a_label_is_no_formula_in_a_spreadsheet(tmp_path, begin):
 
 
 def test_no_form_of_a_report_holds_a_hidden_character_or_a_line_of_a_label(tmp_path):
-    """Studies of one name are identified by their folders, and a failure by its message: neither has a
-    grammar.
+    """The malicious text is a folder's name and a failure's message, because toolkit does not check
+    either.
     """
     hostile = f"a\x1b[2J\u202e\x9b\u200b\n{FORGED}"
     failed = point(2, 1, number=2, state="failed", figures=None, why=hostile)
     sizes = study([(1, 1), (2, 1)], repeats=2)
     folders = [kept(tmp_path / name, sizes, [point(1, 8), point(2, 4), failed]) for name in (hostile, "b")]
     report = read(folders)
-    with warnings.catch_warnings(action="ignore"):  # the font lacks glyphs for some characters
+    with warnings.catch_warnings(action="ignore"):  # matplotlib warns about glyphs that its font lacks
         drawn = plots(report)
     forms = [page(report, drawn), *(plot.svg for plot in drawn)]
     for text in (text_of(report), study_tables.csv_of(report), study_tables.latex_of(report)):
@@ -250,7 +250,7 @@ def test_a_study_without_a_figure_is_no_report(tmp_path):
 
 @pytest.fixture
 def slow(tmp_path):
-    """A study whose epochs take an hour, at less than one sample a second."""
+    """Return a report with epochs of an hour and less than one sample per second."""
     times = [(1, 3457.2), (1, 3480.0), (2, 2381.0)]
     points = [point(n, s, number=i, nodes=1) for i, (n, s) in enumerate(times, 1)]
     return read([kept(tmp_path, study([(1, 1), (2, 1)], repeats=2), points)])

@@ -1,4 +1,4 @@
-"""The command of the chosen launch mode, as the user must type it."""
+"""Test that the command of the chosen launch mode is a command that the user can type."""
 
 from typing import get_args
 

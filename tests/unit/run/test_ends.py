@@ -1,4 +1,4 @@
-"""toolkit keeps the beginning and the end of long output, in memory of a stated size."""
+"""Test that toolkit keeps the first and last part of long output, within a memory limit."""
 
 import tracemalloc
 from pathlib import Path

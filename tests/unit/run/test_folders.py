@@ -1,4 +1,4 @@
-"""toolkit tests whether a folder is writable by writing to it."""
+"""Test that toolkit checks a folder's write permission by writing a file."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_what_could_not_be_made_is_told_by_asking(folder):
 
 
 def test_only_a_file_is_written_anew(tmp_path):
-    """For root, a rename replaces a device like a file."""
+    """toolkit refuses devices and pipes, because a rename as root would replace them by a file."""
     (tmp_path / "old").write_text("")
     os.mkfifo(tmp_path / "pipe")
     for fine in ("old", "new", "absent/new"):

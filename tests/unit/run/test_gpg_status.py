@@ -1,4 +1,6 @@
-"""gpg's verdict on a signature, read from its status lines; the owner of a key chooses its user id."""
+"""Test how toolkit reads gpg's status lines about a signature; the key's owner chooses the user ID in
+them.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st

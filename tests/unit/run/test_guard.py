@@ -1,4 +1,6 @@
-"""A killed toolkit leaves no child behind; a toolkit that exits normally does not kill detached children."""
+"""Test that a killed toolkit leaves no child process, and that toolkit's normal exit kills no detached
+process.
+"""
 
 import os
 import re
@@ -26,9 +28,9 @@ else:
     LocalRunner().converse(command).read()
 """
 _SETTLED = 0.5
-"""Seconds after which a child is known to the guard, on a busy machine too."""
+"""Seconds after which the guard has registered a child, also on a busy machine."""
 _MOST_SECONDS = 60.0
-"""The time after which a child counts as left behind. The guard itself gives it one second."""
+"""Seconds after which the test fails if a child still runs; the guard kills it after one second."""
 
 
 def parent(how: str, script: str) -> "subprocess.Popen[bytes]":
@@ -53,7 +55,7 @@ def runs(number: int) -> bool:
 
 
 def wait_for_end(children: list[int]) -> None:
-    """Return when all processes have ended."""
+    """Wait until all processes have ended."""
     begun = time.monotonic()
     while any(map(runs, children)):
         assert time.monotonic() - begun < _MOST_SECONDS, "a child outlived its parent"

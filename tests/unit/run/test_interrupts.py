@@ -1,4 +1,4 @@
-"""Test that protected sections are not interrupted."""
+"""Test that a signal interrupts a protected section only at its end."""
 
 import signal
 
@@ -9,7 +9,7 @@ from toolkit.run.interrupts import delay_signals
 
 @pytest.fixture
 def interrupting():
-    """SIGTERM raises the same exception as in :mod:`toolkit.cli.main`."""
+    """Let SIGTERM raise ``KeyboardInterrupt``, as :mod:`toolkit.cli.main` does."""
 
     def interrupt(number, frame):
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The SHA-256 of a file on a host is read once while the file stays the same."""
+"""Test that toolkit computes the SHA-256 of a remote file once, until the file changes."""
 
 import os
 
@@ -12,7 +12,7 @@ from toolkit.run.local import LocalRunner
 
 
 class Host(LocalRunner):
-    """This machine, which counts the files that it hashes; without ``times`` it has an old stat."""
+    """A fake remote host that counts its checksums; without ``times``, its ``stat`` prints no exact times."""
 
     def __init__(self, place="far", times=True):
         self.place, self.hashed, self._times = place, 0, times
@@ -28,7 +28,7 @@ class Host(LocalRunner):
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(hints, "SETTLED_SECONDS", -5.0)  # a file of this second counts as settled
+    monkeypatch.setattr(hints, "SETTLED_SECONDS", -5.0)  # toolkit stores the hash also of a new file
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
-"""Output is split into lines from pieces of any size, and a piece without a line break costs no extra
-time."""
+"""Test splitting output into lines: pieces of any size, and no extra time for pieces without a line break."""
 
 import os
 import sys
@@ -37,7 +36,7 @@ def test_a_line_is_handed_over_once_it_is_whole_and_the_last_one_at_the_end():
 
 
 class _Counted(bytes):
-    """Bytes that count how many of them a search for line breaks read."""
+    """Bytes whose class attribute ``looked`` counts the bytes that ``split`` has searched."""
 
     looked = 0
 

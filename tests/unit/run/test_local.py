@@ -1,4 +1,4 @@
-"""The runner of this machine, with programs that every machine has."""
+"""Test the runner for this machine with programs that every machine has."""
 
 import os
 import signal
@@ -149,7 +149,7 @@ def test_send_copies_what_is_not_there_and_tells_progress(tmp_path):
 
 
 def has_ended(pid):
-    """Return whether a process has exited; a killed one closes its pipes a moment before."""
+    """Return whether a process ends within 5 s; a killed process closes its pipes shortly before its end."""
     deadline = time.monotonic() + 5
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -194,7 +194,7 @@ def test_a_pipe_that_a_child_has_kept_does_not_hold_up_the_end(tmp_path, monkeyp
     waiting = threading.Thread(target=talk.read)
     waiting.start()
     talk.close()
-    assert waiting.is_alive()  # the child has not ended yet
+    assert waiting.is_alive()  # the thread waits for the child
     (tmp_path / "end").touch()
     waiting.join(20)
     assert not waiting.is_alive()

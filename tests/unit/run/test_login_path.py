@@ -1,4 +1,4 @@
-"""Programs that only a login shell has on PATH, with real shells; the far side is a bare environment here."""
+"""Test programs that only a login shell finds on PATH, with real shells and a fake remote host."""
 
 import pytest
 
@@ -14,7 +14,7 @@ PROGRAM = '#!/bin/sh\necho slurm-wlm 24.11.5 "$@"\n'
 
 
 class Far(LocalRunner):
-    """What sshd does with a command: the user's shell reads a line, and is not a login shell."""
+    """A fake remote host that runs a command as sshd does: in the user's shell, which is no login shell."""
 
     def __init__(self, home, shell="/bin/bash"):
         self.asked = []
@@ -37,7 +37,7 @@ class Far(LocalRunner):
 
 @pytest.fixture
 def home(tmp_path):
-    """Make a home whose profile puts a folder with two programs of Slurm on PATH."""
+    """Return a home folder whose profile adds a folder with stand-ins for Slurm's commands to PATH."""
     programs = tmp_path / "slurm"
     programs.mkdir()
     for name in ("squeue", "sinfo", "srun"):

@@ -1,4 +1,4 @@
-"""Test that toolkit repeats a call after a lost connection; tests/full uses a real sshd."""
+"""Test that toolkit repeats a call after a lost SSH connection; tests/full uses a real sshd."""
 
 import hashlib
 from pathlib import Path
@@ -21,7 +21,7 @@ def _short_pauses(monkeypatch):
 
 
 class Breaking(LocalRunner):
-    """Loses its connection in the middle of the first ``times`` calls."""
+    """A runner that loses its connection after each of the first ``times`` calls."""
 
     place = "far"
 
@@ -45,7 +45,7 @@ class Breaking(LocalRunner):
 
 
 class Cut(Breaking):
-    """Loses its connection while files are sent, each time a few bytes further."""
+    """A runner that loses its connection during a copy, each time 3 bytes further."""
 
     def run(self, command):
         return LocalRunner.run(self, command)

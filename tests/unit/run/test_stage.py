@@ -45,7 +45,7 @@ def test_a_copy_that_arrives_damaged_is_removed_and_told(tmp_path):
 
 
 def broken_off(tmp_path, rest):
-    """A file to copy, and what an earlier try left of it there."""
+    """Return a file to copy whose target has the partial file ``rest`` from an earlier copy."""
     source = tmp_path / "a"
     source.write_bytes(b"0123456789")
     parcel = Parcel.of(source, str(tmp_path / "b"))
@@ -120,7 +120,7 @@ def test_a_shell_that_cannot_be_started_says_nothing_about_files(said):
 
 
 class Odd(LocalRunner):
-    """A machine whose sha256sum gives a wrong answer, but whose copies work."""
+    """A runner whose ``sha256sum`` prints ``answer``; its copies work."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -189,7 +189,7 @@ def test_an_interrupt_reaches_a_copy_between_two_packets(tmp_path):
 
     class Slow(LocalRunner):
         def send(self, source, target, progress=None):
-            time.sleep(0.1)  # until the other thread waits
+            time.sleep(0.1)  # time for the other thread to wait
             os.kill(os.getpid(), signal.SIGINT)
             try:
                 for _ in range(1000):

@@ -1,4 +1,4 @@
-"""Connections over the input and output of a program: the near end and the real far end."""
+"""Test connections through the pipes of a program: toolkit's end of the tunnel and the real remote end."""
 
 import ast
 import contextlib
@@ -20,7 +20,9 @@ from toolkit.run.tunnel import Tunnel
 
 @contextlib.contextmanager
 def echoing(handle=None):
-    """Listen, and echo the bytes of every connection, or call ``handle``; yield the port."""
+    """Start a server that echoes all bytes or calls ``handle`` for each connection; yield the server's
+    port.
+    """
 
     def echo(connection):
         while content := connection.recv(1 << 16):
@@ -44,7 +46,9 @@ def echoing(handle=None):
 
 @contextlib.contextmanager
 def tunnelled(port, before=""):
-    """Give the near port of a tunnel to ``port``; ``before`` is shell run before the relay starts."""
+    """Yield the local port of a tunnel to ``port``; the shell code ``before`` runs before the remote end
+    starts.
+    """
     words = ("sh", "-c", f'{before} exec "$@"', "sh", sys.executable, relay.__file__, str(port))
     far, tunnel, ready = LocalRunner().converse(Command(words)), Tunnel(), threading.Event()
     serving = threading.Thread(target=tunnel.serve, args=(far, ready.set))
@@ -64,7 +68,7 @@ def whole(connection):
 
 
 def said(port, content):
-    """Send bytes, close the sending side, and return the whole answer."""
+    """Send bytes to a port, close the sending direction, and return the whole answer."""
     with socket.create_connection(("127.0.0.1", port), 20) as connection:
         sender = threading.Thread(
             target=lambda: (connection.sendall(content), connection.shutdown(socket.SHUT_WR))
@@ -164,7 +168,7 @@ def test_when_the_far_end_goes_the_connections_end():
             assert whole(connection) == b""
         serving.join(20)
         assert not serving.is_alive()
-        # The tunnel still listens, because the remote end may return; until then it accepts no connection.
+        # The tunnel still listens, because the remote end may return, but it closes new connections at once.
         assert said(tunnel.port, b"") == b""
         tunnel.close()
 
@@ -201,7 +205,7 @@ def test_the_far_end_is_a_file_of_its_own_for_an_old_python():
     imported = {n.names[0].name for n in ast.walk(tree) if isinstance(n, ast.Import)}
     imported |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert imported <= sys.stdlib_module_names | {"collections.abc"}
-    # Syntax that Python 3.6 cannot evaluate when it reads the file.
+    # Python 3.6 evaluates annotations when it reads the file and fails on subscripts and `|`.
     signatures = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     spoken = [a.annotation for n in signatures for a in n.args.args] + [n.returns for n in signatures]
     assert not [n for n in spoken if isinstance(n, ast.Subscript | ast.BinOp)]

@@ -1,4 +1,6 @@
-"""Runtimes that are described from their documentation: their words, and that predictions are unknown."""
+"""Test container runtimes that toolkit knows only from their documentation: commands, and unknown
+predictions.
+"""
 
 import tomllib
 

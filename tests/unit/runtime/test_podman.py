@@ -1,4 +1,4 @@
-"""Rootless podman as a runtime: its words, what a container shares, what a probe reads, when it is chosen."""
+"""Test rootless podman as a runtime: its command, shared folders, the probe, and when toolkit chooses it."""
 
 import msgspec
 import pytest

@@ -8,7 +8,7 @@ from toolkit.study import collect
 
 def test_the_first_epoch_is_left_out_and_an_epoch_is_one_pass_over_the_data():
     found = collect.of_metrics(COMPLETE, 1, 2)
-    # Two ranks train on 120,000 images in the 2 seconds of the second epoch: two passes.
+    # Two ranks train on 120,000 images in 2 s: two passes over the data, so one pass takes 1 s.
     assert found.seconds == (1.0,)
     assert found.rates == (60000.0,)
     assert [e.test_accuracy for e in found.epochs] == [0.97, 0.98]

@@ -28,7 +28,7 @@ def runs(*seconds, **more):
 
 
 def test_efficiency_counts_ranks_and_compares_with_the_fewest_nodes():
-    # Roihu's formula: p_b T_b / (p_N T_N).
+    # Roihu's formula for the efficiency: p_b T_b / (p_N T_N).
     (series,) = found(PLAIN, runs(8.0, 4.0, 4.0))
     assert [row.nodes for row in series.rows] == [1, 2, 4]
     assert [row.speedup for row in series.rows] == [1.0, 2.0, 2.0]

@@ -12,7 +12,7 @@ from toolkit.study.statistics import curves
 
 
 def curve_of(times, **more):
-    """Return the curve of runs: a list of seconds for each number of ranks."""
+    """Return the scaling curve of runs; ``times`` has the seconds of each run by the number of ranks."""
     runs = [point(n, s, number=i) for n, all_of_it in times.items() for i, s in enumerate(all_of_it, 1)]
     (curve,) = curves(study([(n, 1) for n in times], **more), runs)
     return curve
@@ -93,7 +93,7 @@ def test_equal_figures_give_equal_reports():
 def test_the_bytes_of_the_gradient_give_a_bandwidth():
     weights = (10.0, 0.0, 4.0)
     curve = curve_of({n: [model.seconds("weak", weights, n)] for n in (1, 2, 4, 8)})
-    # 250,000 parameters of 4 bytes, 100 steps of 10 samples an epoch, 4 s in all.
+    # 250,000 parameters of 4 bytes, 100 steps per epoch with 10 samples each, 4 s in total.
     assert fit.bandwidth(curve, fit.fit(curve)) == pytest.approx(250_000 * 4 * 100 / 4.0, rel=0.1)
     assert fit.latency(curve, fit.fit(curve)) is None
 

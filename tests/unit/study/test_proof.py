@@ -1,4 +1,4 @@
-"""Sentences about whether a timeline's suggestion helped."""
+"""Test the sentences that say whether a timeline's suggestion made the training faster."""
 
 from tests.unit.study.studies import TIMELINE, kept, point, study
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""The parts of a start, from the times of a job script and the metrics of a trainer."""
+"""Test the durations of a job's start, from the job script's times and the trainer's metrics."""
 
 import json
 
@@ -64,9 +64,9 @@ def test_a_program_of_the_user_has_the_parts_before_it():
 @every_row(
     "times",
     [
-        SCRIPT.replace(".", ","),  # EPOCHREALTIME of a German locale
+        SCRIPT.replace(".", ","),  # EPOCHREALTIME with a decimal comma, as in a German locale
         SCRIPT + "garbage\nranks soon\nscript 12\n",
-        f"script {T}\nranks {T + 1}\n" + SCRIPT,  # the ranks of an elastic job that started again
+        f"script {T}\nranks {T + 1}\n" + SCRIPT,  # an elastic job that started its ranks twice
     ],
 )
 def test_odd_lines_change_nothing(times):

@@ -11,7 +11,7 @@ def test_a_size_is_the_median_of_its_runs_with_their_spread():
     assert one.seconds == MedianSpread(10.0, 9.0, 12.0)
     assert one.speedup == MedianSpread(1, 1, 1)
     assert two.speedup.value == 2.0
-    # The spread of the smallest size counts too.
+    # The spread of the times at the smallest size counts, too.
     assert two.speedup.low == pytest.approx(2 / 1.1)
     assert two.speedup.high == pytest.approx(2 * 1.2)
     assert two.efficiency.value == 1.0

@@ -23,7 +23,9 @@ def small(tmp_path):
 
 
 def step(at, *tensors, end=True, late=50, took=400):
-    """Write one step as Horovod does: negotiated one after the other, reduced together."""
+    """Return the timeline events of one step: Horovod negotiates tensors one by one and reduces them
+    together.
+    """
     lines = []
     for number, pid in enumerate(tensors):
         ts = at + 10 * number
@@ -50,7 +52,7 @@ def written(file, lines, *, end=""):
 def test_a_real_timeline_of_two_ranks_tells_its_steps():
     tally = read(TIMELINE)
     found = timeline.shares(tally)
-    # 40 steps in two epochs; those before an evaluation do not count.
+    # The two epochs have 40 steps; a step before an evaluation does not count.
     assert 36 <= found.steps <= 40
     assert sum((found.negotiate, found.queue, found.copy, found.reduce, found.compute)) == pytest.approx(1)
     assert 0.3 < found.reduce < 0.7
@@ -89,7 +91,7 @@ def test_events_that_lie_across_two_pieces_are_read_once(small, monkeypatch):
 def test_parts_of_a_step_are_those_that_it_was_made_of(tmp_path):
     lines = [line for number in range(10) for line in step(1000 * number, 1, 2)]
     found = timeline.shares(read(written(tmp_path / "t.json", lines)))
-    # Of 1000 microseconds: negotiated from 0 to 60, reduced from 70 to 470.
+    # A step of 1000 microseconds: negotiation from 0 to 60, reduction from 70 to 470.
     assert found.step_seconds == pytest.approx(0.001)
     assert found.negotiate == pytest.approx(0.06)
     assert found.reduce == pytest.approx(0.4)

@@ -1,4 +1,4 @@
-"""Test what the answers of the store show about its clock."""
+"""Test how a rank estimates the clock of the Gloo store from the store's answers."""
 
 import time
 from email.utils import formatdate

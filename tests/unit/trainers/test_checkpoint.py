@@ -1,4 +1,4 @@
-"""Checkpoint files: written completely or not at all, only the last few kept, never loaded if damaged."""
+"""Test checkpoint files: trainers write complete files, keep the last few, and never load a damaged file."""
 
 import errno
 import json

@@ -8,7 +8,7 @@ NAMES = [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bi
 
 
 def record(kind):
-    """A record whose red, green and blue values show where they belong."""
+    """Return a CIFAR-10 record with different values in each row and colour plane; ``kind`` is its label."""
     red, green, blue = (bytes((start + at // 32) % 256 for at in range(1024)) for start in (0, 100, 200))
     return bytes((kind,)) + red + green + blue
 

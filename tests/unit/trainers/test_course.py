@@ -1,5 +1,4 @@
-"""The epochs of a training, with a loop that computes nothing: when files are written, and what stops the
-training."""
+"""Test the epochs of a training without computation: when the trainer writes files, and when it stops."""
 
 import json
 import math
@@ -22,7 +21,7 @@ SETTINGS = {"trainer": "mnist", "seed": 1}
 
 
 class Instant:
-    """A loop whose epochs have two parts of eight samples and take almost no time."""
+    """A fake training loop with two parts of eight samples per epoch, which takes almost no time."""
 
     learning_rate = 0.1
     waited = 0.25
@@ -47,7 +46,7 @@ class Instant:
 
 
 class Wishes:
-    """A watch with given results."""
+    """A fake watch with the given wishes to stop or save."""
 
     def __init__(self, *seen):
         self._seen, self.saved_times = list(seen), 0

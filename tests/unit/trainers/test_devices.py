@@ -1,4 +1,4 @@
-"""Test which GPU a rank takes, against a stand-in for TensorFlow: the machines of these tests have no GPU."""
+"""Test which GPU a rank uses, with a stand-in for TensorFlow, because the test machines have no GPU."""
 
 import sys
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Config:
-    """The part of ``tf.config`` that is used; it records its settings."""
+    """A fake ``tf.config`` that records its settings."""
 
     def __init__(self, gpus):
         self.gpus = [f"GPU:{n}" for n in range(gpus)]
@@ -94,10 +94,10 @@ def test_all_gpus_of_the_node_are_not_a_ranks_own():
 @every_row(
     ("gpus", "ranks", "environment"),
     [
-        # --gpus-per-task=1 --gpu-bind=none: each rank sees all.
+        # With --gpus-per-task=1 --gpu-bind=none, each rank sees all GPUs.
         (4, 4, {"SLURM_GPUS_PER_TASK": "1", "SLURM_GPUS_ON_NODE": "4"}),
         (4, 4, {"SLURM_GPUS_PER_TASK": "a100:1"}),
-        # CUDA_VISIBLE_DEVICES=0,1 of a job with four.
+        # A job has four GPUs, and CUDA_VISIBLE_DEVICES=0,1.
         (2, 2, {"SLURM_GPUS_ON_NODE": "4"}),
     ],
 )

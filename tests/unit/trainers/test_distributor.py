@@ -1,4 +1,4 @@
-"""Ranks as threads, with a communicator that has mpi4py's methods; mpi4py itself is tried in the image."""
+"""Test the data distributor with threads as ranks and a fake mpi4py; image tests use the real mpi4py."""
 
 import random
 import threading
@@ -10,7 +10,7 @@ from toolkit.trainers.distributor import DataDistributionError, DataDistributor
 
 
 class World:
-    """The shared state of threads that act as ranks."""
+    """The shared state of threads that simulate ranks."""
 
     def __init__(self, size):
         self.size, self.slot = size, None

@@ -1,4 +1,4 @@
-"""Test the random numbers of ranks: seeds are tested here, dropout masks in the image."""
+"""Test the seeds of the ranks' random numbers; image tests check the dropout masks."""
 
 from toolkit.trainers.learning.draws import fold_seed, own_draws
 

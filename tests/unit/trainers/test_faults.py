@@ -1,4 +1,4 @@
-"""Test which sample is named where one could not be read."""
+"""Test that an error names the unreadable sample."""
 
 import pytest
 
@@ -11,7 +11,7 @@ UnknownError = type("UnknownError", (Exception,), {})
 
 
 class Pictures:
-    """A source of which sample 7 cannot be read."""
+    """A fake data source whose sample 7 is unreadable."""
 
     def __init__(self):
         self.asked = []

@@ -1,4 +1,4 @@
-"""Test where samples in memory are gathered, against a stand-in for TensorFlow."""
+"""Test on which device the trainer gathers samples in memory, with a stand-in for TensorFlow."""
 
 import contextlib
 import sys
@@ -13,7 +13,7 @@ from toolkit.trainers.data.sources import Samples
 
 @pytest.fixture
 def placed(monkeypatch):
-    """The arrays that were made or gathered, by device."""
+    """Return the list of created and gathered arrays, each with its device."""
     found, now = [], []
 
     @contextlib.contextmanager

@@ -28,7 +28,7 @@ def test_images_are_listed_with_the_numbers_of_their_classes_in_train(data):
         "train/dog/2.JPEG",
     ]
     assert classes == [0, 1, 1]
-    # dog is the second class, though it is the only one to test with
+    # dog has number 1, as in train, although test has no other class
     assert (len(tests), named) == (1, [1])
 
 

@@ -1,4 +1,4 @@
-"""Test which gradients travel together, and which steps are late."""
+"""Test which gradients a rank sends in one message, and which steps use an older average."""
 
 from itertools import pairwise
 

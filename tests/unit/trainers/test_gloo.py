@@ -1,4 +1,6 @@
-"""Ranks that find each other without MPI: what Slurm says, the store, the search for it, the processes."""
+"""Test the Gloo rendezvous of ranks without MPI: Slurm's variables, the store, its search, and the
+processes.
+"""
 
 import ast
 import contextlib
@@ -27,11 +29,11 @@ SECRET = b"s" * 64
 
 
 JOB = str(os.getpid())
-"""Ranks with the same job number meet, even from another run of these tests on this machine."""
+"""The job number; it is unique, because ranks of simultaneous test runs with one number would connect."""
 
 
 def environment(rank=0, size=2, host="localhost", nodes="localhost,other", **more):
-    """Variables of a task; the first node has a name that is known on every machine."""
+    """Return the variables of a task; every machine can resolve the first node's name."""
     return {
         "SLURM_JOB_ID": JOB,
         "SLURM_STEP_ID": "0",
@@ -51,7 +53,7 @@ def task(rank=0, size=2, host="localhost", local=0, step="c/1.0/", first="localh
 @contextlib.contextmanager
 def served(own, port=0):
     store = Store(own, port, SECRET)
-    store.owner = os.getppid()  # the store runs in this process, not in a child
+    store.owner = os.getppid()  # the store runs as a thread of this process, not in a child
     thread = threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
@@ -71,11 +73,11 @@ def asked(store, method, path, body=None, headers=None):
 
 
 def below(store, path):
-    """Return a path as Horovod's client of a rank asks for it."""
+    """Return the path in the form that Horovod's HTTP client sends."""
     return f"/{gloo.path_of(SECRET, store.task.step)}:{store.server_address[1]}{path}"
 
 
-# What Slurm says
+# Slurm's variables
 
 
 @every_row(
@@ -151,7 +153,7 @@ def test_every_run_of_every_step_has_ports_of_its_own():
     assert all(len(some) > 8 for some in ports)
 
 
-# Places
+# Ranks on nodes
 
 
 def as_tuples(found):
@@ -163,7 +165,7 @@ def as_tuples(found):
 
 
 def dealt(*hosts):
-    """Return tasks that were dealt out to hosts in this order."""
+    """Return one task per given host; rank 0 is on the first host."""
     return [task(rank, len(hosts), host, hosts[:rank].count(host)) for rank, host in enumerate(hosts)]
 
 
@@ -181,7 +183,7 @@ def dealt(*hosts):
                 ("b", 3, 4, 1, 2, 1, 2),
             ],
         ),
-        (  # as srun --distribution=cyclic deals them
+        (  # the order of srun --distribution=cyclic
             ["a", "b", "a"],
             [("a", 0, 3, 0, 2, 0, 2), ("b", 1, 3, 0, 1, 1, 2), ("a", 2, 3, 1, 2, 0, 1)],
         ),
@@ -271,7 +273,7 @@ def test_what_a_rank_puts_others_get_until_all_have_left():
         assert asked(store, "PUT", below(store, "/global/1"), b"two")[0] == 200
         assert asked(store, "DELETE", below(store, "/global/0"))[0] == 200
         assert asked(store, "GET", below(store, "/global/0")) == (200, b"\0one")
-        asked(store, "DELETE", below(store, "/global/0"))  # a rank that leaves twice is still one
+        asked(store, "DELETE", below(store, "/global/0"))  # a second DELETE of one rank counts once
         assert asked(store, "GET", below(store, "/global/1")) == (200, b"two")
         assert asked(store, "DELETE", below(store, "/global/1"))[0] == 200
         assert asked(store, "GET", below(store, "/global/0")) == (404, b"")
@@ -370,7 +372,7 @@ def test_that_all_ports_are_taken_is_told():
             gloo.open_store(task(), [port], SECRET)
 
 
-# The search
+# The search for the store
 
 
 def test_ranks_of_several_nodes_meet():
@@ -485,7 +487,7 @@ def test_this_machine_has_a_loopback():
 
 @pytest.fixture
 def job(tmp_path):
-    """The folder of a job, in the variable that names it."""
+    """Create a job's folder with a secret; return the variable with the folder's path."""
     (tmp_path / ".secret").write_bytes(SECRET)
     (tmp_path / ".secret").chmod(0o600)
     return {"TOOLKIT_JOB_DIR": str(tmp_path)}
@@ -512,14 +514,14 @@ def test_what_a_person_sets_counts(monkeypatch, job):
 
 
 def started(variables, *command, **more):
-    """Start the program as a job script contains it, as a separate text."""
+    """Start the Gloo wrapper from its text, as a job script does."""
     words = [sys.executable, "-I", "-S", "-c", gloo_program(), "--", *command]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(words, env={"PATH": os.environ["PATH"], **variables}, **pipes, **more)
 
 
 def together(size, *command, **more):
-    """Run ranks, all on this machine, and return how each ended."""
+    """Run the ranks on this machine; return output, errors and exit status of each rank."""
     ranks = [
         started(environment(rank, size, nodes="localhost", SLURM_LOCALID=str(rank), **more), *command)
         for rank in range(size)
@@ -576,7 +578,7 @@ def test_a_rank_that_never_comes_ends_the_others_in_time(tmp_path):
 
 
 def _serving(pid):
-    """Return the processes that were forked from a process."""
+    """Return the process numbers of a process's children."""
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
@@ -592,7 +594,7 @@ def test_rank_0_gets_signals_as_any_rank_and_its_store_ends_with_it():
         "time.sleep(0.5)\n"
         "sys.exit(40 + len(got))"
     )
-    # Like Slurm: the signal goes to the whole process group, including the store.
+    # Like Slurm, the test sends the signal to the whole process group, including the store.
     rank = started(environment(size=1, nodes="localhost"), sys.executable, "-c", code, start_new_session=True)
     assert rank.stdout.readline() == "ready\n"
     (store,) = _serving(rank.pid)
@@ -653,7 +655,7 @@ def test_a_secret_behind_a_link_or_too_short_is_refused(tmp_path):
 
 
 def test_horovods_client_finds_the_keys_below_the_path(job):
-    """HTTPRequest.hpp reads the path from the first slash on, and the port after the first colon."""
+    """Horovod's HTTPRequest.hpp takes the path after the first slash, and the port after the first colon."""
     given = environment(size=1, nodes="localhost", **job)
     with pytest.MonkeyPatch.context() as patch:
         stores = []

@@ -1,4 +1,4 @@
-"""Detect two ranks on the same GPU, with simulated GPUs: the machines of these tests have none."""
+"""Test that trainers detect two ranks on one GPU, with fake GPUs, because the test machines have none."""
 
 import sys
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Rank:
-    """One of several ranks; the others have the nodes and GPUs of ``others``."""
+    """A fake rank; ``others`` has the rank, node and GPUs of the other ranks."""
 
     def __init__(self, rank, size, others=()):
         self.rank, self.size, self._others = rank, size, others
@@ -33,7 +33,7 @@ class Rank:
 
 @pytest.fixture
 def seen(tmp_path, monkeypatch):
-    """Let this rank open some GPUs of its node, and take one of them."""
+    """Return a function that sets the GPUs that this rank can open, and the GPU that it uses."""
 
     def see(opens, taken, visible=None):
         for number in opens:

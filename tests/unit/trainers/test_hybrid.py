@@ -1,4 +1,4 @@
-"""Test where the devices' gradients are added up, against a stand-in for TensorFlow."""
+"""Test on which device the trainer adds the devices' gradients, with a stand-in for TensorFlow."""
 
 import sys
 from types import SimpleNamespace

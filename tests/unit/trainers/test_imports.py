@@ -1,4 +1,4 @@
-"""The modules of the trainers import each other one way, also for types and inside functions."""
+"""Test that the trainers' modules have no import cycle, including imports for types and in functions."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -10,7 +10,7 @@ FOLDER = Path(trainers.__file__).parent
 
 
 def modules():
-    """Return the modules of the trainers by name, each with its file."""
+    """Return the file of each trainer module by the module's name."""
     parts = {file: file.relative_to(FOLDER).with_suffix("").parts for file in FOLDER.rglob("*.py")}
     return {
         ".".join(("toolkit", "trainers", *(part for part in found if part != "__init__"))): file
@@ -19,7 +19,7 @@ def modules():
 
 
 def imported(file, known):
-    """Yield the modules of ``known`` that a file imports."""
+    """Yield the modules among ``known`` that a file imports."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:

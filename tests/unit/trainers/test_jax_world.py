@@ -1,4 +1,4 @@
-"""JAX processes: how they join and exchange messages, with a JAX that computes nothing."""
+"""Test how JAX processes connect and exchange messages, with a fake JAX."""
 
 import sys
 from types import SimpleNamespace
@@ -16,7 +16,10 @@ TWO = {"JAX_COORDINATOR_ADDRESS": "node1:29500", "JAX_NUM_PROCESSES": "2", "JAX_
 
 @pytest.fixture
 def join(monkeypatch):
-    """Join the ranks with these variables; ``joined`` has the arguments that JAX got."""
+    """Return a function that joins the JAX world with the given variables.
+
+    ``joined`` has the arguments of ``jax.distributed.initialize``.
+    """
     joined = []
 
     def initialize(*place, **more):
@@ -47,7 +50,7 @@ def join(monkeypatch):
 
 
 class Pair:
-    """Two ranks whose messages are in a list; each rank sends what the test has put there for the other."""
+    """A fake world of two ranks; ``others`` has the messages of the other rank."""
 
     def __init__(self, others):
         self._others = others

@@ -1,4 +1,4 @@
-"""The user's choices about learning: options, and what must be equal for a training to resume."""
+"""Test the options about learning, and which options must stay the same when a training resumes."""
 
 import argparse
 from dataclasses import replace
@@ -65,7 +65,7 @@ def test_the_rate_follows_ranks_accumulated_batches_and_the_reference_batch():
 
 
 def test_a_rate_that_is_kept_is_set_at_each_step_also_where_a_warm_up_has_nothing_to_rise_to():
-    # A training resumed from more ranks would keep theirs.
+    # Without the course, a training resumed from more ranks would keep the old learning rate.
     assert replace(PLAIN, warmup_epochs=5.0).course(ONE, 32, 90) is not None
     assert replace(PLAIN, decay="cosine").course(ONE, 32, 90) is not None
     assert PLAIN.course(ONE, 32, 90) is None

@@ -1,4 +1,4 @@
-"""Memory of this process, and the memory that is still available to it."""
+"""Test the memory use of this process, and the memory that it can still allocate."""
 
 from tests.unit.tables import every_row
 from toolkit.trainers.training import memory
@@ -21,7 +21,7 @@ def test_a_cgroup_has_left_what_it_did_not_use_and_the_cache_of_files(tmp_path):
 
 
 def limited(folder, limit, *, first=False):
-    """Make a cgroup of so many bytes, of which 100 are used, and 10 of these for files."""
+    """Create a cgroup folder with the limit in bytes; 100 bytes are used, 10 of them by the file cache."""
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if first else ("memory.max", "memory.current")
     folder.mkdir(parents=True, exist_ok=True)
     for name, value in zip(names, (limit, 100), strict=True):

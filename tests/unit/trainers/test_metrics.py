@@ -52,7 +52,7 @@ def test_what_json_has_no_word_for_is_not_known(tmp_path, value):
         {"record": "epoch", "epoch": 1, "test_loss": None},
         {"record": "result", "test_loss": None, "model": "model.keras"},
     ]
-    # A checkpoint remembers the same lines.
+    # A checkpoint stores the same records.
     assert metrics.records == [header, *others]
 
 

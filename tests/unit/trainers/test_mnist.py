@@ -123,7 +123,7 @@ def test_processes_that_do_not_know_of_each_other_are_refused(data, tmp_path, ca
 def test_a_library_that_is_not_installed_is_named_with_status_3(
     data, tmp_path, capsys, strategy, library, monkeypatch
 ):
-    # A bare environment, whatever the tests' own environment has.
+    # Simulates a missing library, even if the test environment has the library.
     monkeypatch.setitem(sys.modules, library.lower(), None)
     words = ["--data", str(data), "--output", str(tmp_path / "out"), "--strategy", strategy]
     code, told = ended(words, capsys)

@@ -1,4 +1,4 @@
-"""Test what a rank finds on its node."""
+"""Test the facts about its node that a rank collects: GPUs, free space, and the image."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from toolkit.trainers.checks.wanted import Requirements
 def test_gpus_that_may_be_opened_are_counted_and_nothing_else(tmp_path):
     for name in ("nvidia0", "nvidia7", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
-    # A device that the job's cgroup forbids: it exists and cannot be opened.
+    # The job's cgroup forbids this device: the file exists, but the rank cannot open it.
     (tmp_path / "nvidia1").symlink_to(tmp_path / "none")
     assert node.openable(tmp_path) == (0, 7)
 
@@ -28,7 +28,7 @@ def test_a_folder_that_is_not_there_has_a_reason(tmp_path):
 
 
 def test_a_folder_that_takes_nothing_has_a_reason(tmp_path, monkeypatch):
-    # Permissions do not stop a user who runs tests as root.
+    # File permissions do not restrict root, who may run the tests.
     monkeypatch.setattr(node.os, "access", lambda *_: False)
     assert node.free(tmp_path) == "no file can be written there"
 

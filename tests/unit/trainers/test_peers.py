@@ -1,4 +1,4 @@
-"""Test where the first rank is, by the variables of Slurm and of mpirun."""
+"""Test how a rank finds the node of rank 0 in the variables of Slurm and mpirun."""
 
 import pytest
 
@@ -27,7 +27,7 @@ MPIRUN = {
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch):
-    """Record the requested secrets; test_gloo.py tests secrets in files."""
+    """Return the recorded requests for a secret; test_gloo.py tests secrets in files."""
     found = []
     monkeypatch.setattr(rendezvous, "secret_of", lambda _, run, **how: found.append((run, how)) or b"s" * 64)
     return found

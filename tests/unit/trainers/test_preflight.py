@@ -19,7 +19,7 @@ def test_a_library_is_named_with_its_version_only(told, name):
 
 
 class Broken:
-    """Ranks as a faulty MPI would show them, which no MPI on this machine does."""
+    """A fake communicator of a faulty MPI, which no MPI on this machine can produce."""
 
     def __init__(self, ranks, total, rank=0):
         self._ranks, self._total, self._rank = ranks, total, rank
@@ -103,7 +103,7 @@ def test_of_many_failures_the_first_are_told_and_the_rest_counted(capsys):
 
 
 class Ranks:
-    """A world of three ranks on two nodes, seen by the first; its clock is right and another's is late."""
+    """A fake world of three ranks on two nodes, seen by rank 0; the clock of another rank is late."""
 
     def __init__(self, facts):
         self._facts = facts

@@ -1,4 +1,4 @@
-"""Lines within a long epoch."""
+"""Test the progress lines during a long epoch."""
 
 from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.progress import ProgressLine
@@ -18,7 +18,7 @@ def test_a_line_comes_when_it_is_time_and_tells_of_the_steps_since_the_last_one(
     clock.now = 59
     assert progress.line(2, EpochPart(100, 200.0, 10, 59.0)) == ""
     clock.now = 60
-    # Rank 0 has the loss of its half of the samples.
+    # Rank 0 knows only the loss of its half of the samples.
     assert progress.line(2, EpochPart(200, 150.0, 20, 50.0)) == (
         "epoch 3/90  20%  loss 1.5000  4 images/s  3 min left in it"
     )

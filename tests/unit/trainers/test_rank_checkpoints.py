@@ -1,4 +1,6 @@
-"""Test where a training begins, and what it must share with the training that it resumes."""
+"""Test the first epoch of a training, and which settings must equal the settings of the resumed
+checkpoint.
+"""
 
 import math
 
@@ -16,7 +18,7 @@ SETTINGS = {"trainer": "mnist", "seed": 1, "batch_size": 32, "samples": 640, "le
 
 
 class Second(Single):
-    """A rank that receives rank 0's values."""
+    """Rank 1 of two, which receives the given values from rank 0."""
 
     rank, size = 1, 2
 
@@ -128,7 +130,7 @@ def test_checkpoints_that_cannot_be_reached_are_one_line_and_status_1(tmp_path, 
 
 
 class Sums(Single):
-    """A rank of two that receives the sums of both, and their agreements."""
+    """A rank of two with the given sums over both ranks; it records the arguments of ``agree``."""
 
     size = 2
 

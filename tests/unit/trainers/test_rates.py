@@ -1,4 +1,4 @@
-"""The learning rate in the course of a training, by numbers of NumPy."""
+"""Test the learning rate during a training, calculated with NumPy."""
 
 import math
 

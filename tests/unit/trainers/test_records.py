@@ -1,4 +1,4 @@
-"""The index of TFRecords, and which shards are taken; reading them takes TensorFlow, in the image."""
+"""Test the index of TFRecords and the choice of shards; image tests read the records with TensorFlow."""
 
 import struct
 

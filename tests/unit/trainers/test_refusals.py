@@ -1,5 +1,4 @@
-"""Test options that trainers refuse before they load a framework: options of other strategies, and options
-without effect."""
+"""Test options that a trainer refuses before it loads a framework: of other strategies, or without effect."""
 
 import re
 from dataclasses import replace
@@ -28,7 +27,7 @@ VALUES = {
 
 
 def verdict(strategy, words):
-    """Return the verdict of all checks on the options; empty if they are accepted."""
+    """Return the error message for the options, or an empty string if the trainer accepts them."""
     trainer, options = parse(
         mnist.TRAINER, ["--data", "/d", "--output", "/o", "--strategy", strategy, *words]
     )
@@ -42,7 +41,7 @@ def verdict(strategy, words):
 
 
 def rows():
-    """Return the options of the page's table, each with its words and what the strategies say to it."""
+    """Yield each option in the page's table, its arguments, and what the page says for each strategy."""
     lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
     start = next(n for n, line in enumerate(lines) if line.startswith("| option |"))
     names = [cell.strip(" `") for cell in lines[start].strip("|").split("|")][1:]

@@ -1,4 +1,4 @@
-"""The part of a row that each worker receives."""
+"""Test which part of a row of sample numbers each worker receives."""
 
 import numpy as np
 

@@ -1,5 +1,7 @@
-"""The check of Gloo's network: ranks on this machine with a real store; some are correct, silent or send
-wrong data."""
+"""Test the check of Gloo's network with ranks on this machine and a real store.
+
+Some ranks work, some send nothing, and some send wrong data.
+"""
 
 import socket
 import threading
@@ -25,13 +27,13 @@ def variables(store, rank, size, host="here"):
 
 
 def check(given, tasks, seconds):
-    """Return the first failure, the number of nodes, and the interface."""
+    """Run the check on one rank; return the first failure, the number of nodes, and the interface."""
     verdict, interface = ring.check_ring(given, Requirements(tasks=tasks, seconds=seconds))
     return next(iter(verdict.failures), ""), verdict.nodes, interface
 
 
 def together(store, size, hosts=None, seconds=20.0, ranks=None):
-    """Run ranks in threads and return what each found."""
+    """Run the ranks as threads; return each rank's result."""
     found = {}
 
     def run(rank):
@@ -67,7 +69,7 @@ def test_what_arrives_damaged_is_told_by_all(monkeypatch):
     spoilt = []
 
     def message(rank):
-        # Rank 1 sends wrong bytes in its first call; rank 0 compares with the right bytes.
+        # Rank 1 sends wrong bytes in its first message; rank 0 compares the message with the right bytes.
         if rank == 1 and not spoilt:
             spoilt.append(sender().name)
             return sound(rank)[:-1] + b"?"

@@ -1,4 +1,4 @@
-"""Test the role of each task of a job with parameter servers."""
+"""Test the role of each task in a job with parameter servers."""
 
 import pytest
 from hypothesis import given

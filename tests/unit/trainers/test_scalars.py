@@ -1,4 +1,4 @@
-"""Test what goes to TensorBoard, against a stand-in for TensorFlow."""
+"""Test which values the trainer writes for TensorBoard, with a stand-in for TensorFlow."""
 
 import contextlib
 import sys

@@ -20,7 +20,7 @@ def shares(count, batch, size, epoch=0, seed=1):
 
 
 def taken(parts):
-    """Return the samples that all ranks use together, step by step, from the tables of each rank."""
+    """Return the sample numbers of all ranks in the order of steps, from each rank's tables."""
     numbers = []
     for together in zip(*parts, strict=True):
         assert len({len(table) for table in together}) == 1, "ranks make different numbers of steps"
@@ -30,7 +30,7 @@ def taken(parts):
 
 
 def steps(parts, batch):
-    """Return the samples that all ranks take together, step by step."""
+    """Return the sample numbers of all ranks for each step."""
     cuts = range(0, len(parts[0]), batch)
     return [np.concatenate([part[at : at + batch] for part in parts]) for at in cuts]
 
@@ -101,7 +101,7 @@ def test_devices_of_a_rank_are_dealt_what_as_many_ranks_are(size, devices):
 
 
 def test_devices_share_out_a_last_step_that_does_not_divide():
-    # 7 samples that are left for two devices: a step of 2 each, then 2 and 1.
+    # Two devices share the last 7 samples: first a step of 2 each, then a step of 2 and 1.
     whole, odd = deal(rank=0, size=1, devices=2, count=7, batch=2, epoch=0, seed=1, passes=1)
     assert (whole.shape, odd.shape) == ((1, 4), (1, 3))
     assert sorted([*whole[0], *odd[0]]) == list(range(7))

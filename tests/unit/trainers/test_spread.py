@@ -1,4 +1,4 @@
-"""The options of a strategy beyond its name."""
+"""Test the options that belong to a single strategy."""
 
 import argparse
 

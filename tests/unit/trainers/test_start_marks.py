@@ -1,4 +1,4 @@
-"""When the parts of a start ended, on one rank."""
+"""Test the end times of the parts of a rank's start."""
 
 import json
 import os
@@ -17,7 +17,9 @@ def _no_marks(monkeypatch):
 
 
 def container(root, made, process=1000.0):
-    """Make the files of a container: ``/etc/passwd`` changes now, and a process began ``process`` s ago."""
+    """Create a container's files: ``/etc/passwd`` from now, a process ``process`` s older; return the
+    time.
+    """
     (root / "etc").mkdir()
     (root / "proc" / "self").mkdir(parents=True)
     passwd = root / "etc" / "passwd"
@@ -37,8 +39,8 @@ def test_the_container_is_as_old_as_its_passwd(tmp_path):
 @every_row(
     ("process", "begun"),
     [
-        (-60.0, 1.0),  # the file is older than the process: it belongs to the image
-        (1000.0, -1.0),  # it changed after the interpreter had started
+        (-60.0, 1.0),  # /etc/passwd is older than the process, so it belongs to the image
+        (1000.0, -1.0),  # /etc/passwd changed after the interpreter's start
     ],
 )
 def test_another_file_says_nothing(tmp_path_factory, process, begun):

@@ -1,4 +1,4 @@
-"""Threads that average gradients: two ranks are two threads here, and exchange buffers in memory."""
+"""Test threads that average gradients; the two ranks are threads and exchange buffers in memory."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Together:
-    """A communicator of ``size`` ranks, each with its own view."""
+    """The shared state of a fake communicator of ``size`` ranks."""
 
     def __init__(self, size):
         self.size, self.barrier = size, threading.Barrier(size, timeout=10)
@@ -49,7 +49,7 @@ def _averaged(monkeypatch):
 
 
 def run(ksteps, max_steps, values, freq=0):
-    """Return the mean that each step of rank 0 uses; rank 1 sends ten times as much as rank 0."""
+    """Return the gradient that rank 0 uses in each step; rank 1 sends ten times rank 0's value."""
     shared = Together(2)
 
     def rank(number):

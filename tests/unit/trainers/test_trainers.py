@@ -1,4 +1,4 @@
-"""The trainers' options, and their effect on the trainer."""
+"""Test the trainers' options and their effect."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Test the work around the epochs: faults of the disk."""
+"""Test a training before and after its epochs: unreadable data, a full disk, different samples on ranks."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Model:
-    """A model whose saving fails as given, after it has written a part."""
+    """A fake model that writes a part of its file and then raises ``fault``, if given."""
 
     def __init__(self, fault=None):
         self._fault = fault
@@ -50,7 +50,7 @@ def test_data_that_is_gone_after_the_check_is_one_line_and_status_1(tmp_path):
 
 
 class Two(Single):
-    """The second of two ranks: it receives rank 0's values."""
+    """Rank 1 of two, which receives rank 0's values."""
 
     rank, size = 1, 2
 

@@ -1,4 +1,4 @@
-"""Test which of the tried batch sizes is chosen."""
+"""Test which batch size a trainer chooses after it has tried several."""
 
 import sys
 from dataclasses import replace

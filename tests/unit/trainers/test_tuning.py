@@ -1,4 +1,4 @@
-"""Horovod's settings from its environment."""
+"""Test which Horovod settings come from the options and the environment."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The verdict on the ranks' findings: a sentence for each fault, with node and rank."""
+"""Test the preflight messages about the ranks' facts: one sentence per fault, with node and rank."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test what interrupts a training: a file, a signal, and the time for a checkpoint."""
+"""Test what interrupts a training: a file, a signal, and the interval between checkpoints."""
 
 import os
 import signal

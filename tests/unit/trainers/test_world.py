@@ -1,4 +1,4 @@
-"""Joining the ranks, as far as no MPI is needed: the rest is in the integration tests."""
+"""Test how ranks join a world without MPI; integration tests use an MPI."""
 
 import importlib
 import os
@@ -18,7 +18,9 @@ from toolkit.trainers.trouble import Trouble
 
 @pytest.fixture
 def horovod(monkeypatch):
-    """A Horovod that reports a given world: worlds that split cannot be made at will."""
+    """Return a function that installs a fake Horovod with a given world, also with several separate
+    worlds.
+    """
     for name in [name for name in os.environ if name.startswith(("SLURM_", "PMI", "OMPI_", "HOROVOD_"))]:
         monkeypatch.delenv(name)
 
@@ -74,9 +76,9 @@ def test_worlds_that_are_smaller_than_what_was_started_are_refused(horovod, size
     [
         {},
         {"SLURM_STEP_NUM_TASKS": "4"},
-        # mpirun on two nodes: Slurm counts its daemons.
+        # With mpirun on two nodes, SLURM_STEP_NUM_TASKS is the number of mpirun's daemons.
         {"OMPI_COMM_WORLD_SIZE": "4", "SLURM_STEP_NUM_TASKS": "2"},
-        # A launcher without its own variables, from within a step of one task.
+        # A launcher without variables, within a Slurm step of one task.
         {"SLURM_STEP_NUM_TASKS": "1"},
     ],
 )

@@ -1,4 +1,4 @@
-"""Each kind of file: which text is read, and on which line."""
+"""Test which text the word check reads in each kind of file, and the text's line."""
 
 import ast
 import io
@@ -14,7 +14,7 @@ FIELDS = ("title", "why")
 
 
 def read(path: str, source: str) -> list[tuple[int, str]]:
-    """Return (line, text) of what is read, with single blanks."""
+    """Return the line and text of each passage; several blanks become one."""
     found = [(passage.line, " ".join(passage.text.split())) for passage in passages(path, source, FIELDS)]
     return [(line, text) for line, text in found if text]
 

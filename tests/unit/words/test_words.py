@@ -1,4 +1,4 @@
-"""The check as a command: words are found by file and line, and the baseline can only shrink."""
+"""Test the word check as a command: it reports words by file and line, and the baseline can only shrink."""
 
 import re
 import subprocess
@@ -106,7 +106,7 @@ def test_patterns_are_in_small_letters_as_the_text_that_they_are_used_on():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A repository with one page that has two words, and its baseline."""
+    """Return a repository with one page that contains two forbidden words, and its baseline."""
     root = tmp_path / "project"
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "a.md").write_text("It is mended.\nIt mends, anew.\n")

@@ -1,4 +1,4 @@
-"""Single statements as adapt changes them, and notes about statements that it leaves unchanged."""
+"""Test single statements that ``toolkit adapt`` changes, and its notes about unchanged statements."""
 
 # ruff: noqa: E501 - a statement and its change in one line
 

@@ -1,4 +1,4 @@
-"""Scripts of many shapes, as adapt changes them; ``golden.py`` writes the record."""
+"""Test the changes of ``toolkit adapt`` in many scripts; ``golden.py`` writes the expected files."""
 
 import ast
 

@@ -61,7 +61,7 @@ def test_of_a_very_long_training_some_epochs_are_drawn_within_seconds():
 
 
 def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch):
-    # An installation without the extra `plot`, whatever the tests' own environment has.
+    # Simulates an installation without the extra `plot`, even if the test environment has matplotlib.
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     training = parse_metrics(COMPLETE)
     with pytest.raises(Missing, match=r"training.png is left out") as told:

@@ -54,7 +54,7 @@ def test_what_a_registry_says_when_it_gives_no_base_is_told(monkeypatch, error, 
 
 @pytest.fixture
 def asked(monkeypatch, tmp_path):
-    """The commands of bootstrapping, on a machine whose apt trusts Debian's keys."""
+    """Return the bootstrap commands, recorded on a machine whose apt trusts Debian's keys."""
     commands = []
 
     class Noting:

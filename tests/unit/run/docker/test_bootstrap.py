@@ -1,4 +1,4 @@
-"""A base is made of a lock's packages by a script, in a container with few rights."""
+"""Test that a script makes a base image from a lock's packages, in a container with few privileges."""
 
 import hashlib
 import subprocess
@@ -38,7 +38,7 @@ def context(tmp_path):
 
 
 class Folder:
-    """The folder of a script, with programs instead of those that it starts."""
+    """The folder of the bootstrap script, with stand-ins for the programs that the script starts."""
 
     def __init__(self, root, files):
         self.root = root
@@ -125,7 +125,7 @@ def test_the_packages_become_a_repository_of_their_own(folder):
 
 @pytest.fixture
 def box(monkeypatch, context, tmp_path):
-    """The container that a base is made in."""
+    """Return the settings of the container in which toolkit makes a base image."""
     seen = []
 
     def noting(_client, box, words, _on_line):

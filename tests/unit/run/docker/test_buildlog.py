@@ -1,4 +1,4 @@
-"""The stream of a build: steps are reported, failures name their step and its last lines."""
+"""Test the output of an image build: toolkit reports the steps, and the step and last lines of a failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A container is removed whatever happens between its creation and the end of its use."""
+"""Test that toolkit removes a container after any error between its creation and its last use."""
 
 import signal
 import threading
@@ -13,7 +13,7 @@ from toolkit.run.docker.containers import Box, Ran, create_container, run_once
 
 
 class Engine:
-    """Records the existing containers; ``during`` is called while a container is created."""
+    """A fake Docker client that records its containers; it calls ``during`` while it creates a container."""
 
     def __init__(self, during=lambda: None):
         self.there = set()
@@ -62,7 +62,7 @@ def test_two_have_two_names():
 
 
 class Container:
-    """Runs until it is killed, or exits at once if it is ``quick``."""
+    """A fake container that runs until a kill; a ``quick`` container exits at once."""
 
     def __init__(self, quick=False):
         self.ended, self.seen, self.quick = threading.Event(), threading.Event(), quick

@@ -1,4 +1,4 @@
-"""The parts of the engine's interface that need no engine."""
+"""Test the parts of toolkit's Docker interface that work without a Docker engine."""
 
 import gc
 import hashlib
@@ -71,7 +71,7 @@ def test_a_socket_that_an_engine_left_behind_is_no_engine(tmp_path, monkeypatch)
         connect()
     assert "sudo systemctl start docker" in raised.value.fix
     del raised
-    gc.collect()  # an open socket would cause a warning in this test
+    gc.collect()  # Python warns about an open socket, and a warning fails the test
 
 
 def test_a_socket_whose_path_has_a_space_is_the_one_that_is_asked(tmp_path, monkeypatch, context):
@@ -103,11 +103,11 @@ def test_an_engine_elsewhere_that_does_not_answer_is_missing(where, monkeypatch)
 
 @pytest.fixture
 def context(tmp_path, monkeypatch):
-    """Make a context the docker command's current one."""
+    """Create a Docker context and make it the current context of the docker command."""
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    monkeypatch.setattr(engine, "_SOCKET", f"unix://{tmp_path}/usual.sock")  # no process listens there
+    monkeypatch.setattr(engine, "_SOCKET", f"unix://{tmp_path}/usual.sock")  # a socket without a listener
 
     def choose(host, name="rootless"):
         (tmp_path / "config.json").write_text(json.dumps({"currentContext": name}))

@@ -1,4 +1,4 @@
-"""Errors of the Docker SDK become sentences."""
+"""Test toolkit's messages for errors of the Docker SDK."""
 
 import docker.errors
 import pytest

@@ -1,4 +1,4 @@
-"""Images of the engine by name, and out of it into a file; with an engine made of a few answers."""
+"""Test the search for images in the Docker engine and their export, with a fake engine."""
 
 import json
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ SAVED = tar(docker_archive(layers(), **PROCESS))
 
 
 class Engine:
-    """Answers as docker.DockerClient does."""
+    """A fake ``docker.DockerClient``."""
 
     def __init__(self, *tags, sends=(SAVED,), size=1000):
         self.tags, self.sends, self.closed = tags, sends, False
@@ -27,7 +27,7 @@ class Engine:
 
     @property
     def images(self):
-        # The SDK has a collection of this name, and its API a function.
+        # In the SDK, ``client.images`` is a collection, and ``client.api.images`` is a function.
         return _Images(self)
 
     def get(self, name):
@@ -131,7 +131,7 @@ MANIFEST_ID = "sha256:" + "5" * 64
 
 
 class Store:
-    """An engine that gives each loaded image the name ``calls``, and then answers ``says`` about it."""
+    """A fake engine that names each loaded image ``calls`` and then prints the lines ``says``."""
 
     def __init__(self, calls, says, knows=()):
         self.calls, self.says, self.names, self.loads = calls, says, dict.fromkeys(knows, calls), 0
@@ -159,7 +159,7 @@ def says(what):
 
 @pytest.fixture
 def archive(tmp_path):
-    """An archive of Docker 20.10, which names the image by the digest of its configuration."""
+    """Return an image archive of Docker 20.10, which names the image by its configuration's digest."""
     (tmp_path / "a.tar").write_bytes(SAVED)
     return tmp_path / "a.tar"
 
@@ -198,7 +198,7 @@ def test_an_archive_of_another_image_is_not_loaded(tmp_path, content):
 
 
 def test_an_image_that_the_engine_does_not_find_by_the_name_it_says_is_found_by_its_digest(archive):
-    # Docker 28 gives this answer for an archive whose index names only a tag.
+    # Docker 28 prints this line for an archive whose index contains only a tag.
     assert load_archive(Store(CONFIG_ID, says(": 1:latest")), archive) == CONFIG_ID
 
 

@@ -1,4 +1,4 @@
-"""Mirrors that package sources name."""
+"""Test how toolkit finds the mirrors in the machine's package sources."""
 
 from toolkit.run.docker.mirrors import join_mirrors, of_machine, read_mirrors
 

@@ -1,4 +1,4 @@
-"""Test which settings of the machine a build uses."""
+"""Test which settings of this machine an image build uses, for example proxies."""
 
 from toolkit.run.docker.surroundings import certificates, pip_settings, proxies
 

@@ -1,4 +1,4 @@
-"""Test how toolkit reads the output of the package manager."""
+"""Test how toolkit reads the output of apt."""
 
 import pytest
 

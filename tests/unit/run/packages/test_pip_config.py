@@ -1,4 +1,4 @@
-"""Test where pip of a user looks for packages."""
+"""Test how toolkit finds the package indexes and folders that the user's pip uses."""
 
 from pathlib import Path
 

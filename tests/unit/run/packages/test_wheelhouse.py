@@ -16,8 +16,8 @@ from toolkit.run.packages.wheelhouse import gather, rebuild_wheel, requirements
 def test_what_toolkit_needs_is_named_with_its_version():
     found = requirements()
     assert found["click"] == importlib.metadata.version("click")
-    assert "urllib3" in found  # by way of docker and requests
-    assert "pytest" not in found  # an extra
+    assert "urllib3" in found  # a dependency of docker and requests
+    assert "pytest" not in found  # a dependency of an extra
 
 
 def test_a_wheel_is_made_again_from_what_is_installed(tmp_path):

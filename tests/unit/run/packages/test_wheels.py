@@ -1,4 +1,4 @@
-"""The package index is queried through uv, which needs a cache."""
+"""Test queries of the package index through uv, which needs a cache folder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Test what a hostile registry may cost: bounded memory, bounded time."""
+"""Test that a malicious registry can use only limited memory and time of toolkit."""
 
 import contextlib
 import gzip
@@ -44,7 +44,7 @@ def serve():
 
 
 def told(server, action=lambda session, name: fetch_manifest(session, name, "1")):
-    """Return the error of an action on a registry, having measured the memory that it took."""
+    """Return the error message of an action on a registry; check the peak memory of the action."""
     name = parse_name(f"docker://{server.host}/a:1")
     tracemalloc.start()
     try:
@@ -135,7 +135,7 @@ def test_a_manifest_of_many_small_things_stays_within_its_memory(serve, part):
 
 
 class Memory:
-    """A blob of a gibibyte that takes no memory by itself."""
+    """A fake blob of 1 GiB that occupies no memory; ``most`` is the size of the largest read."""
 
     def __init__(self):
         self.most = 0
@@ -159,7 +159,7 @@ def test_a_registry_that_wants_large_chunks_gets_the_blob_in_one_stream(server):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """Limits of a fifth of a second instead of a minute."""
+    """Set the time limits to 0.2 s instead of a minute."""
     for module in ("session", "tokens"):
         monkeypatch.setattr(f"toolkit.run.registry.{module}.Limits", lambda: Limits(0.2, 0.2))
     monkeypatch.setattr("toolkit.run.web.limits.WINDOW", 0.2)

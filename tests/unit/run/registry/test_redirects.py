@@ -28,7 +28,7 @@ WHERE = {"manifest": "/v2/a/manifests/1", "blob": f"/v2/a/blobs/{BLOB.digest}"}
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A file with a key and a certificate for 127.0.0.1."""
+    """Return a file with a key and a self-signed certificate for 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
@@ -62,7 +62,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def safe(certificate):
-    """A server with TLS."""
+    """Start a registry server with TLS."""
     made = Server()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
@@ -143,7 +143,7 @@ def test_a_chain_of_redirects_ends_at_once(server, target, said):
         pytest.raises((CheckFailed, Missing), match=said),
     ):
         fetch_manifest(session, name, "1")
-    assert time.monotonic() - began < 3  # 0.05 on an idle machine; retries took 16
+    assert time.monotonic() - began < 3  # 0.05 s on an idle machine; with retries 16 s
     assert len(server.asked) < 15
 
 

@@ -175,7 +175,7 @@ FAR = "far.example:5000"
 
 
 def beyond(server, home, monkeypatch, entry):
-    """A registry that is not on this machine and speaks plain HTTP, behind a proxy that we see through."""
+    """Return an image name on a fake remote registry without TLS, which ``server`` plays as an HTTP proxy."""
     (home / "docker").mkdir()
     (home / "docker" / "config.json").write_text(f'{{"auths": {{"{FAR}": {entry}}}}}')
     monkeypatch.setenv("http_proxy", f"http://{server.host}")
@@ -330,7 +330,7 @@ class Memory:
 
 
 def upload_answers(server, patches):
-    """A registry that has the blob after the upload was closed."""
+    """Let the fake registry accept an upload; it has the blob only after the upload is complete."""
     server.answers |= {
         f"HEAD /v2/a/blobs/{BLOB.digest}": lambda *_: (
             200 if any(key == "PUT /up" for key, *_ in server.asked) else 404,

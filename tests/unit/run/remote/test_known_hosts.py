@@ -1,4 +1,4 @@
-"""Test how known_hosts files are read, and their verdict on a key."""
+"""Test how toolkit reads known_hosts files, and whether it accepts a host key."""
 
 import base64
 import subprocess

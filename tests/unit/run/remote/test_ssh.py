@@ -1,4 +1,4 @@
-"""SSH passes one command line instead of separate words."""
+"""Test the SSH runner: SSH passes one command line instead of separate words."""
 
 import getpass
 import os
@@ -58,7 +58,7 @@ def test_a_port_of_the_configuration_that_is_none_is_refused_with_its_file(tmp_p
 
 
 class Sftp:
-    """SFTP to a folder of this machine; ``vanishing`` is removed after the far file's size was read."""
+    """A fake SFTP client for this machine's files; ``stat`` removes the file ``vanishing``, if given."""
 
     def __init__(self, vanishing=None):
         self.vanishing, self.opened = vanishing, []

@@ -1,4 +1,6 @@
-"""A shared connection, with an ssh that runs the far shell here; the real one is in tests/full."""
+"""Test a shared SSH connection with a fake ssh that runs the remote shell locally; tests/full uses a real
+one.
+"""
 
 import getpass
 import os
@@ -12,7 +14,7 @@ from toolkit.run.command import Command
 from toolkit.run.remote.ssh_shared import SharedRunner, shared_runner
 from toolkit.run.stage import Parcel, stage
 
-# The last word is a line for a shell, as it is for ssh; the socket says whether there is a connection.
+# As with ssh, the last argument is a shell line. The connection is open while the socket file exists.
 SSH = r"""#!/bin/sh
 printf '%s\n' "$*" >> "$SAID"
 case " $* " in
@@ -27,7 +29,7 @@ exec sh -c "$line"
 
 @pytest.fixture
 def socket(tmp_path, monkeypatch):
-    """The socket of an open connection; take it away to close it."""
+    """Return the socket file of an open connection; removing the file closes the connection."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "ssh").write_text(SSH)

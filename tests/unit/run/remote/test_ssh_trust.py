@@ -1,4 +1,4 @@
-"""Test which SSH hosts are trusted, against a real server on this machine."""
+"""Test which SSH hosts toolkit trusts, with a real SSH server on this machine."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ from toolkit.run.remote.ssh_shared import SharedRunner
 
 
 class Login(paramiko.ServerInterface):
-    """Accepts any key; counts the attempts."""
+    """An SSH server that accepts any user key and counts the attempts."""
 
     def __init__(self, server):
         self.server = server
@@ -43,7 +43,7 @@ class Login(paramiko.ServerInterface):
 
     @staticmethod
     def _end(channel):
-        time.sleep(0.05)  # the answer to the request goes first
+        time.sleep(0.05)  # paramiko sends the answer to the request first
         with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
             channel.send_exit_status(0)
             channel.close()
@@ -86,7 +86,7 @@ def fingerprint(key):
 
 @pytest.fixture
 def there(tmp_path):
-    """A server, the known_hosts file that counts, and a way to connect."""
+    """Return a server, its known_hosts file, and functions that connect."""
     server = Server(ECDSA)
     known, config = tmp_path / "known_hosts", tmp_path / "config"
     known.touch()
@@ -108,7 +108,7 @@ def there(tmp_path):
         tried = server.tried
         with pytest.raises(Missing) as caught:
             connect()
-        assert server.tried == tried  # no key was offered to the server
+        assert server.tried == tried  # toolkit offered no user key
         return caught.value
 
     yield SimpleNamespace(

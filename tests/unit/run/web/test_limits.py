@@ -1,4 +1,4 @@
-"""Test the limits of a transfer, with a simulated clock."""
+"""Test the time and size limits of a transfer with a simulated clock."""
 
 import socket
 
@@ -9,7 +9,7 @@ from toolkit.run.web.limits import LimitError, Limits, Meter, SlowError, broken_
 
 
 class Trickle:
-    """A connection on which ``size`` bytes come every ``seconds``."""
+    """A fake connection that delivers ``size`` bytes every ``seconds`` seconds."""
 
     def __init__(self, seconds, size=1):
         self.now, self.got, self.seconds, self.size = 0.0, 0, seconds, size
