@@ -9,7 +9,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Moot, Undecided
 from toolkit.engine.reason import explain_ok
 from toolkit.engine.rule import TRY_IT, Hit, LaunchStage, Rule, trial_of
-from toolkit.engine.traits import runtime_of
+from toolkit.engine.traits import asks_for_gpus
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Accelerator, Mode, Outcome, Prediction
 
@@ -106,8 +106,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
 
 def _accelerator(case: Case, answers: tuple[RuleAnswer, ...]) -> tuple[Accelerator, str]:
     """Return the outcome of the GPUs for a launch whose ranks start, and the reason if no GPU works."""
-    gpus = runtime_of(case.host_facts).GPUS
-    if not case.request.gpus and not (gpus and set(gpus) <= set(case.plan.container)):
+    if not asks_for_gpus(case.host_facts, case.request, case.plan):
         return "not-asked", ""
     about = [a for a in answers if a.rule.accelerator]
     failed = [a for a in about if a.hit and a.rule.accelerator == "gpu-failure" and _is_error(a)]

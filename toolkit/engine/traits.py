@@ -123,6 +123,12 @@ def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
     return bool(host.gpu_driver and host.gpus) and built_for_gpus(image)
 
 
+def asks_for_gpus(host: HostFacts, request: Request, plan: Plan) -> bool:
+    """Return whether a job asks for GPUs, or its container gets GPUs of NVIDIA."""
+    words = runtime_of(host).GPUS
+    return request.gpus or bool(words and set(words) <= set(plan.container))
+
+
 def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Return the runtime options that mount the host's GPUs, if the image was built for such GPUs."""
     if image.pytorch_rocm and host.amd_gpus:

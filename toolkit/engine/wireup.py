@@ -31,6 +31,7 @@ PMI = {"pmi1", "pmi2"}
 _OF_CRAY = "cray_shasta"
 """The value of ``srun --mpi`` for Cray's own PMI, which an MPICH in an image does not support."""
 
+_CRAY = "cray"
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
 _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
 
@@ -95,6 +96,8 @@ def _to_mounted(case: Case) -> Offer | None:
 def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
     if host is None:
         return Offer()
+    if host.implementation == _CRAY:
+        return Offer()  # PALS serves Cray's PMI, which the MPI of an image does not speak
     if host.implementation not in HYDRA:
         return Offer(pmix="launcher")
     default = step_default(case)

@@ -6,7 +6,7 @@ from functools import cache
 import msgspec
 
 from toolkit.knowledge.reading import Row, read
-from toolkit.versions import parse, within
+from toolkit.versions import older, parse, within
 
 
 class Minima(Row, frozen=True, kw_only=True):
@@ -42,6 +42,13 @@ class Wheel(Row, frozen=True, kw_only=True):
     cuda: str
     native: tuple[str, ...]
     ptx: str
+
+
+class AmdGpu(Row, frozen=True, kw_only=True):
+    """A kind of AMD GPU, as programs are compiled for it, and the first ROCm with code for it."""
+
+    name: str
+    first: str
 
 
 class Nccl(Row, frozen=True, kw_only=True):
@@ -82,6 +89,8 @@ class CudaKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     major_driver: Minima
     compat: tuple[Compat, ...]
     gpu: tuple[Gpu, ...]
+    amd_gpu: tuple[AmdGpu, ...]
+    pytorch_gpu: tuple[Dropped, ...]
     tensorflow: tuple[Wheel, ...]
     nccl: tuple[Nccl, ...]
     nccl_gpu: tuple[Dropped, ...]
@@ -99,6 +108,27 @@ def cuda() -> CudaKnowledge:
 def gpu_of(name: str) -> Gpu | None:
     """Return the type of a GPU from the name that ``nvidia-smi`` prints; ``None`` if it is unknown."""
     return next((row for row in cuda().gpu if re.search(row.name, name, re.IGNORECASE)), None)
+
+
+def first_with_code(kind: Gpu) -> str:
+    """Return the first CUDA whose compiler makes machine code that runs on this kind of GPU.
+
+    Machine code runs on GPUs of the same major capability and an equal or newer minor one (CUDA C++
+    Programming Guide, binary compatibility): code for 8.0 runs on 8.9.
+    """
+    found = kind.first
+    for row in cuda().gpu:
+        runs = major(row.compute) == major(kind.compute) and not older(kind.compute, row.compute)
+        found = row.first if runs and older(row.first, found) else found
+    return found
+
+
+def cuda_of_driver(driver: str) -> str:
+    """Return the newest CUDA that a driver supports fully, as ``nvidia-smi`` prints it; empty if unknown."""
+    found = ""
+    for release, least in cuda().toolkit_driver.minimum.items():
+        found = release if not older(driver, least) and not older(release, found) else found
+    return found
 
 
 def major(version: str) -> str:

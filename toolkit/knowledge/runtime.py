@@ -96,6 +96,20 @@ class MissedDriver(Row, frozen=True, kw_only=True):
     because: str
 
 
+class HiddenGpus(Row, frozen=True, kw_only=True):
+    """Releases of a runtime that leave the devices of GPUs out of a container with a separate ``/dev``."""
+
+    name: str
+    versions: str
+
+
+class GlibcHooks(Row, frozen=True, kw_only=True):
+    """A runtime that runs ``ldconfig`` of glibc in every container before a program starts."""
+
+    name: str
+    because: str
+
+
 class NeededKernel(Row, frozen=True, kw_only=True):
     """The oldest kernel for some releases of a runtime. ``backported`` is a pattern of older kernels that may
     suffice.
@@ -147,6 +161,8 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     fuse: Fuse
     kernel: tuple[NeededKernel, ...]
     missed_driver: tuple[MissedDriver, ...]
+    hidden_gpus: tuple[HiddenGpus, ...]
+    glibc_hooks: tuple[GlibcHooks, ...]
     session: Small
 
 

@@ -22,6 +22,10 @@ BY_ROOT: bool | None = False
 KEEPS_FOLDER = False
 IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--device=nvidia.com/gpu=all",)
+CDI = "nvidia.com/gpu"
+HOOKS = "--hooks-dir"
+UNMAPPED = "--userns=nomap"
+"""A user namespace without the user who starts the container (podman-run(1))."""
 KEEP_GROUPS = "--group-add=keep-groups"
 AMD_GPUS: tuple[str, ...] = ("--device=/dev/kfd", "--device=/dev/dri", KEEP_GROUPS)
 """The options for AMD GPUs; toolkit's developers have run neither these options nor the options for NVIDIA.

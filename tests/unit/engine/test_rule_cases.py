@@ -28,11 +28,6 @@ from toolkit.knowledge.measured import measured_launches
 STARTS = {
     # darshan315/flow_past_cylinder_by_DRL issue 14, 2020-10-21: singularity: command not found
     "runtime-absent": (case(absent(HOST, "runtime")), "unavailable"),
-    # apptainer/singularity issue 1488, 2018-04-27: an image of x86_64 on ppc64le: Exec format error
-    "architecture-differs": (
-        case(host(architecture="ppc64le"), image(architecture="x86_64")),
-        "loader-failure",
-    ),
     # conda-archive/conda-docker issue 11, 2019-08-27: Debian 10 on CentOS 6: FATAL: kernel too old
     "kernel-too-old": (
         case(host(kernel="2.6.32-754.el6.x86_64"), image(format="sandbox", glibc="2.28")),
@@ -115,7 +110,7 @@ TRIED = {
 
 MEASURED_APART = {
     "bind-source-missing", "image-launcher-interface", "image-sets-rank", "image-tmpdir-not-writable",
-    "libfabric-lacks-providers", "mpi-lacks-plugins", "mpi-moved", "ranks-in-namespaces-of-their-own",
+    "libfabric-lacks-providers", "mpi-lacks-plugins", "ranks-in-namespaces-of-their-own",
     "slurm-pmi-unreachable", "user-site-mpi",
 }  # fmt: skip
 """Rules whose sources are measured launches that are not in the record."""

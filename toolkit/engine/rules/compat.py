@@ -1,23 +1,29 @@
-"""Rules about libcuda: whether programs load the host's libcuda, which ``--nv`` mounts, or the image's
-cuda-compat.
+"""Rules about the driver: whether programs find libcuda, and whether hooks for GPUs start the container.
 
-No rule in this module changes how MPI starts.
+libcuda comes from the host, which ``--nv`` mounts, or from the package cuda-compat in the image.
 """
 
 import posixpath
+import re
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
-from toolkit.engine.rules.gpu import PAIR, gpu_kinds, too_old
-from toolkit.engine.traits import DRIVER
+from toolkit.engine.rules.gpu import PAIR, gpu_kinds, names_gpus, too_old
+from toolkit.engine.traits import DRIVER, runtime_of
 from toolkit.knowledge import cuda
-from toolkit.runtime import apptainer
-from toolkit.versions import older
+from toolkit.runtime import apptainer, podman
+from toolkit.runtime.enroot import PYXIS, RUNTIME
+from toolkit.versions import older, within
 
 _COMPAT = ("/usr/local/cuda/compat",)
 """Default folder of the forward-compatibility libraries (CUDA Compatibility guide)."""
 _PATH = "LD_LIBRARY_PATH"
 _NV = "--nv"
+_REQUIRES = "NVIDIA_REQUIRE_"
+_SKIPS = "NVIDIA_DISABLE_REQUIRE"
+_PART = re.compile(r"(?P<name>[a-z]+)\s*(?P<sign>>=|<=|!=|==|=|>|<)\s*(?P<value>.+)")
+_OF_DATA_CENTRES = frozenset({"tesla", "nvidia", "unknown"})
+"""Brands that NVML gives GPUs of data centres; releases before R450 print Tesla."""
 
 
 @rule(
@@ -142,6 +148,7 @@ def _library_path(case: Case) -> str:
     source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
     facts=("image.cuda_compat", "host.gpu_driver", "image.environment"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def cuda_compat_outdated(case: Case) -> Hit | None:
     """The user-space part of the driver must not be older than the kernel module. Otherwise every CUDA call
@@ -221,3 +228,89 @@ def driver_not_searched(case: Case) -> Hit | None:
     if case.plan.env.get(_PATH):
         return None  # the runtime adds the folder to a given value
     return Hit(("image: no script in /.singularity.d/env", *case.cite("host.gpu_driver")))
+
+
+@rule(
+    "gpu-hook-refuses-driver",
+    "The image requires a newer NVIDIA driver, so enroot starts no container",
+    severity="error",
+    fix="use an image with an older CUDA; or export NVIDIA_DISABLE_REQUIRE=1 before you submit, if the "
+    "driver is of the same major release of CUDA; administrator: a newer driver",
+    source=(
+        "NVIDIA/enroot:conf/hooks/98-nvidia.sh (--require); NVIDIA/libnvidia-container:src/cli/dsl.c; "
+        "NVIDIA/JAX-Toolbox issue 165 ('requirement error: unsatisfied condition: cuda>=12.2')"
+    ),
+    facts=("host.runtime", "host.gpus", "host.gpu_driver", "image.environment", "image.cuda"),
+)
+def gpu_hook_refuses_driver(case: Case) -> Hit | None:
+    """NVIDIA's images name the driver that they need in NVIDIA_REQUIRE_CUDA: a release of CUDA, or the
+    branches of the driver that cuda-compat supports. enroot's hook hands the condition to
+    nvidia-container-cli, which fails if no part of the condition is true.
+    """
+    host, kind = case.host_facts, runtime_of(case.host_facts)
+    if host.runtime is None or kind not in (RUNTIME, PYXIS) or not host.gpus or not names_gpus(case):
+        return None
+    given = {**case.image_facts.environment, **host.environment, **case.plan.env}
+    wanted = {name: value for name, value in given.items() if name.startswith(_REQUIRES) and value}
+    if not wanted or given.get(_SKIPS):
+        return None
+    case.ask("host.gpu_driver", failed_only=True)
+    driver = host.gpu_driver or ""
+    for name, value in wanted.items():
+        parts = [[_holds(case, part, driver) for part in one.split(",")] for one in value.split()]
+        if parts and all(False in one for one in parts):
+            supported, first = cuda.cuda_of_driver(driver), value.split()[0]
+            because = f"the image requires {first}, and driver {driver} supports CUDA {supported}"
+            evidence = (f"image: environment: {name}={value}", *case.cite("host.gpu_driver"))
+            return Hit(evidence, "unavailable", because, because[0].upper() + because[1:])
+    return None
+
+
+def _holds(case: Case, part: str, driver: str) -> bool | None:
+    """Return whether one comparison of a condition is true; ``None`` if toolkit cannot say."""
+    found = _PART.fullmatch(part.strip())
+    if found is None:
+        return None
+    name, sign, value = found["name"], found["sign"], found["value"]
+    bounds = f"{'==' if sign == '=' else sign}{value}"
+    if name == "driver":
+        return within(driver, bounds)
+    supported = cuda.cuda_of_driver(driver)
+    if name == "cuda" and supported:
+        return within(supported, bounds)
+    kinds = gpu_kinds(case)
+    if name == "brand" and sign in {"=", "=="} and kinds:
+        return (value in _OF_DATA_CENTRES) == kinds[0].data_centre
+    return None
+
+
+@rule(
+    "gpu-hook-lacks-rights",
+    "podman's hook for GPUs may not do its work as an ordinary user",
+    severity="error",
+    fix="hand in the GPUs by CDI, in the user namespace that keep-id makes: "
+    "`--device=nvidia.com/gpu=all --userns=keep-id`",
+    source=(
+        "NVIDIA/nvidia-container-toolkit issue 648 ('error executing hook nvidia-cdi-hook'); "
+        "NVIDIA/nvidia-container-runtime issues 85 and 145, NVIDIA/nvidia-docker issue 1565 (--hooks-dir)"
+    ),
+    facts=("host.runtime", "host.gpus"),
+)
+def gpu_hook_lacks_rights(case: Case) -> Hit | None:
+    """CDI names hooks that change the root folder of the container. With --userns=nomap the user does not
+    own that folder in the namespace. The older hook of --hooks-dir changes cgroups, which an ordinary user
+    may not do unless /etc/nvidia-container-runtime/config.toml has 'no-cgroups = true'.
+    """
+    host, words = case.host_facts, case.plan.container
+    if runtime_of(host) is not podman or not host.gpus:
+        return None
+    said = " ".join(words)
+    evidence = (f"plan: {said}", *case.cite("host.gpus"))
+    by_cdi = podman.CDI in said
+    if by_cdi and podman.UNMAPPED in said:
+        because = f"the hook of CDI cannot write into a container with {podman.UNMAPPED}"
+        return Hit(evidence, "unavailable", because, because)
+    if by_cdi or podman.HOOKS not in said:
+        return None
+    because = "it is unknown whether no-cgroups is set for the hook of --hooks-dir, in its config.toml"
+    return Hit(evidence, "unknown", because)

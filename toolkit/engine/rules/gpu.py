@@ -18,9 +18,9 @@ from toolkit.versions import older, within
 PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container has no access to the GPUs of its node"
-_OF_NVIDIA = ("nvidia", "--gpu", "libcuda")
-"""Words with which podman and podman-hpc pass GPUs to a container: CDI, --gpus, --gpu, devices, or the driver
-itself.
+_OF_NVIDIA = ("nvidia", "--gpu", "libcuda", podman.HOOKS)
+"""Words with which podman and podman-hpc pass GPUs to a container: CDI, hooks, --gpus, --gpu, devices, or the
+driver itself.
 """
 
 
@@ -267,7 +267,7 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
     asked, always = (kind.GPUS, "always use nv") if host.gpus else (kind.AMD_GPUS, "always use rocm")
     mounted = " ".join((*case.plan.binds, *case.plan.container))
     if options(case, {*asked, "--nvccli"}) or host.runtime.settings.get(always) == "yes":
-        return None
+        return _left_out(case)
     why = f"the container is started without {asked[0]}"
     if host.gpus and "libcuda" not in mounted:
         return Hit(case.cite("host.gpus", "host.runtime"), title=f"{_NO_GPUS}: {why}")
@@ -276,6 +276,18 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
         return None
     title = f"{_NO_GPUS}: {why}, and {', '.join(hidden)} hides /dev/kfd"
     return Hit((*case.cite("host.amd_gpus", "host.runtime"), *hidden.values()), title=title)
+
+
+def _left_out(case: Case) -> Hit | None:
+    """Return that this release leaves the devices of NVIDIA out of a container with a separate ``/dev``."""
+    found, hidden = case.host_facts.runtime, hides(case, "shm")
+    if found is None or not hidden or not case.host_facts.gpus:
+        return None
+    option, evidence = next(iter(hidden)), (*case.cite("host.runtime"), *hidden.values())
+    title = f"{_NO_GPUS}: with {option} this release leaves /dev/nvidia* out"
+    fix = f"leave `{option}` out; administrator: install a later release"
+    rows = (r for r in runtime().hidden_gpus if r.name == found.name and within(found.version, r.versions))
+    return next((Hit(evidence, title=title, fix=fix, source=row.source) for row in rows), None)
 
 
 def _no_device(case: Case) -> Hit | None:

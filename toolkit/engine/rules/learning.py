@@ -79,6 +79,7 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
     source="TensorFlow source, cuda_dnn: 'Loaded runtime CuDNN library: … but source was compiled with: …'",
     facts=("host.gpu_driver", "image.tensorflow_cudnn", "image.cudnn"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
     """Within a major release, programs run with a newer cuDNN than they were built for, but not with an older
@@ -145,6 +146,7 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     source="NVIDIA CUDA Compatibility guide: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)",
     facts=("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     """For this GPU, TensorFlow has only PTX code, from a newer CUDA than the driver supports. The driver
@@ -168,6 +170,7 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     source="recipes/knowledge/cuda.toml, [[tensorflow]]",
     facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
     """TensorFlow has no code for GPUs as old as this GPU. TensorFlow prints 'Ignoring visible gpu device' and
@@ -192,6 +195,7 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
     source="recipes/knowledge/cuda.toml, [[cudnn_gpu]]",
     facts=("host.gpus", "image.cudnn"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def cudnn_dropped_gpu(case: Case) -> Hit | None:
     """From 9.11 on, cuDNN has no code for Maxwell, Pascal and Volta: the first convolution fails with
@@ -283,23 +287,35 @@ def nccl_known_bad(case: Case) -> Hit | None:
     fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's plugin; then check that "
     "NCCL logs 'NET/OFI'",
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
-    facts=("image.nccl", "host.fabrics", "image.nccl_ofi"),
+    facts=("image.nccl", "host.fabrics", "image.nccl_ofi", "image.pytorch_rocm", "host.amd_gpus"),
     advice=True,
 )
 def nccl_needs_plugin(case: Case) -> Hit | None:
     """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot NCCL needs the plugin aws-ofi-nccl
     (libnccl-net.so or libnccl-net-ofi.so). Without the plugin NCCL uses TCP, at a fraction of the speed. With
     NCCL_DEBUG=INFO, NCCL prints 'NET/OFI' if it uses the plugin, and 'Using network Socket' if it uses TCP.
+
+    Every PyTorch for ROCm contains RCCL, the NCCL of AMD, which needs the same plugin.
     """
-    case.have("image.nccl", "host.fabrics")
+    rccl = bool(case.image_facts.pytorch_rocm and case.host_facts.amd_gpus)
+    name = "image.pytorch_rocm" if rccl else "image.nccl"
+    case.have(name, "host.fabrics")
     row = cuda.cuda().nccl_plugin
     spoken = sorted(set(case.host.fabrics or ()) & set(row.fabrics))
-    if not spoken or case.request.nodes == 1:
+    if not spoken or case.request.nodes == 1 or _brings_plugin(case):
         return None
     if case.image.nccl_ofi:
         return _plugin_out_of_reach(case, case.image.nccl_ofi, spoken)
-    title = f"NCCL would use TCP, because it needs {row.library} for {' and '.join(spoken)}"
-    return Hit(case.cite("image.nccl", "host.fabrics", "image.nccl_ofi"), title=title)
+    library = "RCCL" if rccl else "NCCL"
+    title = f"{library} would use TCP, because it needs {row.library} for {' and '.join(spoken)}"
+    return Hit(case.cite(name, "host.fabrics", "image.nccl_ofi"), title=title)
+
+
+def _brings_plugin(case: Case) -> bool:
+    """Return whether the launch mounts a plugin, by an option such as Shifter's ``--module=nccl-plugin``."""
+    given = case.plan.env.get("LD_LIBRARY_PATH", "")
+    words = (*case.plan.container, *case.plan.binds, given)
+    return any(part in word.lower() for word in words for part in ("nccl", "rccl", "aws-ofi"))
 
 
 def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None:
@@ -321,3 +337,31 @@ def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None
 
 
 _OUT_OF_REACH = "NVIDIA-NeMo/RL issue 1973; NVIDIA NCCL user guide, NCCL_NET_PLUGIN"
+
+
+@rule(
+    "nccl-interface-unrouted",
+    "NCCL chooses a network interface that has no route to other nodes",
+    severity="warning",
+    fix="name the interface that reaches the other nodes: `--env NCCL_SOCKET_IFNAME=NAME`",
+    source="NVIDIA NCCL user guide, NCCL_SOCKET_IFNAME; NVIDIA/nccl issue 1000 (bootstrap over ib0 fails)",
+    facts=("host.interfaces", "image.nccl", "image.pytorch"),
+    advice=True,
+)
+def nccl_interface_unrouted(case: Case) -> Hit | None:
+    """NCCL connects its ranks by TCP first. It takes interfaces whose names begin with ib before all others,
+    and docker* and lo only if there is nothing else. A job of several nodes fails in this step if the
+    interface does not reach the other nodes.
+    """
+    if case.request.nodes == 1 or not (case.image_facts.nccl or case.image_facts.pytorch):
+        return None
+    case.have("host.interfaces")
+    routed, given = case.host_facts.interfaces_routed, {**case.image_facts.environment, **case.plan.env}
+    if not routed or "NCCL_SOCKET_IFNAME" in given:
+        return None
+    usable = [name for name in case.host.interfaces or () if not name.startswith(("docker", "lo"))]
+    chosen = [name for name in usable if name.startswith("ib")]
+    if not chosen or set(chosen) & set(routed):
+        return None
+    title = f"NCCL chooses {chosen[0]}, and only {', '.join(routed)} has a route to other nodes"
+    return Hit(case.cite("host.interfaces"), title=title)

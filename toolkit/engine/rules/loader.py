@@ -192,3 +192,33 @@ def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
     if mpi.implementation == "cray":
         return within(mpi.version or "", mpich.replace("4.0", "9.0"))
     return mpi.implementation == "mpich" and within(mpi.version or "", mpich)
+
+
+@rule(
+    "bind-lacks-lustre",
+    "MPI-IO of Cray MPICH needs liblustreapi for files on Lustre, and the image has none",
+    severity="info",
+    fix="change nothing if the program opens no files by MPI-IO or parallel HDF5; otherwise bind "
+    "`/usr/lib64/liblustreapi.so.1` and name its folder in LD_LIBRARY_PATH",
+    source=(
+        "underworldcode/underworld2 issue 668 and Pawsey technical newsletter of 13 March 2023 "
+        "('Assertion failed … liblustreapi != NULL')"
+    ),
+    facts=("host.mpis", "host.folder_mpis", "image.libraries"),
+    modes=("bind",),
+    advice=True,
+)
+def bind_lacks_lustre(case: Case) -> Hit | None:
+    """Cray MPICH opens liblustreapi.so by name at the first MPI_File_open on Lustre, and ends the program if
+    the loader does not find the library. Programs that use MPI only for messages do not need it.
+    """
+    provider = provider_guarded(case)
+    if provider is None or provider.implementation != "cray" or not mounted_loads(case):
+        return None
+    case.ask("image.libraries")
+    words = " ".join((*case.plan.container, *case.plan.binds))
+    there = any(name.startswith("liblustreapi.so") for name in case.image.libraries or ())
+    if there or "liblustreapi" in words or "/usr/lib64" in words:
+        return None
+    found = "host.folder_mpis" if provider in (case.host_facts.folder_mpis or ()) else "host.mpis"
+    return Hit((*case.cite(found), "image: libraries: no liblustreapi.so"))

@@ -272,3 +272,25 @@ def _unpacks(case: Case) -> bool:
     """
     names = {f"{runtime_name}_UNSQUASH" for runtime_name in runtime_prefixes(case.host_facts)}
     return bool(names & (set(case.host_facts.environment) - set(case.plan.unset)))
+
+
+@rule(
+    "hooks-need-glibc",
+    "Hooks of the container runtime need glibc in the image",
+    severity="error",
+    fix="use an image with glibc; or disable the hooks in the environment file, as the centre documents",
+    source="recipes/knowledge/runtime.toml, [[glibc_hooks]]",
+    facts=("host.runtime", "image.glibc"),
+)
+def hooks_need_glibc(case: Case) -> Hit | None:
+    """Some runtimes mount libraries of the host and then run ``ldconfig`` in the container. musl has another
+    ``ldconfig``, so the hook fails, and the container does not start.
+    """
+    found = case.host_facts.runtime
+    row = next((r for r in runtime.runtime().glibc_hooks if found and r.name == found.name), None)
+    if row is None:
+        return None
+    case.ask("image.glibc", failed_only=True)
+    if "glibc" not in case.image_facts.absent:
+        return None
+    return Hit(case.cite("host.runtime", "image.glibc"), "unavailable", row.because, source=row.source)

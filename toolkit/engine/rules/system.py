@@ -1,9 +1,10 @@
-"""Rules about kernel, processor and C library: whether the host can start a program of the image."""
+"""Rules about kernel, processor, GPU and C library: whether the host can run a program of the image."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
+from toolkit.engine.rules.gpu import gpu_kinds
 from toolkit.engine.traits import bind_targets
-from toolkit.knowledge import glibc
+from toolkit.knowledge import cuda, glibc
 from toolkit.knowledge.glibc import Instructions
 from toolkit.versions import older, within
 
@@ -11,6 +12,8 @@ _NV = "--nv"
 _OF_C_LIBRARY = {"/", "/usr", "/lib", "/lib64", "/usr/lib64"}
 """Folders that contain the C library of an image, or its loader."""
 _OF_DEBIAN = ("debian", "ubuntu")
+_OF_SOURCE = "a0"
+"""Part of the version of a PyTorch that was built from a commit, as in NVIDIA's images: ``2.6.0a0+ecf3b``."""
 
 
 @rule(
@@ -181,3 +184,65 @@ def image_glibc_too_old(case: Case) -> Hit | None:
         return None
     title = f"A file in the image needs glibc {case.image.glibc_needed}; the image has {case.image.glibc}"
     return Hit(case.cite("image.glibc_needed", "image.glibc"), title=title)
+
+
+@rule(
+    "pytorch-lacks-gpu-code",
+    "PyTorch in the image has no machine code for this kind of GPU",
+    severity="error",
+    fix="use an image whose PyTorch was built for a CUDA that supports the GPU: the index of PyTorch has one "
+    "wheel for each CUDA",
+    source=(
+        "recipes/knowledge/cuda.toml, [[gpu]] and [[pytorch_gpu]]; "
+        "pytorch/pytorch:.ci/manywheel/build_cuda.sh; "
+        "PrateekMunjal/TorchAL issue 4 (A100), amithkk/stable-diffusion-k8s issue 10 (H100)"
+    ),
+    facts=("host.gpus", "image.pytorch", "image.pytorch_cuda"),
+    advice=True,
+    accelerator="gpu-failure",
+)
+def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
+    """The wheels of PyTorch have machine code for the GPUs that their CUDA knows, and PTX at most for the
+    newest. On another GPU each kernel fails: 'no kernel image is available for execution on the device'. A
+    PyTorch that was built from source may have other code, and the rule does not judge it.
+    """
+    case.have("host.gpus", "image.pytorch", "image.pytorch_cuda")
+    version, built = case.image.pytorch or "", cuda.series(case.image.pytorch_cuda or "")
+    if _OF_SOURCE in version or not built:
+        return None
+    rows = [row for row in cuda.cuda().pytorch_gpu if within(built, row.versions)]
+    for kind in gpu_kinds(case):
+        evidence = case.cite("host.gpus", "image.pytorch", "image.pytorch_cuda")
+        first = cuda.first_with_code(kind)
+        if older(built, first):
+            title = (
+                f"{kind.family} GPUs need CUDA {first} or later; PyTorch {version} was built for CUDA {built}"
+            )
+            return Hit(evidence, title=title)
+        row = next((r for r in rows if within(kind.compute, r.compute)), None)
+        if row:
+            title = f"PyTorch {version} for CUDA {built} has no code for {kind.family} GPUs ({kind.compute})"
+            return Hit(evidence, title=title, source=row.source)
+    return None
+
+
+@rule(
+    "gpu-newer-than-rocm",
+    "The ROCm of PyTorch in the image is older than this kind of AMD GPU",
+    severity="error",
+    fix="use an image whose PyTorch was built for a newer ROCm",
+    source="recipes/knowledge/cuda.toml, [[amd_gpu]]",
+    facts=(),
+    advice=True,
+    accelerator="gpu-failure",
+)
+def gpu_newer_than_rocm(case: Case) -> Hit | None:
+    """A program for ROCm has machine code for each kind of GPU that it was compiled for. Other GPUs fail with
+    'HIP error: invalid device function'.
+    """
+    built, there = case.image_facts.pytorch_rocm, case.host_facts.amd_gpus or ()
+    for row in cuda.cuda().amd_gpu:
+        if row.name in there and older(built, row.first):
+            title = f"{row.name} needs ROCm {row.first} or later; PyTorch was built for ROCm {built}"
+            return Hit(case.cite("host.amd_gpus", "image.pytorch_rocm"), title=title, source=row.source)
+    return None

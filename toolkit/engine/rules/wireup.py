@@ -177,6 +177,9 @@ def host_launcher_other_family(case: Case) -> Hit | None:
     understand the launcher's messages. An MPICH built only for PMIx does not even understand Hydra. Open MPI
     1, which is older than PMIx, does not even understand a newer Open MPI's launcher.
 
+    mpiexec of PALS on a Cray EX offers Cray's PMI, which only a mounted Cray MPICH speaks. With the image's
+    own MPI each rank is rank 0 (ALCF user guide for Polaris, containers).
+
     In an allocation Hydra starts its proxies with srun. If Slurm's default is PMIx, the ranks inherit the
     PMIx identity of a step with one process on each node. With one rank on each node, an Open MPI therefore
     works by chance.
@@ -370,11 +373,9 @@ def _refuses_other_nodes(case: Case) -> bool:
     modes=("mpirun-host",),
 )
 def host_launcher_not_known(case: Case) -> Hit | None:
-    """toolkit predicts launches with Open MPI's mpirun and Hydra, but not with Cray's aprun, IBM's jsrun and
-    others.
-    """
+    """toolkit predicts launches with Open MPI's mpirun, Hydra and PALS, but not with jsrun and others."""
     host = host_launcher(case.host)
-    if host is None or host.lacks or host.implementation in {"openmpi", *HYDRA}:
+    if host is None or host.lacks or host.implementation in {"openmpi", "cray", *HYDRA}:
         return None
     if case.image_facts.mpi and is_same_mpi(host_launcher(case.host_facts), case.image_facts.mpi):
         return None

@@ -46,6 +46,8 @@ _KEPT_PREFIXES = (
     "MPIR_",
     "MV2_",
     "NCCL_",
+    "NVIDIA_REQUIRE_",
+    "NVIDIA_DISABLE_REQUIRE",
 )
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
 """Image formats that a runtime starts with the scripts inside the image."""

@@ -79,7 +79,9 @@ def restricted(**settings):
     return with_(provider(), runtime=msgspec.structs.replace(RUNTIME, settings=named))
 
 
+CRAY = provider(**{**NAMESAKE, "implementation": "cray", "version": "8.1.30"})
 FIRES = {
+    "bind-lacks-lustre": [bound(CRAY, with_(OF_MPI_4, libraries=("libc.so.6",)))],
     "bind-lacks-mpi-4": [
         bound(provider(**{**NAMESAKE, "version": "3.4.3"}), OF_MPI_4),
         bound(provider(**{**NAMESAKE, "implementation": "cray", "version": "8.1.30"}), OF_MPI_4),
@@ -129,6 +131,12 @@ FIRES = {
     ],
 }
 QUIET = {
+    "bind-lacks-lustre": [
+        bound(),
+        bound(with_(CRAY, folder_mpis=()), with_(OF_MPI_4, libraries=("liblustreapi.so.1",))),
+        bound(CRAY, with_(OF_MPI_4, libraries=("liblustreapi.so.1",))),
+        bound(CRAY, with_(OF_MPI_4, libraries=("libc.so.6",)), binds=("/opt/mpi", "/usr/lib64")),
+    ],
     "bind-lacks-mpi-4": [
         bound(),
         case(host(folder_mpis=()), OF_MPI_4, "bind"),
@@ -202,6 +210,7 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "bind-lacks-lustre": [bound(CRAY, unread(OF_MPI_4, "libraries"))],
     "bind-lacks-mpi-4": [
         bound(provider(**{**NAMESAKE, "version": "3.4.3"}), unread(OF_MPI_4, "mpi4py")),
     ],

@@ -27,6 +27,7 @@ IN_PYXIS = host(runtime=msgspec.structs.replace(HOST.runtime, name="pyxis", path
 BARE = absent(image(environment={"PATH": "/usr/bin"}, pytorch="2.4.0"), "cuda")
 NO_GPU = absent(HOST, "gpu_driver", "gpus")
 OF_AMD = absent(host(amd_gpus=("gfx90a",) * 8), "gpu_driver", "gpus")
+AMD_SLINGSHOT = msgspec.structs.replace(OF_AMD, fabrics=("slingshot",))
 AMD_IN_PODMAN = msgspec.structs.replace(OF_AMD, runtime=PODMAN)
 COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
 UNLISTED = image(cuda="13.9.1", cuda_compat="610.57.04")
@@ -83,6 +84,7 @@ FIRES = {
         case(IN_PODMAN_HPC, asked=GPUS, container=("--ipc=host",)),
         case(AMD_IN_PODMAN, asked=GPUS, container=("--ipc=host",)),
         case(AMD_IN_PODMAN, asked=GPUS, container=("--device", "/dev/kfd", "--group-add=video")),
+        case(runtime(name="singularity", version="2.4.2"), asked=GPUS, container=("--nv", "--contain")),
     ],
     "gpu-driver-mismatch": [case(host(gpu_mismatch=True))],
     "tensorflow-without-gpu": [case(of=absent(IMAGE, "tensorflow_cuda"))],
@@ -108,6 +110,11 @@ FIRES = {
         case(host(fabrics=("slingshot",))),
         case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN, nccl_ofi_found=False)),
         case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN, environment={"LD_LIBRARY_PATH": "/usr/lib"})),
+        case(AMD_SLINGSHOT, absent(image(pytorch="2.5.1", pytorch_rocm="6.2"), "nccl"), "torch"),
+    ],
+    # a job of two nodes whose InfiniBand ports have no IP addresses in a common network
+    "nccl-interface-unrouted": [
+        case(host(interfaces=("eno1", "ib0"), interfaces_routed=("eno1",)), image(pytorch="2.5.1"), "torch"),
     ],
 }
 QUIET = {
@@ -123,6 +130,9 @@ QUIET = {
         case(asked=GPUS, container=("--nvccli",)),
         case(asked=GPUS, container=("--bind", "/usr/lib64/libcuda.so.1")),
         case(runtime(settings={"always use nv": "yes"}), asked=GPUS, container=()),
+        case(runtime(name="singularity", version="2.5.0"), asked=GPUS, container=("--nv", "--contain")),
+        case(runtime(name="singularity", version="2.4.2"), asked=GPUS, container=("--nv",)),
+        case(host(runtime=PODMAN), asked=GPUS, container=("--hooks-dir=/usr/share/containers/oci/hooks.d/",)),
         case(OF_AMD, asked=GPUS, container=()),
         case(OF_AMD, asked=GPUS, container=("--rocm", "--containall")),
         case(OF_AMD, asked=GPUS, container=("--containall", "--bind=/dev/kfd,/dev/dri")),
@@ -223,6 +233,18 @@ QUIET = {
         case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN)),
         case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN, nccl_ofi_found=True)),
         case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN, nccl_ofi_found=False), env=NAMED),
+        case(host(fabrics=("slingshot",)), container=("--module=gpu,nccl-plugin",)),
+        case(AMD_SLINGSHOT, absent(image(pytorch_rocm="6.2"), "nccl"), binds=("/opt/aws-ofi-rccl",)),
+    ],
+    "nccl-interface-unrouted": [
+        case(),
+        case(host(interfaces=("eno1", "ib0"), interfaces_routed=("eno1", "ib0"))),
+        case(host(interfaces=("eno1", "docker0"), interfaces_routed=("eno1",))),
+        case(host(interfaces=("eno1", "ib0"), interfaces_routed=("eno1",)), nodes=1),
+        case(
+            host(interfaces=("eno1", "ib0"), interfaces_routed=("eno1",)), env={"NCCL_SOCKET_IFNAME": "eno1"}
+        ),
+        case(host(interfaces=("eno1", "ib0"), interfaces_routed=("eno1",)), absent(IMAGE, "nccl", "pytorch")),
     ],
 }
 UNDECIDED = {
@@ -253,6 +275,7 @@ UNDECIDED = {
     "tensorflow-cuda-missing": [case(of=unread(IMAGE, "cuda"))],
     "tensorflow-cudnn-mismatch": [case(of=unread(IMAGE, "cudnn"))],
     "nccl-needs-plugin": [case(host(fabrics=("efa",)), unread(IMAGE, "nccl_ofi"))],
+    "nccl-interface-unrouted": [case(unread(HOST, "interfaces"))],
 }
 
 

@@ -63,7 +63,7 @@ FIRES = {
         case(container=("-w",), binds=("/data:/scratch",)),
     ],
     "runtime-needs-newer-kernel": [
-        case(pyxis("0.7.0", "4.9.0-12-amd64")),
+        case(pyxis("0.6.0", "4.9.0-12-amd64")),
     ],
     "runtime-not-measured": [case(SHIFTER, image(format="docker-archive"))],
     "runtime-cannot-read-image": [
@@ -158,9 +158,9 @@ QUIET = {
     ],
     "runtime-needs-newer-kernel": [
         case(),
-        case(pyxis("0.8.1", "4.9.0-12-amd64")),
+        case(pyxis("0.7.0", "4.9.0-12-amd64")),
         case(pyxis("0.5.0", "3.10.0-1160.el7.x86_64")),
-        case(pyxis("0.7.0", "5.4.0-42-generic")),
+        case(pyxis("0.6.0", "5.4.0-42-generic")),
         case(NO_RUNTIME),
     ],
     "runtime-not-measured": [case()],
@@ -273,7 +273,7 @@ QUIET = {
 UNDECIDED = {
     "writable-needs-folders": [case(unread(HOST, "runtime"), container=("--writable",), binds=("/storage",))],
     "runtime-needs-newer-kernel": [
-        case(unread(pyxis("0.7.0", "4.9.0"), "kernel")),
+        case(unread(pyxis("0.6.0", "4.9.0"), "kernel")),
         case(unread(pyxis("", "4.9.0"), "runtime.version")),
     ],
     "runtime-not-measured": [case(unread(HOST, "runtime"))],

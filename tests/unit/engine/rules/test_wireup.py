@@ -57,6 +57,10 @@ INTEL_2019 = image(mpi=msgspec.structs.replace(MPICH, implementation="intelmpi",
 PMI_BUILT = absent(mpi(version="4.1.4", interfaces=("pmi1", "pmi2")), "pmix")
 OPEN_MPI_1 = absent(mpi(version="1.10.2", interfaces=()), "pmix")
 
+PALS_EXEC = msgspec.structs.replace(LAUNCHER, implementation="cray", version="9.0.1")
+PALS = absent(host(mpis=(PALS_EXEC,)), "slurm")
+"""A Cray EX with PBS: mpiexec is of PALS."""
+
 FIRES = {
     "environment-cleaned": [
         case(container=("--containall",)),
@@ -102,6 +106,8 @@ FIRES = {
         case(host(mpis=(ORTE,)), OPEN_MPI_1, "mpirun-host"),
         case(WITH_HYDRA, PMI_BUILT, "mpirun-host"),
         case(WITH_HYDRA, PMI_BUILT, "mpirun-host", ranks_per_node=2),
+        # Crux (ALCF): cray-pals 1.7.1, an image with its own MPICH
+        case(PALS, MPICH_IMAGE, "mpirun-host"),
     ],
     "pmix-refused": [
         case(WITH_HYDRA, MPICH_5, "mpirun-host"),
@@ -115,7 +121,7 @@ FIRES = {
         case(unset=("SLURM_STEP_ID",)),
     ],
     "host-launcher-not-known": [
-        case(host(mpis=(msgspec.structs.replace(LAUNCHER, implementation="cray"),)), mode="mpirun-host")
+        case(host(mpis=(msgspec.structs.replace(LAUNCHER, implementation="spectrum"),)), mode="mpirun-host")
     ],
 }
 QUIET = {
@@ -154,6 +160,7 @@ QUIET = {
     ],
     "host-launcher-not-known": [
         case(mode="mpirun-host"),
+        case(PALS, MPICH_IMAGE, "mpirun-host"),
         case(
             host(mpis=(msgspec.structs.replace(LAUNCHER, implementation="spectrum", version="10.4.0"),)),
             mpi(implementation="spectrum", version="10.4.0"),
