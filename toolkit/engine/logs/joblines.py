@@ -43,6 +43,13 @@ _TAG = re.compile(
 _TAG_STARTS = frozenset("[MTWFS")
 """First characters of a tag: the bracket, or a day of the week."""
 
+_INNER = re.compile(r"(?:[^\"'`%]{1,160}?[\s\]:|]|.{0,400}?\d%\|.{1,400}?\])\[(?:rank|default)(\d+)\]: ?")
+"""A tag of PyTorch behind the label of another program, such as pdsh, Ray or a log collector, or behind a
+progress bar that does not end its line.
+"""
+
+_INNER_TAGS = ("[rank", "[default")
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -184,8 +191,8 @@ class Output:
 def parse_line(raw: bytes, number: int = 0) -> Line:
     """Return a line without colours, trailing blanks and the label of its task."""
     text = _decode(raw)
-    if text[:1] in _TAG_STARTS and (tag := _TAG.match(text)):
-        return Line(number, tag[1] or tag[2], text[tag.end() :], tag[0])
+    if tag := _tag_of(text):
+        return Line(number, next(task for task in tag.groups() if task), text[tag.end() :], tag[0])
     label = _LABEL.match(text)
     return Line(number, label[1] if label else "", text)
 
@@ -193,8 +200,16 @@ def parse_line(raw: bytes, number: int = 0) -> Line:
 def line_text(raw: bytes) -> str:
     """Return the text of a line as :func:`parse_line` gives it; computing only the text is faster."""
     text = _decode(raw)
-    tag = _TAG.match(text) if text[:1] in _TAG_STARTS else None
+    tag = _tag_of(text)
     return text[tag.end() :] if tag else text
+
+
+def _tag_of(text: str) -> re.Match[str] | None:
+    """Return the match of a tag with the number of a task at the start of a line; ``None`` if it has none."""
+    tag = _TAG.match(text) if text[:1] in _TAG_STARTS else None
+    if tag is None and any(start in text for start in _INNER_TAGS):
+        return _INNER.match(text)
+    return tag
 
 
 def _decode(raw: bytes) -> str:

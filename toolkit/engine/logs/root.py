@@ -22,6 +22,7 @@ from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.survived import is_ignored, only_warns, survived_until
 from toolkit.engine.logs.topics import GENERAL_CLASSES, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
+from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
 _WINDOW = 200
 """toolkit first searches this number of lines before the launcher stops the ranks."""
@@ -70,12 +71,6 @@ _HEADING = re.compile(r"Error executing process >|terminated with an error exit 
 """Nextflow prints this text before it repeats the output of the failed process."""
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
-
-_TIMED_OUT = re.compile(
-    r"(?i)timed? ?out waiting|wait timeout|barrier timed out|store based barrier|collective operation timeout"
-    r"|watchdog got stuck|DEADLINE_EXCEEDED|timed out names?|GetKeyValue\(\) timed out|has been waiting for"
-    r"|clients joined|stopped sending heartbeats|is stalled for longer than"
-)
 
 _NO_GPU_FOUND = re.compile(
     r"(?i)no (?:supported |usable |visible |available )*(?:cuda |hip |rocm |gpu |accelerator )?"
@@ -233,7 +228,7 @@ def _weak(
         if weak and weak[-1][0].line.number >= said.line.number - 3:
             return weak[-1]
         lost = next((clue for clue in others if clue.position == said.position), None)
-        return (silent or lost if lost else said), ""
+        return (silent or _first_alike(lost, others) if lost else said), ""
     if weak:
         return weak[0]
     if silent:
@@ -249,6 +244,11 @@ def _weak(
         return warning, ""
     named = [clue for clue in endings if _NAMES_STATUS.search(clue.line.text)]
     return ((named or endings)[0], "") if endings else None
+
+
+def _first_alike(last: Clue, others: list[Clue]) -> Clue:
+    """Return a rank's first line with the fault class of its last line."""
+    return next((c for c in others if c.line.task == last.line.task and c.class_ == last.class_), last)
 
 
 def _first_exit(endings: list[Clue]) -> Clue | None:
@@ -293,11 +293,11 @@ def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     """Return the exit report of the first rank; if the rank aborted itself, the line with the reason."""
     hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
     rank = _number(dead[0])
-    said = [
-        c
-        for c in others
-        if c.position < dead[0].position and ({c.line.task, rank} & {""} or c.line.task == rank)
-    ]
+    before = [c for c in others if c.position < dead[0].position]
+    said = [c for c in before if {c.line.task, rank} & {""} or c.line.task == rank]
+    if "local_rank" in dead[0].line.text and not any(c.line.task == rank for c in said):
+        # On other nodes than the first, a local rank is not the rank of the job.
+        said = [c for c in before if waited_for_ranks(c)] or said
     return hit or (said[0] if said else dead[0])
 
 
@@ -331,23 +331,12 @@ def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[
     own = [pair for pair in found if pair[0].line.task == named["task"]]
     soon = [pair for pair in own if pair[0].line.number <= first[0].line.number + 40]
     same = [pair for pair in soon if _kind(pair[0]) != _kind(first[0])]
-    return same[0] if same and first[0].strength <= same[0][0].strength and _is_wait(first[0]) else first
+    return same[0] if same and first[0].strength <= same[0][0].strength and is_wait(first[0]) else first
 
 
 def is_stopped(text: str) -> bool:
     """Return whether a launcher reports a rank that the launcher itself stopped."""
     return _STOPPED.search(text) is not None
-
-
-def waited_for_ranks(clue: Clue) -> bool:
-    """Return whether a line says that a rank waited for other ranks until a time limit."""
-    together = clue.class_ in {"rendezvous", "coordination", "nccl-or-rccl"}
-    return together and _TIMED_OUT.search(clue.line.text) is not None
-
-
-def _is_wait(clue: Clue) -> bool:
-    """Return whether a line says that a rank waited for other ranks."""
-    return clue.class_ in {"rendezvous", "coordination"}
 
 
 def _kind(clue: Clue) -> str:

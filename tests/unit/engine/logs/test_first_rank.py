@@ -31,6 +31,30 @@ def test_a_rank_that_torchrun_stopped_is_not_the_first_to_fail(signal, name, cla
     assert (f"(exitcode: -{signal})" in line, found, rank) == (True, class_, "1")
 
 
+WATCHDOG = "[E1102 ProcessGroupNCCL.cpp:607] [Rank {0}] Watchdog caught collective operation timeout: X"
+
+
+def test_a_rank_that_stops_itself_after_a_time_limit_is_named_on_the_second_node_too():
+    waits = [f"[rank{rank}]:{WATCHDOG.format(rank)}" for rank in (7, 6)]
+    ended = "failed (exitcode: -6) local_rank: 1 (pid: 12) of binary: /usr/bin/python"
+    assert told("\n".join([*waits, ended]) + "\n") == (waits[0], "nccl-or-rccl", "7")
+
+
+def test_the_first_of_several_lines_in_which_a_rank_lost_others_is_the_root_line():
+    lines = [
+        f"[rank0]:{WATCHDOG.format(0)}",
+        "[rank0]:[E1102 x.cpp:1] Exception detected by watchdog at work: 8",
+    ]
+    ended = "srun: error: n1: task 0: Exited with exit code 1"
+    assert told("\n".join([*lines, ended]) + "\n")[0] == lines[0]
+
+
+def test_an_aborted_communicator_is_a_consequence_of_the_time_limit():
+    raised = TRACEBACK.format("it", "RuntimeError: NCCL communicator was aborted on rank 2.")
+    text = f"[rank2]:{WATCHDOG.format(2)}\n" + "".join(f"[rank2]: {line}\n" for line in raised.splitlines())
+    assert told(text) == (f"[rank2]:{WATCHDOG.format(2)}", "nccl-or-rccl", "2")
+
+
 TABLE = """\
 Failures:
 [1]:

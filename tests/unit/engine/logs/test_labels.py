@@ -4,6 +4,7 @@ abort.
 
 from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row
+from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.topics import class_of_files, class_of_text
 
@@ -34,6 +35,33 @@ def test_a_traceback_is_read_behind_the_label_of_each_line(label):
     assert (root.endswith("KeyError: 'lr'"), class_) == (True, "python-exception")
 
 
+@every_row(
+    "label",
+    [
+        "2026-01-02T10:00:00.5Z n3 | [rank5]: ",
+        "n3: [rank5]: ",
+        "(Trainer pid=71) [rank5]: ",
+        "[88] [rank5]: ",
+    ],
+)
+def test_a_tag_of_pytorch_behind_another_label_names_the_rank(label):
+    root, class_, rank = told(written_by(label, "KeyError: 'lr'"))
+    assert (root.endswith("KeyError: 'lr'"), class_, rank) == (True, "python-exception", "5")
+
+
+def test_a_tag_of_pytorch_behind_a_progress_bar_names_the_rank():
+    text = written_by("[rank5]: ", "KeyError: 'lr'")
+    assert told(f" 31%|\u2588\u258f  | 31/99 [01:02<2:10,  1.2s/it]{text}")[::2] == (
+        "[rank5]: KeyError: 'lr'",
+        "5",
+    )
+
+
+@every_row("text", ["the job lost '[rank5]: ' in its table", 'print("x [rank5]: y")'])
+def test_a_quoted_tag_is_no_tag(text):
+    assert Output(f"{text}\n").line(0).task == ""
+
+
 def test_tracebacks_of_two_labels_on_alternate_lines_are_read_apart():
     first, second = written_by("node1: ", "KeyError: 'lr'"), written_by("node2: ", "MemoryError")
     pairs = zip(first.splitlines(), second.splitlines(), strict=True)
@@ -57,6 +85,7 @@ def test_a_logger_before_a_traceback_without_labels_is_no_label():
         ),
         ("#9 12.3 E: Unable to locate package libfoo", "build"),
         ("[2024-05-01T10:00:00.123] [88.0] error: switch plugin is odd", "scheduler-start"),
+        ("[2024-05-01T10:00:00.123] error: execve(): ./solver: No such file or directory", "program-start"),
         ("> RuntimeError: CUDA error: unknown error", "cuda-or-hip"),
         (
             '{"log":"RuntimeError: CUDA error: unknown error\\n","stream":"stderr"}',
@@ -80,13 +109,20 @@ def test_the_fault_that_an_error_quotes_is_the_root_line(error, quoted, class_):
     assert told(text)[:2] == (quoted, class_)
 
 
-def test_the_fault_of_nccl_that_pytorch_quotes_is_the_root_line():
+@every_row(
+    ("quoted", "class_"),
+    [
+        ("Cuda failure 'out of memory'", "out-of-memory"),
+        ("Net : Call to recv from node7<4711> failed", "nccl-or-rccl"),
+    ],
+)
+def test_the_fault_of_nccl_that_pytorch_quotes_is_the_root_line(quoted, class_):
     lines = [
         "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error",
         "Last error:",
     ]
-    text = "\n".join([*HEADS, *lines, "Cuda failure 'out of memory'"]) + "\n"
-    assert told(text)[:2] == ("Cuda failure 'out of memory'", "out-of-memory")
+    text = "\n".join([*HEADS, *lines, quoted]) + "\n"
+    assert told(text)[:2] == (quoted, class_)
 
 
 def test_a_warning_before_the_end_of_a_rank_is_the_root_line_if_no_line_reports_an_error():
