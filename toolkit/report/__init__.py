@@ -1,1 +1,1 @@
-"""The only modules that format for people."""
+"""Format results as text for people: pages, tables, plots. No other package does this."""

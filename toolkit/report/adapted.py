@@ -1,4 +1,4 @@
-"""What ``toolkit adapt`` changed and left, as text."""
+"""Format the result of ``toolkit adapt``: the diff, and the lines that stay unchanged."""
 
 import textwrap
 
@@ -18,19 +18,19 @@ _TITLES = {
 
 
 def diff_text(result: AdaptedScript, style: Style) -> str:
-    """Return the diff; without colours ``patch`` reads it."""
+    """Return the diff of an adapted script; without styles, ``patch`` can apply it."""
     lines = result.diff.removesuffix("\n").split("\n")
     return join_lines(style(line, _STYLES.get(line[:1], "")) for line in lines)
 
 
 def already_text(result: AdaptedScript) -> str:
-    """Return the sentence for a script whose ranks join."""
+    """Return a sentence about a script that already connects its ranks."""
     names = " and ".join(_TITLES.get(one, one) for one in result.joins)
     return one_line(f"{result.file} already joins its ranks ({names}); toolkit changes nothing")
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
-    """Return the parts that are unchanged, and what to do next."""
+    """Return a list of the lines that adapt left unchanged, and the next command."""
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:

@@ -1,4 +1,4 @@
-"""The answer to a ticket: what each launch mode does under usual conditions, and which facts decide."""
+"""Format the answer to a ticket: the outcome of each launch mode, and the facts on which it depends."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ _OUTCOME = 16
 
 
 def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
-    """Yield the answer, a line for each launch mode, then the facts that decide and how to get each."""
+    """Yield the answer, a line for each launch mode, and the decisive facts with commands that print them."""
     yield from hung("", _first(found), width)
     yield ""
     for mode, one in found.modes.items():
@@ -28,7 +28,7 @@ def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
 
 
 def _first(found: TicketAnswers) -> str:
-    """Return the answer to the question whether the image runs."""
+    """Return the answer to the question whether the image runs on the cluster."""
     if found.chosen is None:
         return _without_mode(found)
     assumed = _assumptions(found.modes[found.chosen])
@@ -50,13 +50,13 @@ def _assumptions(one: TicketAnswer) -> str:
 
 
 def _why(one: TicketAnswer) -> str:
-    """Return the reason, and the facts that it assumes."""
+    """Return why a launch mode has its outcome, and which facts this assumes."""
     assumed = _assumptions(one)
     return f"{one.prediction.because}; if {assumed}" if assumed else one.prediction.because
 
 
 def as_json(found: TicketAnswers) -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the answer to a ticket as JSON values (schema ``toolkit.ask/1``)."""
     return {
         "schema": "toolkit.ask/1",
         "chosen": found.chosen,

@@ -1,4 +1,4 @@
-"""The explanation of job output as text: root line, cause, class, what to do."""
+"""Format the explanation of job output: the root line, its cause, its class, and the fix."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,10 @@ from toolkit.report.doctor.findings import findings
 from toolkit.report.lines import Style, leave_unstyled, wrap_text
 
 _LONGEST = 1000
-"""The most characters that are shown of a line of output."""
+"""Maximum number of characters of a line of output to show."""
 
 _EVIDENCE = 300
-"""Characters of a second line that shows the same cause."""
+"""Maximum number of characters of a second line with the same cause."""
 
 _MOST_POSSIBLE = 2
 
@@ -18,7 +18,10 @@ _MOST_POSSIBLE = 2
 def explanation_lines(
     found: OutputExplanation, style: Style = leave_unstyled, width: int = 100
 ) -> Iterator[str]:
-    """Yield the lines of an explanation; the root line is the first line of output that is cited."""
+    """Yield the lines of an explanation.
+
+    The root line is the line of output that reports the failure's origin.
+    """
     if found.root is None or found.fault is None:
         yield from findings(found.findings, style, width)
         return
@@ -45,7 +48,7 @@ def explanation_lines(
 
 
 def root_lines(root: RootLine, width: int) -> Iterator[str]:
-    """Yield the root line with its number, and the frame of the user's code."""
+    """Yield the root line with its line number, and the line of the user's code that raised the error."""
     where = f"{root.file}, line {root.number}: " if root.file else f"line {root.number}: "
     yield from wrap_text(shorten_line(root.text), 4, width, first=where if root.number else "", hang=2)
     if root.frame:
@@ -53,7 +56,7 @@ def root_lines(root: RootLine, width: int) -> Iterator[str]:
 
 
 def first_failed(root: RootLine) -> str:
-    """Return which rank failed first, as a sentence; empty text if the output does not name it."""
+    """Return a sentence about which rank failed first; empty if the output does not show it."""
     node = f" on {root.node}" if root.node else ""
     if root.waited:
         who = f"Rank {root.rank}{node}" if root.rank else "A rank"
@@ -63,7 +66,7 @@ def first_failed(root: RootLine) -> str:
 
 
 def code_words(code: ErrorCode) -> str:
-    """Return a code of the root line and its meaning: ``errno 28 (ENOSPC): The file system has …``."""
+    """Return an error code and its meaning, for example ``errno 28 (ENOSPC): The file system has …``."""
     name = code.name or code.text
     words = [
         code.family,
@@ -74,8 +77,10 @@ def code_words(code: ErrorCode) -> str:
 
 
 def steps(fix: str) -> list[str]:
-    """Return the steps of a fix: its lines, or the parts of a single line between semicolons outside of
-    quotes.
+    """Return the steps of a fix.
+
+    A fix of several lines has one step per line. Otherwise the steps are separated by semicolons outside of
+    quotes and parentheses.
     """
     if "\n" in fix:
         return fix.splitlines()
@@ -94,7 +99,7 @@ def steps(fix: str) -> list[str]:
 
 
 def shorten_line(text: str) -> str:
-    """Return a line of output; a very long line is cut."""
+    """Return a line of output, with a very long line truncated."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
@@ -117,7 +122,7 @@ def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
 def _other_lines(
     found: OutputExplanation, causes: list[KnownFault], style: Style, width: int
 ) -> Iterator[str]:
-    """Yield further lines about the output: ended ranks, consequences, known messages that may matter."""
+    """Yield lines about other messages that may matter, about consequences, and about ended ranks."""
     possible = [known for known in found.findings if known.role == "possible" and known not in causes]
     for known in possible[:_MOST_POSSIBLE]:
         yield from wrap_text(

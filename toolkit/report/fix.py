@@ -1,4 +1,4 @@
-"""Text of a fix: its file, and a diff of the launch."""
+"""Format a fix: the text of its file, and a diff of the launch command."""
 
 import difflib
 from collections.abc import Iterable
@@ -16,24 +16,24 @@ from toolkit.report.plain import join_lines
 from toolkit.report.toml import Value, toml
 
 MARK = "# Made by toolkit doctor --fix"
-"""The first line of a fix file. Without this line the file belongs to the user, and stays."""
+"""The first line of each fix file; toolkit overwrites only files with this line."""
 
 _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 
 
 def fix_text(fix: Fix, use: str) -> str:
-    """Return the text of a fix file; ``use`` is the command that reads it."""
+    """Return the text of a fix file; ``use`` is the command that applies the fix."""
     return f"{MARK}: changes of a launch. {_comment(use)}\n{toml(msgspec.to_builtins(fix))}"
 
 
 def recipe_text(recipe: Recipe, use: str) -> str:
-    """Return the text of a recipe for ``toolkit image build``."""
+    """Return the text of a recipe that ``toolkit image build`` reads; ``use`` is that command."""
     body = toml(recipe_fields(recipe))
     return f"{MARK}: a recipe for an image that fits the cluster. {_comment(use)}\n{body}"
 
 
 def recipe_fields(recipe: Recipe) -> dict[str, Value]:
-    """Return the values of a recipe without empty values, as a user would write them."""
+    """Return the values of a recipe without empty values."""
     fields: dict[str, Value] = msgspec.to_builtins(recipe)
     if "horovod" not in recipe.want:
         del fields["horovod"]
@@ -41,7 +41,7 @@ def recipe_fields(recipe: Recipe) -> dict[str, Value]:
 
 
 def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
-    """Return the launch line of a plan with one group of words in each line, for a diff."""
+    """Return the launch command of a plan with one option in each line, for a diff."""
     spec = JobSpec(
         name="job",
         image="IMAGE",
@@ -55,7 +55,7 @@ def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
 
 
 def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = leave_unstyled) -> str:
-    """Return a unified diff; ``name`` is the file that makes the change."""
+    """Return a unified diff of two commands; ``name`` is the fix file that makes the difference."""
     lines = difflib.unified_diff(
         list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
     )
@@ -63,11 +63,12 @@ def difference(before: Iterable[str], after: Iterable[str], name: str, style: St
 
 
 def _folded(words: list[str]) -> list[str]:
-    """Return lines: the first words, then each option with its value."""
+    """Return the program's words in the first line, then each option with its value in its own line."""
     lines: list[str] = []
     current, rest = [words[0]], words[1:]
     for word in rest:
-        assigned = "=" in current[0] and len(current) == 1  # this option or variable already has its value
+        # the option or variable already contains its value
+        assigned = "=" in current[0] and len(current) == 1
         if word.startswith("-") or "=" in word:
             lines.append(" ".join(current))
             current = [f"    {word}"]

@@ -1,4 +1,4 @@
-"""Text of ``toolkit image inspect``: the contents of an image."""
+"""Format the contents of an image for ``toolkit image inspect``."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,13 @@ from toolkit.model.mpifacts import ImageMpi
 from toolkit.report.lines import hung
 
 _TELLING = ("pmix", "pml", "mtl", "btl")
-"""Frameworks of Open MPI whose components show how it can be started, and its transports."""
+"""Open MPI's frameworks to show: their components determine how ranks start, and the transports."""
 
 
 def lines(facts: ImageFacts, width: int | None = None) -> Iterator[str]:
-    """Yield one line for each fact, or more lines to fit ``width``.
+    """Yield one line for each fact of an image, wrapped to ``width`` columns.
 
-    An unknown fact shows its reason. An absent fact is ``-`` or left out.
+    An unknown fact shows the reason. An absent fact shows ``-`` or has no line.
     """
     for name, value in _rows(facts):
         yield from hung(f"{name:<13} ", value, width)

@@ -1,4 +1,4 @@
-"""A job's record as text."""
+"""Format job records as text."""
 
 import datetime as dt
 import posixpath
@@ -18,14 +18,14 @@ from toolkit.report.table import table
 _WIDTH = 12
 _NOT_REACHED = "?  the cluster did not answer; this was the last known state"
 _WIDE = 120
-"""Columns from which a list of jobs has room for mode and place."""
+"""Minimum terminal width in columns at which a list of jobs shows mode and cluster."""
 _UNKNOWN: Mapping[int, str] = {}
 
 
 def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
-    """Return the job's command, mode, place and outcome, one line each.
+    """Return the record of a job as text: its command, mode, cluster and outcome.
 
-    ``progress`` has the progress of tasks of an array, by number.
+    ``progress`` has the progress of tasks of an array, by task number.
     """
     spec = record.spec
     script, values = (
@@ -53,7 +53,7 @@ def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
 
 
 def state(record: JobRecord) -> str:
-    """Say the state in a few words: ``running, started again once``."""
+    """Return the state of a job in a few words, for example ``running, started again once``."""
     return f"{record.state}, {times(record.restarts)}" if record.restarts else record.state
 
 
@@ -100,7 +100,7 @@ def _signature(record: JobRecord) -> str:
 
 
 def _copy_name(record: JobRecord, name: str) -> str:
-    """Return the name of the copy beside the record, if there is one."""
+    """Return the path of the local copy of a job's file, or an empty text."""
     path: Path = records.folder(record.key) / name
     return str(path) if path.is_file() else ""
 
@@ -110,18 +110,17 @@ def _local(time: str) -> str:
 
 
 def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield a line for each value that is not blank, the first value behind the name."""
+    """Yield one line for each value that is not blank; the first line starts with the name."""
     for number, value in enumerate(filter(str.strip, values)):
         yield f"{'' if number else name:<{_WIDTH}}{value}"
 
 
 def jobs_table(found: Iterable[tuple[JobRecord, bool]], width: int | None) -> str:
-    """Return a line for each job, the newest first; ``False`` marks a record whose place is unreachable.
+    """Return a table of jobs, the newest first; ``False`` means that the job's cluster is unreachable.
 
     Args:
-        found: records in the order of their submission.
-        width: the columns of the terminal; a narrow table has neither mode, place nor time, which is part of
-            the name of a job.
+        found: the records in the order of submission, each with whether its cluster was reached.
+        width: the width of the terminal in columns; a narrow table omits mode, cluster and submission time.
     """
     wide = width is None or width >= _WIDE
     jobs = list(reversed(list(found)))
@@ -143,5 +142,5 @@ def jobs_table(found: Iterable[tuple[JobRecord, bool]], width: int | None) -> st
 
 
 def _moment(text: str) -> str:
-    """Return a time in this machine's zone."""
+    """Return a time of a record in this machine's time zone, for example ``2026-11-26 05:00``."""
     return dt.datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,4 +1,4 @@
-"""Text in lines that fit a terminal: sentences at their spaces, commands so that they can be pasted."""
+"""Wrap text to the width of a terminal, and commands so that users can paste them."""
 
 import shlex
 import textwrap
@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterable
 from toolkit.report.plain import one_line
 
 Style = Callable[[str, str], str]
-"""Puts text into a style: ``good``, ``bad``, ``warn``, ``dim``, ``bold``; plain output has none."""
+"""A function that styles a text; the styles are ``good``, ``bad``, ``warn``, ``dim`` and ``bold``."""
 
 ROOM = 20
-"""The smallest width of a column of text; narrower text moves left, or below the text before it."""
+"""The minimum width of a column of text; a narrower column starts farther left or on the next line."""
 
 
 def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
-    """Leave text unchanged, for a file, a pipe and ``NO_COLOR``."""
+    """Return the text unchanged, for output to a file or a pipe, or with ``NO_COLOR``."""
     return text
 
 
 def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
-    """Return a text in lines; paths, options and ids are never broken, even if one is wider than a line.
+    """Return a text as wrapped lines, without breaks inside paths, options and ids.
 
-    ``first`` precedes the first line, and the other lines are aligned with the text after it; ``hang`` is the
-    width of a hanging label.
+    ``first`` comes before the first line, and the other lines are aligned with the text after it. ``hang`` is
+    the width of a label that stands to the left of ``indent``.
     """
     after = " " * (indent + (len(first) if hang is None else 0))
     start = " " * (indent - (hang or 0)) + first
@@ -37,7 +37,7 @@ def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int 
 
 
 def hung(label: str, text: str, width: int | None) -> list[str]:
-    """Return a label and the text behind it, with aligned lines; one line without a width."""
+    """Return a label and a text as wrapped, aligned lines; without a width as one line."""
     text = one_line(text)
     if width is None:
         return [f"{label}{text}"]
@@ -48,10 +48,10 @@ def hung(label: str, text: str, width: int | None) -> list[str]:
 def command_lines(
     words: Iterable[str], indent: int, width: int, *, first: str = "", more: int | None = None
 ) -> list[str]:
-    """Return a command in lines that a shell reads as one: each but the last ends in a backslash.
+    """Return a command as wrapped lines, each except the last with a backslash at its end.
 
-    An option and its value are on one line, as far as the words show it. ``more`` indents the lines after the
-    first, which otherwise follow the text after ``first``.
+    An option and its value stay on one line. ``more`` is the indentation of the lines after the first; by
+    default these lines are aligned with the command.
     """
     further = " " * (indent + len(first) + 2 if more is None else more)
     lines = [" " * indent + first]
@@ -69,7 +69,7 @@ _GOES_ON = " \\"
 
 
 def _groups(words: list[str]) -> list[str]:
-    """Join options with the following word if the word may be their value."""
+    """Return groups of words that stay on one line: an option with the next word, which may be its value."""
     groups: list[str] = []
     takes = False
     for word in words:

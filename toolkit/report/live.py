@@ -1,4 +1,4 @@
-"""The page of a trial: prediction and observation side by side, messages, and what was missed."""
+"""Format the result of trial launches: prediction and observation, messages, and the transport."""
 
 import textwrap
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _TIED = "\N{NO-BREAK SPACE}"
 
 
 def live_page(live: Live, host: HostFacts, style: Style = leave_unstyled, width: int = _WIDEST) -> str:
-    """Return the whole page."""
+    """Return the page about all trial launches as text."""
     width = min(width, _WIDEST)
     name = live.image.rpartition("/")[2]
     nodes = f"{live.nodes} node{'s' * (live.nodes > 1)}"

@@ -1,4 +1,4 @@
-"""The meaning of a fact, from the text under its field in the modules about facts of :mod:`toolkit.model`."""
+"""Return the meaning of a fact: the text below its field in the fact modules of :mod:`toolkit.model`."""
 
 import ast
 import inspect
@@ -11,7 +11,7 @@ _INNER = {"slurm": "SlurmFacts", "mpis": "HostMpi", "runtime": "ContainerRuntime
 
 
 def meaning(fact: str) -> str:
-    """Return the meaning of a dotted fact, in one line; empty text if its name is clear."""
+    """Return the meaning of a fact such as ``host.slurm.version`` in one line, or an empty text."""
     side, _, field = fact.partition(".")
     first, _, rest = field.partition(".")
     owner, name = (_INNER[first], rest) if rest else (_SIDES[side], first)
@@ -20,7 +20,7 @@ def meaning(fact: str) -> str:
 
 @cache
 def _field_texts() -> dict[tuple[str, str], str]:
-    """Return the texts under the fields, which Python itself does not keep."""
+    """Return the text below each field of the fact classes, by class and field name."""
     found: dict[tuple[str, str], str] = {}
     for node in (node for module in (facts, mpifacts) for node in ast.parse(inspect.getsource(module)).body):
         if not isinstance(node, ast.ClassDef):

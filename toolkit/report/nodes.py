@@ -1,4 +1,4 @@
-"""The table of a place's machines: machines that are alike, and the differences of the others."""
+"""Format the table of a cluster's machines: groups of equal nodes, and how other groups differ."""
 
 import textwrap
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ _WIDEST_NAME = 30
 
 
 def machines(bundle: Bundle, style: Style, width: int) -> Iterator[str]:
-    """Yield a line for each group of equal nodes, the login host and the nodes that did not answer.
+    """Yield a line for each group of equal nodes, for the login node, and for nodes that did not answer.
 
-    What is equal everywhere is in the table of facts; here is only what differs.
+    The table shows only differences; another table shows the facts of the largest group.
     """
     rows = list(_rows(bundle))
     if not rows:

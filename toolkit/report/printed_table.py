@@ -1,4 +1,4 @@
-"""The figures that a job printed, as text and as CSV."""
+"""Format the metrics that a job printed, as text and as CSV."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ _MOST_SHOWN = 40
 
 
 def printed_text(result: PrintedFigures, width: int | None) -> str:
-    """Return a line for each line of the output that has figures; of many the last."""
+    """Return a table with a row for each line of output that has metrics, at most the last 40 rows."""
     columns = _columns(result)
     first = max(0, len(result.rows) - _MOST_SHOWN)
     rows = [
@@ -22,7 +22,7 @@ def printed_text(result: PrintedFigures, width: int | None) -> str:
 
 
 def printed_csv(result: PrintedFigures) -> str:
-    """Return the table as CSV."""
+    """Return the table of all lines with metrics as CSV."""
     columns = _columns(result)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Progress on stderr: a live line on a terminal, plain dated lines elsewhere."""
+"""Show progress on stderr: a live line on a terminal, otherwise plain lines with the time."""
 
 import os
 import shutil
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _REFRESHES = 12.5
-"""Steps of the spinner in a second."""
+"""Steps of the spinner per second."""
 
 _MARGIN = 4
-"""Columns of a terminal that a spinner needs."""
+"""Columns of the terminal that the spinner needs."""
 
 
 class Progress:
-    """Shows the progress to the user; use it as a context manager and pass it to the work.
+    """Shows progress messages to the user, as a context manager.
 
-    ``verbose`` shows every line of detail, ``quiet`` hides progress. Without ``output`` nothing is printed to
-    standard output.
+    ``verbose`` shows all details, and ``quiet`` hides progress. ``output`` false discards the output of
+    followed jobs.
     """
 
     def __init__(self, *, verbose: bool = False, quiet: bool = False, output: bool = True) -> None:
@@ -51,10 +51,11 @@ class Progress:
             from rich.spinner import Spinner
 
             self._spinner = Spinner("dots", text=self._line(""), style="status.spinner")
-            # What goes to standard output has to get there: it may be a file while this is a terminal.
+            # Do not redirect standard output: it may be a file while standard error is a terminal.
             self._shown = Live(
                 self._spinner,
-                # The codes of the progress line move the cursor; its text went through the filter before.
+                # The codes of the progress line move the cursor, so they must pass unfiltered; its text is
+                # already filtered.
                 console=Console(file=unfiltered_stream(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,
@@ -76,8 +77,8 @@ class Progress:
         if not self._output:
             return
         if self._shown:
-            self._shown.stop()  # the next detail shows it again, below the text printed now
-        # The same in a file, because a terminal may display the file later.
+            self._shown.stop()  # the next detail shows the progress line again below this text
+        # Filter the text in a file too, because a user may print the file on a terminal later.
         print(make_line_visible(text), flush=True)
 
     def notice(self, text: str) -> None:
@@ -86,7 +87,7 @@ class Progress:
         print(bound_message(make_line_visible(text)), file=sys.stderr, flush=True)
 
     def _line(self, detail: str) -> "Text":
-        """Return the step with its detail behind it; a text longer than the terminal could not be erased."""
+        """Return the progress line, cut to the terminal's width, because a longer line cannot be erased."""
         from rich.text import Text
 
         line = Text(self._text).append(f" {detail}" if detail else "", style="dim")

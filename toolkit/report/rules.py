@@ -1,4 +1,4 @@
-"""The list of rules, the page of a rule, and the document of all rules."""
+"""Format the rules: a list, a page for each rule, and one document with all rules."""
 
 import inspect
 import textwrap
@@ -16,23 +16,23 @@ _INDENT = "  "
 
 
 def rule_list(rules: Iterable[Rule]) -> str:
-    """Return one line for each rule, or more if its title is long."""
+    """Return the list of rules: severity, id and title of each."""
     return "\n".join(_hung(f"{r.severity:8} {r.id:32} ", r.title) for r in rules)
 
 
 def happens(rule: Rule) -> tuple[str, ...]:
-    """Return the paragraphs of the rule's docstring, which say what happens and why."""
+    """Return the paragraphs of a rule's docstring, which explain the fault and its reason."""
     paragraphs = inspect.cleandoc(rule.check.__doc__ or "").split("\n\n")
     return tuple(" ".join(paragraph.replace("``", "").split()) for paragraph in paragraphs)
 
 
 def related_signatures(rule: Rule) -> tuple[LogSignature, ...]:
-    """Return the signatures of job output that show the fault of the rule."""
+    """Return the signatures in job output that belong to a rule's finding."""
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
 
 def consequence(rule: Rule, shown: Example | None) -> str:
-    """Return a sentence about the effect of a rule on a launch."""
+    """Return a sentence about the effect of a rule on the predicted outcome."""
     if rule.advice:
         return "The rule does not change the predicted outcome of a launch."
     where = "every mode" if set(rule.modes) == set(MODES) else ", ".join(rule.modes)
@@ -41,7 +41,7 @@ def consequence(rule: Rule, shown: Example | None) -> str:
 
 
 def general_fix(rule: Rule) -> str:
-    """Return the fix of a rule without a launch; a finding about a launch names the mode that works."""
+    """Return the fix of a rule in general terms; a finding about a launch names the mode that works."""
     if not rule.instead:
         return rule.fix
     other = f"mode {rule.instead[0]}" if len(rule.instead) == 1 else "another mode"
@@ -49,7 +49,7 @@ def general_fix(rule: Rule) -> str:
 
 
 def rule_page(rule: Rule) -> str:
-    """Return the page of a rule: the fault, its reason, how toolkit recognises it, the fix and the source."""
+    """Return the page of a rule: the fault, its effect, the facts, an example, the fix and the source."""
     shown = example(rule.id)
     parts = [
         f"{rule.id} ({rule.severity})\n\n{_filled(f'{rule.title}.')}",
@@ -81,7 +81,7 @@ def _example(shown: Example) -> Iterator[str]:
 
 
 def document(rules: Iterable[Rule]) -> str:
-    """Return all rules as one Markdown document."""
+    """Return a Markdown document with all rules."""
     known = tuple(rules)
     lines = [
         "# The rules",
@@ -113,7 +113,7 @@ def _section(rule: Rule) -> Iterator[str]:
 
 
 def _sample(signature: LogSignature) -> str:
-    """Return a line of output, cut to the width of the page."""
+    """Return a sample line of job output, truncated to the width of the page."""
     line = f"{_INDENT}| {' '.join(signature.sample.split())}"
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 

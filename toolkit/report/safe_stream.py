@@ -1,4 +1,4 @@
-"""The stream through which toolkit writes all text to standard output and standard error."""
+"""Filter all text that toolkit writes to standard output and standard error."""
 
 import io
 from typing import TextIO
@@ -7,9 +7,9 @@ from toolkit.report.plain import colour_styles, make_visible, remove_styles
 
 
 class SafeStream(io.TextIOBase):
-    """A stream that replaces control characters by visible ones, except in toolkit's own styles.
+    """A text stream that escapes control characters, except toolkit's own style codes.
 
-    The stream has no ``buffer``, so that a library cannot write bytes around the filter.
+    The stream has no attribute ``buffer``, so that no library can write unfiltered bytes.
     """
 
     def __init__(self, below: TextIO) -> None:
@@ -29,13 +29,13 @@ class SafeStream(io.TextIOBase):
         return self._below.errors
 
     def write(self, text: str | bytes, /) -> int:
-        # click writes shell completion as bytes, to a stream without ``buffer`` too.
+        # click writes shell completion as bytes, even to a stream without ``buffer``.
         safe = make_visible(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
         self._below.write(colour_styles(safe) if self._terminal else remove_styles(safe))
         return len(text)
 
     def write_exact(self, content: bytes) -> None:
-        """Write bytes unchanged to a file or a pipe; on a terminal, as text without control characters."""
+        """Write bytes unchanged to a file or a pipe; write filtered text to a terminal."""
         if self._terminal:
             self.write(content.decode("utf-8", "replace"))
         else:
@@ -44,7 +44,7 @@ class SafeStream(io.TextIOBase):
         self.flush()
 
     def flush(self) -> None:
-        # Python 3.13 reports an error if a closed stream is flushed when it is collected.
+        # Python 3.13 reports an error if its garbage collector flushes a closed stream.
         if not self._below.closed:
             self._below.flush()
 
@@ -59,5 +59,5 @@ class SafeStream(io.TextIOBase):
 
 
 def unfiltered_stream(stream: TextIO) -> TextIO:
-    """Return the stream below a :class:`SafeStream`, for the animation of :mod:`toolkit.report.progress`."""
+    """Return the stream below a :class:`SafeStream`, which :mod:`toolkit.report.progress` needs."""
     return stream._below if isinstance(stream, SafeStream) else stream  # noqa: SLF001 - the same module

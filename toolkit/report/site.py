@@ -1,4 +1,4 @@
-"""Show site profiles: as a file, as a page, as a line of a list, as JSON."""
+"""Format site profiles: as a TOML file, a page, a table or JSON."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,12 +20,12 @@ _HEAD = """\
 
 
 def profile(site: Site) -> str:
-    """Return the text of a profile without default values."""
+    """Return a site profile as TOML, without default values."""
     return _HEAD.format(title=site.title) + toml(_stated_fields(site))
 
 
 def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields that differ from their defaults, and all fields without a default."""
+    """Return the fields of a struct that differ from their defaults, and the fields without a default."""
     found: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
         here = getattr(value, field.name)
@@ -41,7 +41,7 @@ def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
 
 
 def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:
-    """Return the table of all profiles; ``own`` are the user's own names."""
+    """Return a table of all site profiles; ``own`` are the names of the user's own profiles."""
     rows = [
         (
             name,
@@ -56,7 +56,7 @@ def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | 
 
 
 def row(name: str, site: Site, *, own: bool) -> dict[str, Any]:
-    """Return a profile's line of the list, for programs."""
+    """Return the JSON values of a profile in the list of profiles."""
     return {
         "name": name,
         "title": site.title,
@@ -70,12 +70,12 @@ def row(name: str, site: Site, *, own: bool) -> dict[str, Any]:
 
 
 def as_json(name: str, site: Site) -> dict[str, Any]:
-    """Return a profile for programs: its fields and its name."""
+    """Return the JSON values of a profile: its name and its fields."""
     return {"name": name, **msgspec.to_builtins(site)}
 
 
 def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator[str]:
-    """Yield the lines about a site, within a ``width`` if there is one."""
+    """Yield the lines of a page about a site profile; ``file`` is its path, ``width`` the page's width."""
     yield from hung(f"{name}: ", site.title + (f", {site.centre}" if site.centre else ""), width)
     yield f"  {file}"
     yield ""
@@ -95,7 +95,7 @@ def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator
 
 
 def _notes(text: str, width: int | None) -> Iterator[str]:
-    """Yield the unchanged notes; on a narrower terminal, wrap each paragraph again."""
+    """Yield the notes of a profile unchanged; wrap the paragraphs again if the page is too narrow."""
     if width is None or max(map(len, text.splitlines())) + 2 <= width:
         yield from (f"  {line}".rstrip() for line in text.splitlines())
         return
@@ -165,7 +165,7 @@ def _number_or_mark(number: int | None) -> str:
 
 
 def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
-    """Yield a line for each point that differs or is undecided, and a line about all points."""
+    """Yield a line for each value that differs from the cluster or is undecided, then a summary."""
     for point in points:
         if point.state != "holds":
             yield f"{point.state:10} {point.field}: {point.text}"
@@ -179,7 +179,7 @@ _WORDS: dict[State, str] = {"differs": "different", "undecided": "undecided"}
 
 
 def check_json(name: str, place: str, points: Sequence[ProfileCheck]) -> dict[str, Any]:
-    """Return the same for programs, with the points that hold."""
+    """Return the result of a profile's check as JSON values, with the values that match, too."""
     return {
         "schema": "toolkit.site-check/1",
         "site": name,

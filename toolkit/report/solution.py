@@ -1,4 +1,4 @@
-"""A solution as text: one line a component, with the reason for its version."""
+"""Format a solution: one line for each component, with the reason for its version."""
 
 import textwrap
 
@@ -7,11 +7,11 @@ from toolkit.model.solution import Solution
 
 _TITLES = ("component", "version", "from", "why")
 _LEAST = 30
-"""Characters that the last column has at least, however narrow the terminal is."""
+"""The minimum width of the last column in characters."""
 
 
 def lines(recipe: Recipe, solution: Solution, width: int) -> list[str]:
-    """Return a table; the reasons are wrapped within ``width``."""
+    """Return the lines of a table of components; the reasons are wrapped to ``width``."""
     rows = [(c.component, c.version, c.provider, c.why) for c in solution.chosen]
     columns = [max(len(row[i]) for row in (_TITLES, *rows)) for i in range(3)]
     room = max(_LEAST, width - sum(columns) - 6)

@@ -1,4 +1,4 @@
-"""The start of a job as text."""
+"""Format the phases of a job's start."""
 
 from toolkit.report.plain import join_lines
 from toolkit.report.table import table
@@ -8,7 +8,7 @@ _RANK_PARTS = "mount, interpreter, imports, rendezvous and first batch"
 
 
 def start_text(start: JobStart) -> str:
-    """Return a table of the parts, and the time to the first batch."""
+    """Return a table of the phases with their seconds, and the time until the first batch."""
     size = f": {start.nodes} x {start.ranks // start.nodes} ranks" if start.nodes and start.ranks else ""
     rows = [(one.part, f"{one.seconds:.2f}") for one in start.parts]
     parts = table(("phase of the start", "seconds"), rows).splitlines()

@@ -1,4 +1,4 @@
-"""The table of a sweep, as text and as CSV."""
+"""Format the table of a sweep as text and as CSV."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from toolkit.study.tasks import SweepResult, TaskResult
 
 
 def sweep_text(result: SweepResult, width: int | None) -> str:
-    """Return a line for each task: its values, its state and its figures; ``*`` marks the best figure."""
+    """Return a row for each task with its values, state and metrics; ``*`` marks the best value."""
     names, columns = _columns(result)
     rows = [
         (task.index, *task.values.values(), _state(task), *(_cell(result, task, name) for name in columns))
@@ -21,7 +21,7 @@ def sweep_text(result: SweepResult, width: int | None) -> str:
 
 
 def sweep_csv(result: SweepResult) -> str:
-    """Return the table as CSV."""
+    """Return the table of a sweep as CSV."""
     names, columns = _columns(result)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Plain tables that fit a terminal and a log file alike."""
+"""Format plain tables that fit a terminal and a log file."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,9 +9,10 @@ _BELOW = 4
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
-    """Align columns with two spaces between them; numbers are right-aligned.
+    """Return a table with two blanks between its columns and with numbers aligned on the right.
 
-    Within a ``width`` the last column is wrapped; columns without room are put below the other columns.
+    If the table is wider than ``width``, the last column is wrapped. Columns that do not fit are placed below
+    the other columns.
     """
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
@@ -31,7 +32,7 @@ def _within(
     right: Sequence[bool],
     width: int,
 ) -> Iterator[str]:
-    """Yield the lines of a table that is wider than ``width``."""
+    """Yield the lines of a table that is wider than ``width`` columns."""
     beside = _columns_that_fit(widths, width)
     start = sum(widths[:beside]) + 2 * beside
     column = start if width - start >= ROOM and beside == len(widths) - 1 else _BELOW
@@ -50,7 +51,7 @@ def _within(
 
 
 def _columns_that_fit(widths: Sequence[int], width: int) -> int:
-    """Return how many columns fit beside each other, before the last."""
+    """Return how many of the first columns fit in ``width``, at least 1."""
     fitting = [n for n in range(1, len(widths)) if sum(widths[:n]) + 2 * (n - 1) <= width]
     return max(fitting, default=1)
 

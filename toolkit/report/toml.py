@@ -1,4 +1,4 @@
-"""Write values as TOML, for files that users read and change."""
+"""Write values as TOML files that users can read and edit."""
 
 import json
 import re
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 Value = str | int | bool | tuple[str, ...] | list[str] | list[Mapping[str, "Value"]] | Mapping[str, "Value"]
 
 _PLAIN = re.compile(r"[ !#-\[\]-~\n]*", re.ASCII)
-"""Lines that need no escapes between three quotation marks."""
+"""Text that needs no escapes between three quotation marks."""
 
 
 def toml(value: Mapping[str, Value]) -> str:
-    """Return a table and the tables in it, also lists of tables; empty values and ``None`` are left out."""
+    """Return a table with its inner tables and lists of tables as TOML, without empty values."""
     return "\n".join(_table("", value)).strip() + "\n"
 
 
@@ -57,5 +57,5 @@ def _text(text: str) -> str:
 
 
 def _basic(text: str) -> str:
-    # A basic string of TOML equals a JSON string, except for DEL, which JSON does not escape.
+    # A TOML basic string is a JSON string, except that JSON does not escape DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""The checks of an image file as text."""
+"""Format the checks of an image file as text."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ _MARKS: dict[Outcome, str] = {"ok": "ok", "failed": "FAILED", "not-checked": "-"
 
 
 def lines(found: Verified) -> Iterator[str]:
-    """Yield a line for each check, and its differences below."""
+    """Yield a line for each check, followed by the differences that the check found."""
     for check in found.checks:
         yield f"{_MARKS[check.outcome]:<7} {check.name:<10} {check.told}"
         for detail in check.detail:

@@ -1,1 +1,1 @@
-"""The doctor's page and JSON: the answer, its reasons, and each launch mode."""
+"""Format the doctor's result as a page or as JSON."""

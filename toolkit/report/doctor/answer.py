@@ -1,4 +1,4 @@
-"""The doctor's answer in one line: yes or no, the launch mode or the fault, and the command to type next."""
+"""Format the doctor's answer in one line: yes or no, the launch mode or the fault, and the next command."""
 
 import shlex
 from dataclasses import dataclass
@@ -11,20 +11,25 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""An answer shorter than this part of a line has the beginning of a long command behind it."""
+"""The answer is short if it takes less than a third of the line; a long command then starts on the same
+line."""
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorAnswer:
-    """``word`` answers whether the image runs there; ``text`` says how, or why not, without a full stop."""
+    """The doctor's answer.
+
+    ``word`` says whether the image runs on the host. ``text`` is the launch mode or the reason, without a
+    full stop.
+    """
 
     word: Word
     text: str
 
 
 def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
-    """Return the answer of a verdict; ``asked`` is the only mode that the user accepts, if any."""
+    """Return the doctor's answer for a verdict; ``asked`` is the only launch mode that the user accepts."""
     if verdict.chosen is not None:
         sure = verdict.of(verdict.chosen).shown != "ok?"
         return DoctorAnswer("Yes" if sure else "Perhaps", verdict.chosen)
@@ -42,7 +47,7 @@ def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
 
 
 def host_answer(place: str, found: tuple[Finding, ...]) -> DoctorAnswer:
-    """Return the answer about a host without an image: whether containers can be launched there."""
+    """Return whether a host can launch containers, for a report without an image."""
     errors = [finding for finding in found if finding.severity == "error"]
     if errors:
         return DoctorAnswer("No", errors[0].title)
@@ -59,7 +64,7 @@ def _of_mode(prediction: Prediction) -> DoctorAnswer:
 
 
 def answer_lines(said: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
-    """Return the answer with the command behind it; a command without room begins a line."""
+    """Return the lines of the answer; the command follows on the same line if it fits, otherwise below."""
     head = wrap_text(f"{said.word}: {said.text}.", 0, width)
     words = shlex.split(command)
     beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []

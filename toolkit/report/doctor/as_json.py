@@ -1,4 +1,4 @@
-"""The doctor's answer for programs; the schema is described in docs/json-doctor.md."""
+"""Format the doctor's result as JSON; docs/json-doctor.md describes the schema."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ SCHEMA = "toolkit.doctor/1"
 
 
 def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
-    """Return the JSON of a verdict on an image."""
+    """Return the JSON of a verdict about an image on a host."""
     return _text(
         {
             "schema": SCHEMA,
@@ -29,7 +29,7 @@ def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
 
 
 def host_json(host: HostFacts, findings: tuple[Finding, ...]) -> bytes:
-    """Return the JSON for a host without an image: no predictions."""
+    """Return the JSON of the findings about a host, without an image and without predictions."""
     return _text(
         {
             "schema": SCHEMA,
@@ -43,7 +43,7 @@ def host_json(host: HostFacts, findings: tuple[Finding, ...]) -> bytes:
 
 
 def rules_json(rules: Iterable[Rule]) -> bytes:
-    """Return the JSON of the list of rules."""
+    """Return the JSON of all rules (schema ``toolkit.rules/1``)."""
     return _text(
         {
             "schema": "toolkit.rules/1",

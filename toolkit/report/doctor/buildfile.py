@@ -1,4 +1,4 @@
-"""The page about a build file: how its image will run, judged by the text of the file."""
+"""Format the page about a build file: what toolkit predicts for its image from the text of the file."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def buildfile_page(
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the whole page."""
+    """Return the whole page about a build file as text."""
     width = min(width, _WIDEST)
     said = buildfile_answer(build, verdict, request)
     command = next_command if said.word in {"Yes", "Perhaps"} else ""
@@ -48,7 +48,7 @@ def buildfile_page(
 
 
 def buildfile_answer(build: BuildFile, verdict: Verdict, request: Request) -> DoctorAnswer:
-    """Return the answer; it is never a plain yes, because the image does not exist yet."""
+    """Return the answer for a build file, at best "Perhaps", because the image does not exist yet."""
     wrong = [fault for fault in build.faults if fault.severity == "error"]
     if wrong:
         return DoctorAnswer("No", wrong[0].title)

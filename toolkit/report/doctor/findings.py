@@ -1,4 +1,4 @@
-"""Findings on a page: the fault, the lines that show it, and the fix."""
+"""Format findings on a page: the fault, its evidence, and the fix."""
 
 from collections.abc import Iterator
 
@@ -11,10 +11,10 @@ _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 def findings(
     found: tuple[Finding, ...], style: Style, width: int, *, labelled: bool = True, said: str = ""
 ) -> Iterator[str]:
-    """Yield the lines of each finding; findings that lack facts share one entry.
+    """Yield the lines of each finding; all findings that lack facts share one entry.
 
-    Without ``labelled`` the severity is left out: a finding about a mode that is not needed stops nothing.
-    A fix that ``said`` holds is not repeated.
+    ``labelled`` false omits the severity, because a finding about an unneeded launch mode stops nothing. A
+    fix that the text ``said`` already contains is not repeated.
     """
     undecided = [f for f in found if f.undecided and f.severity == "info"]
     for finding in (f for f in found if f not in undecided):
@@ -35,7 +35,7 @@ def findings(
 
 
 def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iterator[str]:
-    """Yield severity, id and the modes that a finding is about, on a second line if need be."""
+    """Yield a line with severity, id and launch modes; if the modes are too long, they get another line."""
     label = f"{style(f'{finding.severity:8}', _SEVERITY_STYLE[finding.severity])} " if labelled else ""
     head = f"  {label}{style(finding.id, 'bold')}"
     modes = f"({', '.join(finding.modes)})" if finding.modes else ""

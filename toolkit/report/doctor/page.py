@@ -1,4 +1,4 @@
-"""The page of the doctor: the answer and its command, then the reasons for the answer."""
+"""Format the doctor's page: the answer with the next command, then the reasons for the answer."""
 
 from collections.abc import Iterator
 
@@ -30,9 +30,9 @@ def page(
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the page for an image on a host; ``advice`` says what to do if the answer is not yes.
+    """Return the page about an image on a host; ``advice`` says what to do if the answer is not "Yes".
 
-    ``everything`` adds all facts, every launch mode, and the findings about modes that are not needed.
+    ``everything`` adds all facts, all launch modes, and the findings about launch modes that are not needed.
     """
     width = min(width, _WIDEST)
     lines = [*answer_lines(answer(verdict, request.mode), next_command, style, width), ""]
@@ -63,7 +63,7 @@ def host_page(
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the page for a host without an image."""
+    """Return the page about a host, without an image."""
     width = min(width, _WIDEST)
     said = host_answer(host.place, found)
     lines = [*answer_lines(said, next_command if said.word == "Yes" else "", style, width), ""]
@@ -74,16 +74,16 @@ def host_page(
 
 
 def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return the findings about the recommended launch, and the findings about other modes."""
+    """Return the findings about the recommended or requested launch mode, and all other findings."""
     mode = verdict.chosen or request.mode
     here = tuple(f for f in verdict.findings if mode is None or not f.modes or mode in f.modes)
     return here, tuple(f for f in verdict.findings if f not in here)
 
 
 def _needed_findings(here: tuple[Finding, ...], verdict: Verdict, request: Request) -> tuple[Finding, ...]:
-    """Return what a reader needs: what is wrong with the launch; of many faults, the first."""
+    """Return the findings to show by default: errors and warnings about the launch, or the main fault."""
     wrong = tuple(f for f in here if f.severity != "info")
-    if answer(verdict, request.mode).word == "No":  # an undecided finding does not change the answer
+    if answer(verdict, request.mode).word == "No":  # an undecided finding cannot change the answer "No"
         wrong = tuple(f for f in wrong if not f.undecided)
     if not (verdict.chosen or request.mode):
         first = main_fault(verdict)
@@ -92,7 +92,7 @@ def _needed_findings(here: tuple[Finding, ...], verdict: Verdict, request: Reque
 
 
 def _left_out(verdict: Verdict, found: tuple[Finding, ...], shown: tuple[Finding, ...]) -> str:
-    """Return a sentence about the further output of ``--all``."""
+    """Return a sentence about what the option ``--all`` would show in addition."""
     works = [p.mode for p in verdict.predictions if p.outcome == "ok" and p.mode != verdict.chosen]
     also = f"Also predicted to work: {', '.join(works)}. " if works and verdict.chosen else ""
     more = len(found) - len(shown)
@@ -103,7 +103,7 @@ def _left_out(verdict: Verdict, found: tuple[Finding, ...], shown: tuple[Finding
 
 
 def _chosen(verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int) -> Iterator[str]:
-    """Yield why the chosen mode works, or the mode that the user asked for fails."""
+    """Yield the lines about the chosen launch mode, or about the mode that the user requested."""
     mode = verdict.chosen or request.mode
     for prediction in verdict.predictions:
         if prediction.mode == mode:

@@ -1,4 +1,4 @@
-"""Software of the host and the image: a table with two columns, and one line each."""
+"""Format the software of the host and the image as a table with two columns, or in one line for each."""
 
 import textwrap
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from toolkit.report.lines import Style, wrap_text
 from toolkit.versions import parse
 
 _NARROWEST = 20
-"""The smallest width of a column of the table."""
+"""The minimum width of a column of the table."""
 _TIED = "\N{NO-BREAK SPACE}"
 _MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
 
 
 def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width: int) -> Iterator[str]:
-    """Yield the table of what the host and the image have."""
+    """Yield the table of the host's and the image's software."""
     rows = list(_rows(host, image))
     name_width = max(len(name) for name, _, _ in rows)
     column = (width - name_width - 6) // 2
@@ -32,7 +32,10 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
 def _row_lines(
     row: tuple[str, str, str], name_width: int, column: int, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield the lines of a row; a cell with a word that is wider than its column gets separate lines."""
+    """Yield the lines of one table row.
+
+    If a word is wider than its column, host and image get separate lines.
+    """
     name, left, right = row
     label = f"  {style(f'{name:{name_width}}', 'dim')}  "
     indent = name_width + 4
@@ -55,7 +58,7 @@ def _row_lines(
 def _one_below_the_other(
     rows: list[tuple[str, str, str]], with_image: bool, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield the same text in one column, if two columns are too wide for the page."""
+    """Yield the same rows in one column, for a page too narrow for two columns."""
     for name, left, right in rows:
         yield f"  {style(name, 'dim')}"
         for side, text in (("host   ", left), ("image  ", right if with_image else "")):
@@ -63,7 +66,7 @@ def _one_below_the_other(
 
 
 def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> Iterator[str]:
-    """Yield a line for the host and one for the image: the software that decides."""
+    """Yield one line about the host and one line about the image, with only the decisive software."""
     slurm, runtime = host.slurm, host.runtime
     first = host.mpis[0] if host.mpis else None
     there = (
@@ -76,7 +79,7 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     mpi = image.mpi
     inside = (mpi_name(mpi) if mpi else _no_mpi(image), _learning(image))
     for label, parts in (("host   ", there), ("image  ", inside)):
-        # A name and its version are on one line.
+        # Keep a name and its version on the same line.
         tied = ", ".join(part.replace(" ", _TIED) for part in _words(*parts).split(", "))
         found = wrap_text(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
         lines = [line.replace(_TIED, " ") for line in found]
@@ -89,11 +92,11 @@ def _no_mpi(image: ImageFacts) -> str:
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:
-    """Say which PMIx Slurm offers, and name mpirun if its PMIx has another release."""
+    """Return the PMIx releases of Slurm and, if it differs, of the host's mpirun."""
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None
-    # Debian's PMIx 5.0.7 calls itself 5.0.7a1.
+    # The library of Debian's PMIx 5.0.7 contains the version 5.0.7a1.
     if own is None or (served is not None and own.release == served.release):
         return slurms
     return f"{slurms}; mpirun serves {own}"

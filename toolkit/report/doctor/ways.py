@@ -1,4 +1,4 @@
-"""The doctor's table of launch modes with their outcomes, and the command of the chosen mode."""
+"""Format the launch modes with their predicted outcomes, and the command of the chosen mode."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -16,13 +16,13 @@ _FAILED = ("✘", "bad")
 _MODE = max(map(len, MODES)) + 1
 _OUTCOME = max(map(len, get_args(Outcome)))
 _INDENT = 2 + 2 + _MODE + 1 + _OUTCOME + 1
-"""The column of the reasons, after a mark, a mode and an outcome."""
+"""The column where the reasons start, after a mark, the mode and the outcome."""
 _NEAR = 4
 _ARROW = "→ "
 
 
 def ways(verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int) -> Iterator[str]:
-    """Yield the lines of every launch mode."""
+    """Yield the lines about every launch mode."""
     for prediction in verdict.predictions:
         yield from way(prediction, verdict, host, request, style, width)
 
@@ -30,7 +30,7 @@ def ways(verdict: Verdict, host: HostFacts, request: Request, style: Style, widt
 def way(
     prediction: Prediction, verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield a line for a launch mode, or more lines for a long reason; the chosen mode has its command."""
+    """Yield the lines about one launch mode: mark, mode, outcome, reason, and the chosen mode's command."""
     mark, colour = _MARKS.get(prediction.shown.rstrip("?"), _FAILED)
     chosen = prediction.mode == verdict.chosen
     name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
@@ -49,7 +49,7 @@ def way(
 
 
 def _arrow(words: list[str], width: int) -> list[str]:
-    """Return the command under its reason, or farther left if it would take more than one line there."""
+    """Return the lines of a command, below the reason if one line is enough there, otherwise farther left."""
     beside = command_lines(words, _INDENT - len(_ARROW), width, first=_ARROW)
     return (
         beside
@@ -59,9 +59,9 @@ def _arrow(words: list[str], width: int) -> list[str]:
 
 
 def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]:
-    """Return the words to type in an allocation of that shape.
+    """Return the words of the command that starts the launch inside an allocation with these nodes and ranks.
 
-    If a launch needs files that a job script makes in its folder, the command is a command of toolkit.
+    If the launch needs files that only a job script creates, the command is ``toolkit launch``.
     """
     if AGENT in plan.launcher or {GLOO_FILE, RANKS_FILE} & set(plan.wrapper) or plan.starter:
         gpus = ["--gpus-per-node", str(len(host.gpus))] if host.gpus and "--nv" in plan.container else []
@@ -78,7 +78,7 @@ def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]
 
 
 def shape(request: Request) -> list[str]:
-    """Return the options of toolkit for nodes and ranks."""
+    """Return the options of ``toolkit launch`` for the numbers of nodes and ranks."""
     ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
     return ["--nodes", str(request.nodes), *ranks]
 

@@ -1,1 +1,1 @@
-"""Trainings, studies and timelines for people: text, tables, plots and pages."""
+"""Format trainings, scaling studies and timelines: text, tables, plots and pages."""

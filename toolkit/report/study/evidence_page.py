@@ -1,4 +1,4 @@
-"""The evidence of scaling that a centre asks for, as text, as JSON, and as one HTML page; pure."""
+"""Format a computing centre's scaling evidence as text, as JSON and as an HTML page (pure)."""
 
 import textwrap
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _NONE = "-"
 
 
 def text_of(form: Form, report: Report, found: Sequence[Series], width: int = 100) -> str:
-    """Return the evidence for a terminal."""
+    """Return the evidence as text for a terminal of ``width`` columns."""
     parts = [f"{form.title}\n{textwrap.fill(one_line(form.source), width, break_long_words=False)}"]
     for series in found:
         title = f"{one_line(series.label)}\n" if series.label else ""
@@ -42,12 +42,12 @@ def text_of(form: Form, report: Report, found: Sequence[Series], width: int = 10
 
 
 def json_of(form: Form, found: Sequence[Series]) -> bytes:
-    """Return the evidence as ``toolkit.evidence/1``."""
+    """Return the evidence as JSON (schema ``toolkit.evidence/1``)."""
     return msgspec.json.encode({"schema": "toolkit.evidence/1", "form": form.name, "series": found})
 
 
 def page(form: Form, report: Report, found: Sequence[Series], script: str) -> str:
-    """Return one page that needs no network: figures, demands, what to write, environment, job script."""
+    """Return an HTML page with the figures, the demands, the environment and the job script ``script``."""
     title = escape(form.title)
     source = escape(form.source)
     body = [f"<header><h1>{title}</h1><p>Source of the form: {source}</p></header>"]

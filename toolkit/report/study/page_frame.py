@@ -1,4 +1,4 @@
-"""The HTML document of a page about studies, for telephones, laptops, walls and paper; pure."""
+"""Write the HTML frame of a page about studies, for screens of any size and for print (pure)."""
 
 from collections.abc import Iterable
 from html import escape
@@ -70,17 +70,17 @@ table.environment td { text-align: left; overflow-wrap: anywhere; max-width: 70c
 
 
 def html_page(title: str, body: Iterable[str], style: str = "") -> str:
-    """Return an HTML document that needs nothing else.
+    """Return an HTML document that loads no other file.
 
     Args:
-        title: its title, as HTML.
-        body: its parts in order, as HTML; empty parts are left out.
-        style: CSS that only this page needs.
+        title: the title of the page, as HTML.
+        body: the parts of the page in order, as HTML; empty parts are omitted.
+        style: CSS only for this page.
     """
     return make_visible(_PAGE.format(title=title, style=_STYLE + style, body="\n".join(filter(None, body))))
 
 
 def environment_table(values: Iterable[tuple[str, str]]) -> str:
-    """Return names and values as an HTML table."""
+    """Return an HTML table of names and values."""
     cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in values)
     return f'<div class="wide"><table class="environment">{cells}</table></div>'

@@ -1,4 +1,4 @@
-"""What the plots of studies have in common: colours, markers and the legend."""
+"""Define the colours, the markers and the legend of plots of studies."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,17 +8,17 @@ from toolkit.errors import Missing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The colours of Okabe and Ito are distinct for colour-blind readers; markers repeat the distinction.
+# Colour-blind readers can distinguish the colours of Okabe and Ito; markers repeat the distinction.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# One marker more than colours, so that a combination repeats only after 56 lines.
+# With one more marker than colours, a combination repeats only after 56 lines.
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 GREY, PALE = "#5F5F5F", "#DDDDDD"
 PREDICTION_DASHES = (0, (4, 3))
-"""The dash pattern of a predicted line."""
+"""The dash pattern of a line with predictions."""
 
 
 def without_matplotlib(left_out: str, option: str) -> Missing:
-    """Return the error for plots that are left out; ``option`` reports without them."""
+    """Return the error that matplotlib is missing; ``option`` makes a report without plots."""
     return Missing(
         f"{left_out} left out: matplotlib is not installed",
         fix=f"install matplotlib in toolkit's own environment: `pip install '{DISTRIBUTION}[plot]'`, or "
@@ -27,7 +27,7 @@ def without_matplotlib(left_out: str, option: str) -> Missing:
 
 
 def color(number: int) -> str:
-    """Return the colour of a line, which the eighth shares with the first."""
+    """Return the colour of the line with this number; the colours repeat after seven lines."""
     return _COLORS[number % len(_COLORS)]
 
 
@@ -36,7 +36,7 @@ def marker(number: int) -> str:
 
 
 def legend(axes: "Axes", *, predicted: bool = False) -> None:
-    """Put the legend below the plot, where it hides nothing."""
+    """Put the legend below the plot, so that the legend covers no data."""
     from matplotlib.lines import Line2D
 
     handles, labels = axes.get_legend_handles_labels()

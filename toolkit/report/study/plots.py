@@ -1,4 +1,4 @@
-"""The plot of a training, as a PNG file; the only module that imports matplotlib."""
+"""Draw the plot of a training as a PNG file with matplotlib."""
 
 import io
 import math
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# From the palette of Okabe and Ito, whose colours are distinct for colour-blind readers.
-# Markers and dashes say the same again, for print without colour.
+# Colour-blind readers can distinguish these colours of Okabe and Ito. Markers and dashes repeat the
+# distinction, for print without colour.
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 
 _DPI = 160
 
 _DRAWN = 1000
-"""Epochs that are drawn: more than a panel of the plot has pixels for."""
+"""Maximum number of epochs to draw; a panel of the plot has fewer pixels than more epochs need."""
 
 _MANY = 16
-"""With at most this number of epochs, the plot marks and numbers each."""
+"""Maximum number of epochs for which the plot marks and labels each epoch."""
 
 
 def training_png(training: Training, result: Result) -> bytes:
-    """Draw accuracy, loss and speed of each epoch, and return the PNG.
+    """Return a PNG plot of accuracy, loss and images per second in each epoch.
 
     Raises:
         Missing: if matplotlib is not installed.
@@ -41,12 +41,12 @@ def training_png(training: Training, result: Result) -> bytes:
     except ImportError as error:
         raise without_matplotlib("training.png is", "--no-plot") from error
     room = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.08, h_pad=0.08)
-    with mpl.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar
+    with mpl.rc_context({"text.parse_math": False}):  # a dollar sign in a name is not a formula
         return _draw_png(Figure(figsize=(11.5, 4.2), layout=room), training, result)
 
 
 def _draw_png(figure: "Figure", training: Training, result: Result) -> bytes:
-    """Draw on a figure and return it as PNG."""
+    """Draw the plot on ``figure``, and return it as PNG."""
     accuracy, loss, speed = figure.subplots(1, 3)
     epochs = thin_epochs(training.epochs, _DRAWN)
     numbers = [one.epoch for one in epochs]
@@ -59,7 +59,7 @@ def _draw_png(figure: "Figure", training: Training, result: Result) -> bytes:
         _dress(axes, name, numbers)
     _head(figure, result, len(epochs))
     stream = io.BytesIO()
-    # Without the version of the software, so that equal trainings give equal files.
+    # Leave out matplotlib's version, so that equal trainings give equal files.
     figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
     return stream.getvalue()
 
@@ -72,7 +72,7 @@ def _lines(
         lines.append((test, "o-", _BLUE, "test, after the epoch"))
     for values, style, color, name in lines:
         size = 6 if len(numbers) <= _MANY else 3
-        # A line has a gap where a value is not known.
+        # A line has a gap if a value is unknown.
         drawn = [math.nan if value is None else value for value in values]
         axes.plot(numbers, drawn, style, color=color, label=name, linewidth=2, markersize=size, zorder=3)
     values, _, color, _ = lines[-1]
@@ -81,7 +81,7 @@ def _lines(
 
 
 def _name_last(axes: "Axes", number: int, value: float | None, color: str) -> None:
-    """Write the last value of a line beside it, if it is known."""
+    """Write the last value of a line beside its last point, if it is known."""
     if value is None:
         return
     axes.annotate(
@@ -108,7 +108,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
     axes.set_title(name, loc="left", fontsize=11)
     axes.set_xlabel("epoch")
-    # All panels alike: half an epoch of room on both sides, because bars need it.
+    # All panels need half an epoch of space on both sides for their bars.
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
     if len(numbers) <= _MANY:

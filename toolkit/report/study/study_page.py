@@ -1,4 +1,4 @@
-"""A study as one HTML page that needs nothing else: no network, no scripts, its plots inside; pure."""
+"""Write a scaling study as one HTML page with its plots, without scripts and other files (pure)."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -24,11 +24,11 @@ _HEAD = (
 )
 
 _OVER_SMALLEST = (4, 5)
-"""Columns that are empty of meaning for a single size."""
+"""Columns without meaning for a study of a single size."""
 
 _NONE = "&ndash;"
 _MOST = 8
-"""The most missing runs that the report names one by one."""
+"""Maximum number of missing runs in the list."""
 
 _METHOD = """\
 <section><h2>How to read this page</h2>
@@ -40,7 +40,7 @@ choice of terms that fits the times nearly as well.</p></section>"""
 
 
 def page(report: Report, plots: Sequence[Plot]) -> str:
-    """Return the page."""
+    """Return the HTML page about a report with its plots."""
     title = f"Scaling of {escape(report.title)}"
     body = [
         f"<header><h1>{title}</h1>{_lead(report)}</header>",
@@ -86,7 +86,7 @@ def _words(report: Report) -> str:
 
 
 def _figure(plot: Plot) -> str:
-    # Sizes in the file are fixed; on a page the plot takes the width that there is.
+    # Remove the fixed size of the SVG, so that the plot takes the full width of its column.
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", plot.svg, count=1)
     svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
     name = escape(plot.title, quote=True)
@@ -94,7 +94,7 @@ def _figure(plot: Plot) -> str:
 
 
 def _own(svg: str, name: str) -> str:
-    """Give the parts of a plot names that no other plot on the page has."""
+    """Return an SVG with prefixed ids, which are unique on the page."""
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
     return re.sub(r'href="#', f'href="#{name}-', svg)
@@ -103,7 +103,7 @@ def _own(svg: str, name: str) -> str:
 def _figures(report: Report) -> str:
     found = rows(report)
     cells = {id(row): _cells(row) for row in found}
-    # Columns without any value are left out.
+    # Columns without any value are omitted.
     idle = _OVER_SMALLEST if all(len(line.curve.points) == 1 for line in report.lines) else ()
     columns = [i for i in range(len(_HEAD)) if i not in idle and any(c[i] != _NONE for c in cells.values())]
     head = "".join(

@@ -1,4 +1,4 @@
-"""The plots of a study, drawn by matplotlib: each as SVG, for the page and a document, and as PNG."""
+"""Draw the plots of a scaling study with matplotlib, each as SVG and as PNG."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ Draw = Callable[["Axes", Report], None]
 
 _DPI = 160
 _SIZE = (5.6, 4.0)
-"""Inches; a page stretches the plot to the available width."""
+"""The size of a plot in inches; the page stretches the plot to its column."""
 _BARS = 6
-"""The most bars for which a plot of this size has room."""
+"""Maximum number of bars in a plot of the usual height."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One plot: the name of its files, its title, and both forms."""
+    """A plot: the stem of its file names, its title, its SVG and its PNG."""
 
     name: str
     title: str
@@ -34,7 +34,7 @@ class Plot:
 
 
 def plots(report: Report) -> list[Plot]:
-    """Draw all that a report has figures for.
+    """Return all plots for which a report has figures.
 
     Raises:
         Missing: if matplotlib is not installed.
@@ -44,8 +44,9 @@ def plots(report: Report) -> list[Plot]:
     except ImportError as error:
         raise without_matplotlib("the page and its plots are", "--text") from error
     settings: Any = {
-        "svg.fonttype": "none",  # text stays text: it can be searched, and a screen reader finds it
-        "text.parse_math": False,  # a dollar in a name is a dollar
+        # store text as text, so that readers can search it and screen readers can read it
+        "svg.fonttype": "none",
+        "text.parse_math": False,  # a dollar sign in a name is not a formula
         "font.size": 11,
         "font.family": ["DejaVu Sans", "sans-serif"],
     }
@@ -87,13 +88,13 @@ def _plot(report: Report, name: str, title: str, draw: Draw) -> Plot:
     axes.spines[["left", "bottom"]].set_color("#999999")
     axes.tick_params(colors=GREY)
     svg = _svg(figure)
-    figure.set_layout_engine("none")  # the positions found for one file hold for the other file
+    figure.set_layout_engine("none")  # keep the layout of the SVG for the PNG
     return Plot(name, title, svg, _png(figure))
 
 
 def _svg(figure: "Figure") -> str:
     out = io.StringIO()
-    # Without a date, so that equal figures give equal files.
+    # Leave out the date, so that equal figures give equal files.
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = out.getvalue()
     return make_visible(text[text.index("<svg") :])

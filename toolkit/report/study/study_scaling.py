@@ -1,4 +1,4 @@
-"""The plots of a study that have ranks on their axis: time, speed, speed-up, efficiency."""
+"""Draw the plots of a scaling study against the number of ranks: time, rate, speed-up, efficiency."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHORT = 8.0
-"""The ratio of both ends of a logarithmic axis below which it needs numbers between powers of two."""
+"""If the ends of a logarithmic axis have a smaller ratio, the axis also labels values between the powers."""
 
 Value = Callable[[Measured], MedianSpread | None]
 
@@ -59,7 +59,7 @@ def efficiency(axes: "Axes", report: Report) -> None:
         _draw_measured(axes, line, number, lambda point: point.efficiency)
         _draw_predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
     _ideal(axes, report, lambda _: 1.0)
-    # If single runs differ much, a range may extend beyond possible values.
+    # If the runs of one size differ much, the range may exceed 100 %.
     measured = [point.efficiency.high for line in report.lines for point in line.curve.points]
     axes.set_ylim(0, 1.1 * max(1.0, *measured))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -92,7 +92,7 @@ def _draw_predicted(axes: "Axes", line: ReportCurve, number: int, value: Callabl
     told = [value(line.fit, n) for n in sizes]
     lows, highs = [s.low for s in told], [s.high for s in told]
     axes.fill_between(sizes, lows, highs, color=color(number), alpha=0.13, linewidth=0, zorder=1)
-    # Predictions are hollow and dashed, so that they do not look like measurements.
+    # Draw predictions as hollow markers and dashed lines, so that they do not look like measurements.
     axes.plot(
         sizes[1:],
         [s.value for s in told[1:]],
@@ -127,7 +127,7 @@ def _ideal(axes: "Axes", report: Report, value: Callable[..., float]) -> None:
 
 
 def _sizes(report: Report) -> list[int]:
-    """Return the numbers of ranks on the axis: all that were measured, and what is predicted."""
+    """Return the numbers of ranks on the axis: all measured sizes and the predicted sizes."""
     found = {point.ranks for line in report.lines for point in line.curve.points}
     found |= {n for line in report.lines if line.fit for n in further(line.curve)[:2]}
     return sorted(found)
@@ -150,7 +150,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    # Only powers of two would leave a short axis with one or two numbers.
+    # With only powers of two, a short axis would have one or two labels.
     base = 10.0 if high / low < _SHORT else base
     subs = [1.0, 2.0, 5.0]
     if high / low < _SHORT:
@@ -168,7 +168,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
 
 
 def _inverse(spread: MedianSpread, work: float | None, ranks: float = 1) -> MedianSpread:
-    """Turn times into rates of some work, or speed-ups into parts of the ideal."""
+    """Return the rates for times of some work, or the efficiencies for speed-ups."""
     if work is None:
         return MedianSpread(spread.value / ranks, spread.low / ranks, spread.high / ranks)
     return MedianSpread(work / spread.value, work / spread.high, work / spread.low)

@@ -1,4 +1,4 @@
-"""The figures of a report as rows, and these as CSV, LaTeX and JSON."""
+"""Format the figures of a report as rows, and the rows as CSV, LaTeX and JSON."""
 
 import csv
 import io
@@ -20,11 +20,15 @@ TITLES = (
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Begins a formula in a spreadsheet; the last four are the full-width forms."""
+"""The first characters of a spreadsheet formula; the last four are the full-width forms."""
 
 
 class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One size of a curve; of a prediction, ``low`` and ``high`` hold 95 of 100 measurements."""
+    """The figures of one size of a curve.
+
+    For a measured size, ``low`` and ``high`` values are the fastest and slowest run. For a predicted size, 95
+    of 100 measurements are expected between them.
+    """
 
     series: str
     kind: str
@@ -46,7 +50,7 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
-    """Return the measured rows of each curve, then its predicted rows."""
+    """Return the measured sizes of each curve, then its predicted sizes."""
     return [
         row
         for line in report.lines
@@ -55,7 +59,7 @@ def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
 
 
 def csv_of(report: Report) -> str:
-    """Return all figures with all their digits."""
+    """Return all figures as CSV, rounded to six decimal places."""
     out = io.StringIO()
     writer = csv.DictWriter(out, TITLES, lineterminator="\n")
     writer.writeheader()
@@ -65,7 +69,7 @@ def csv_of(report: Report) -> str:
 
 
 def _cell(value: object) -> object:
-    """Return a cell that no spreadsheet runs: an apostrophe precedes a formula (OWASP, CSV Injection)."""
+    """Return a CSV cell that a spreadsheet does not evaluate: an apostrophe precedes a formula (OWASP)."""
     if not isinstance(value, str):
         return value
     text = one_line(value)
@@ -73,7 +77,7 @@ def _cell(value: object) -> object:
 
 
 def json_of(report: Report) -> bytes:
-    """Return the report as ``toolkit.scaling/1``."""
+    """Return the report as JSON (schema ``toolkit.scaling/1``)."""
     told: dict[str, Any] = {
         "schema": "toolkit.scaling/1",
         "title": report.title,
@@ -106,7 +110,7 @@ def json_of(report: Report) -> bytes:
 
 
 def latex_of(report: Report) -> str:
-    """Return a table to be read into a document that uses booktabs."""
+    """Return a LaTeX table for a document that loads booktabs."""
     unit = _tex(report.units)
     lines = [
         r"\begin{tabular}{lrrrrrr}",
@@ -171,7 +175,7 @@ def _predicted_rows(line: ReportCurve) -> Iterator[SizeRow]:
 
 
 def _work(line: ReportCurve) -> float | None:
-    """Return the units of an epoch."""
+    """Return the number of units in an epoch, or None if the rate is unknown."""
     base = line.curve.base
     return base.rate.value * base.seconds.value if base.rate else None
 
@@ -186,7 +190,7 @@ def _three(spread: MedianSpread) -> tuple[float, float, float]:
 
 
 def _thin_spaces(value: float, digits: int = 3) -> str:
-    """Say a number with thin spaces for commas, which in a formula are more than separators."""
+    """Return a number for a LaTeX formula, with thin spaces in place of commas."""
     return number(value, digits).replace(",", r"\,")
 
 

@@ -1,4 +1,4 @@
-"""A study for a terminal: a table with bars of efficiency, and its meaning in words."""
+"""Format a scaling study for a terminal: a table with bars of the efficiency, and the conclusions."""
 
 import textwrap
 
@@ -13,11 +13,11 @@ _FULL, _EMPTY = "█", "·"
 
 
 def text_of(report: Report, width: int = 100) -> str:
-    """Return all parts of a page except its plots and the environment."""
+    """Return the report as text, without plots and environment."""
     found = rows(report)
     several = len(report.lines) > 1
     rated = any(row.rate is not None for row in found)
-    # A speed-up compares two sizes, as on the page.
+    # A single size has no speed-up.
     compared = any(len(line.curve.points) > 1 for line in report.lines)
     titles = [
         *["series"] * several, "ranks", "nodes", f"s/{report.work}", "spread", *[f"{report.units}/s"] * rated,

@@ -1,4 +1,4 @@
-"""The plots of a study about its trainings: where a step's time goes, and how accuracy grows."""
+"""Draw the plots about the trainings of a study: the phases of a step, and the accuracy."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ _PHASES = (
     ("compute", "computation", "#CCCCCC", ""),
 )
 _MOST = 6
-"""The most sizes whose accuracies can be distinguished in one plot."""
+"""Maximum number of sizes whose accuracy curves a reader can distinguish in one plot."""
 
 
 def phases(axes: "Axes", report: Report) -> None:
@@ -90,12 +90,12 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
 
 
 def _chosen(report: Report) -> list[tuple[ReportCurve, list[Measured]]]:
-    """Return the sizes whose accuracy is drawn: of several series, the smallest and the largest of each."""
+    """Return the sizes whose accuracy is drawn: with several series, the smallest and the largest of each."""
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []
     chosen = []
     for line in report.lines:
-        # The smallest size of a series may begin several curves.
+        # Several curves may start with the same smallest size; draw it once.
         known = [p for p in line.curve.points if accuracies(p) and p.epochs not in drawn]
         points = known if len(known) <= most else [*known[: most - 1], known[-1]]
         drawn += [point.epochs for point in points]

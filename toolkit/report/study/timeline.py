@@ -1,4 +1,4 @@
-"""A timeline of Horovod as text and as JSON: where the time goes, who comes last, what to set."""
+"""Format a Horovod timeline as text and as JSON: the phases of a step, late ranks, and settings to try."""
 
 import shlex
 import textwrap
@@ -28,11 +28,11 @@ _TENSORS = 5
 
 
 def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
-    """Read a timeline, and return its meaning as text and as JSON.
+    """Read a Horovod timeline, and return its analysis as text and as JSON.
 
     Raises:
-        BadInput: if the file is not a timeline.
-        CheckFailed: if the timeline holds too few steps.
+        BadInput: if the file is not a Horovod timeline.
+        CheckFailed: if the timeline has fewer than three steps.
     """
     tally = tally_events(events(file))
     found = shares(tally)
@@ -84,7 +84,7 @@ def _waiting_rows(tally: Tally) -> str:
 
 
 def _short(tensor: Tensor) -> str:
-    """Return the end of the name: TensorFlow repeats the scope of a tensor at the beginning of its name."""
+    """Return the end of a tensor's name; in TensorFlow, its start repeats the scope."""
     return tensor.name if len(tensor.name) <= 60 else f"…{tensor.name[-59:]}"
 
 

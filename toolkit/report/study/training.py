@@ -1,4 +1,4 @@
-"""A training as text: a table of its epochs and a few lines of summary."""
+"""Format a training as text: a table of its epochs, and a summary."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,19 +8,19 @@ from toolkit.report.table import table
 from toolkit.study.result import METRICS, Epoch, Result, Training
 
 ROWS = 200
-"""Epochs that a table shows, if a training has more."""
+"""Maximum number of epochs in the table."""
 
 _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds", "images/s")
 
 
 def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
-    """Return at most about ``most`` epochs: all, or the first epoch, every n-th epoch and the last epoch."""
+    """Return at most about ``most`` epochs: all, or the first, every n-th and the last."""
     step = -(-len(epochs) // most)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
 
 
 def epochs_table(training: Training) -> str:
-    """Return one line for each epoch; for a long training, lines for some epochs, and their number."""
+    """Return a table with one row per epoch, or with some of the epochs of a long training."""
     shown = thin_epochs(training.epochs, ROWS)
     rows = _rows(shown)
     if len(shown) == len(training.epochs):
@@ -51,19 +51,19 @@ def _number(value: float | None) -> str:
 
 
 def title(result: Result) -> str:
-    """Describe the training in one line: ``mnist, horovod, 2 ranks on 2 nodes, srun-pmix``."""
+    """Return the training in one line, for example ``mnist, horovod, 2 ranks on 2 nodes, srun-pmix``."""
     ranks = "1 rank" if result.world_size == 1 else f"{result.world_size} ranks"
     nodes = "1 node" if result.nodes == 1 else f"{result.nodes} nodes"
     return ", ".join(filter(None, (result.trainer, result.strategy, f"{ranks} on {nodes}", result.mode)))
 
 
 def speed(result: Result) -> str:
-    """Return the speed; ``-`` for a training too short for a speed."""
+    """Return the rate as ``N images/s``, or ``-`` if the training was too short to measure it."""
     return "-" if result.images_per_second is None else f"{number(result.images_per_second)} images/s"
 
 
 def summary(result: Result) -> str:
-    """Return what is worth remembering of a training, a line each."""
+    """Return the summary of a training with one value per line."""
     lines = [
         ("trained", title(result)),
         ("test accuracy", _number(result.test_accuracy) if result.test_accuracy is not None else None),
