@@ -1,1 +1,1 @@
-"""Scaling studies: their runs, their measurements, their conclusions; and timelines of Horovod."""
+"""Run scaling studies: their runs, measurements and conclusions; and analyse Horovod timelines."""

@@ -1,9 +1,10 @@
-"""Suggest a fusion threshold and a cycle time from a timeline, with reasons; pure.
+"""Suggest a fusion threshold and a cycle time for Horovod from a timeline, with reasons (pure).
 
-A step's gradients of B bytes become ready one after the other within R. Reduced in k groups, each costs a + b
-B/k: the first groups run while later gradients are computed, and the step waits for what comes after R. The
-suggestion is the k with the least waiting (with a and b measured); the threshold is the next whole MiB above
-B/k, and the cycle the time in which that much becomes ready. Horovod's own defaults are 128 MiB and 1 ms.
+The gradients of a step have B bytes and become ready one after the other within the time R. If k groups of
+gradients are reduced, each reduction takes a + b B/k. The first groups are reduced while later gradients are
+computed, and the step waits for the reductions that end after R. The suggestion is the k with the shortest
+wait, where a and b are measured. The threshold is the next whole MiB above B/k. The cycle time is the time in
+which B/k bytes become ready. Horovod's defaults are 128 MiB and 1 ms.
 """
 
 import math
@@ -15,15 +16,16 @@ from toolkit.units import format_size
 
 _MOST_GROUPS = 32
 _LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
-"""Milliseconds: Horovod works well with 0.1; a longer cycle delays small gradients that are ready late."""
+"""The limits of the cycle time in milliseconds: Horovod works well with 0.1 ms, and a long cycle delays small
+gradients."""
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Settings to try, and the figures that support them; bytes, milliseconds.
+    """Settings of Horovod to try, with the figures that support them, in bytes and milliseconds.
 
-    ``now`` is the current number of reductions in a step, ``groups`` the suggested one.
+    ``now`` is the measured number of reductions per step, ``groups`` the suggested number.
     """
 
     threshold: int
@@ -43,12 +45,12 @@ class Advice:
 
 
 def advise(tally: Tally) -> Advice | None:
-    """Return the settings to try; ``None`` for a timeline with too few allreduces."""
+    """Return the settings to try, or None for a timeline with too few allreduces."""
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None
     most = max(tensor.reduced for tensor in tally.tensors.values())
-    # Tensors that are reduced in every step are gradients; a metric is reduced occasionally.
+    # Tensors that are reduced in every step are gradients; metrics are reduced less often.
     gradient = sum(t.size for t in tally.tensors.values() if t.reduced > most / 2)
     ready = median(tally.ready)
     line = fusion.line()
@@ -108,12 +110,12 @@ def _reasons(advice: Advice) -> list[str]:
 
 
 def _whole(size: float) -> int:
-    """Return the next whole MiB, in bytes."""
+    """Return the size rounded up to a whole MiB, in bytes."""
     return max(1, math.ceil(size / _MIB)) * _MIB
 
 
 def _nice(value: float) -> float:
-    """Return the next larger or equal of 1, 2, 2.5 and 5 times a power of ten."""
+    """Return the value rounded up to 1, 2, 2.5 or 5 times a power of ten."""
     if value <= 0:
         return _LEAST_CYCLE
     power = 10 ** math.floor(math.log10(value))

@@ -1,4 +1,4 @@
-"""Read the figures of a run from its output: a trainer's metrics, or the output of any command; pure."""
+"""Read the figures of a run from a trainer's metrics or from the output of a command (pure)."""
 
 import itertools
 import re
@@ -11,21 +11,21 @@ from toolkit.model.metrics import Epoch, MetricsHeader, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
-"""If the size of the data is unknown, the time of this many units stands for an epoch."""
+"""The number of units whose time replaces the time of an epoch, if the size of the data is unknown."""
 
 _LABEL = re.compile(r"^ *(\d+): ")
-"""The prefix of ``srun --label`` before a line."""
+"""The prefix of a line that ``srun --label`` prints."""
 
 _BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
-"""The first line of a job script's output: repeated in the same file if Slurm starts the job again."""
+"""The first line of a job script's output; Slurm appends to the same file when it restarts the job."""
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
-    """Return the figures of a training of ``ranks``; the time of an epoch is for one pass over the data.
+    """Return the figures of a training on ``ranks`` ranks; an epoch is one pass over the data.
 
     Raises:
-        CheckFailed: if no epoch is left after the warm-up, or the training was resumed from a checkpoint,
-            did not finish, or had another number of ranks.
+        CheckFailed: if the training did not finish, was resumed from a checkpoint, has no epoch after the
+            warm-up, or had another number of ranks.
     """
     if not content:
         raise CheckFailed("the run wrote no metrics")
@@ -61,7 +61,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
 
 
 def _check_size(header: MetricsHeader, ranks: int) -> None:
-    """Refuse figures of a world of another size than requested, for example if every rank trained alone."""
+    """Raise an error if the training had another number of ranks than the study requested."""
     if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return
     raise CheckFailed(
@@ -78,10 +78,10 @@ def _waiting(epochs: Sequence[Epoch]) -> float | None:
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern that finds figures.
+    """Compile a regular expression that finds figures in output.
 
     Raises:
-        BadInput: if the text is not a pattern, or has no group.
+        BadInput: if the regular expression is invalid, or has no group.
     """
     try:
         found = re.compile(pattern)
@@ -95,14 +95,15 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
-    """Return the figures that a pattern finds in the lines of rank 0: its first group, or a named one.
+    """Return the figures that a regular expression finds in the output of rank 0.
 
-    ``texts`` are the output in order, cut at ends of lines. A group ``(?P<seconds>…)`` holds the time of an
-    epoch, ``(?P<rate>…)`` or any other group units per second. Output from before Slurm restarted the job
-    belongs to an interrupted run and is ignored.
+    ``texts`` is the output in order, split at line ends. A group ``(?P<seconds>…)`` is the time of an epoch.
+    A group ``(?P<rate>…)``, or else the first group, is a number of units per second. Output before a restart
+    of the job by Slurm is ignored, because it belongs to an interrupted run.
 
     Raises:
-        CheckFailed: if the pattern finds nothing, nothing after the warm-up, or a text that is not a number.
+        CheckFailed: if the pattern finds no figure, no figure after the warm-up, or a text that is not a
+            number.
     """
     rule = compile_pattern(pattern)
     group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)

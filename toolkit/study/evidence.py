@@ -1,4 +1,4 @@
-"""Evidence of scaling in the form that a centre asks for: the figures by nodes, and what is missing; pure."""
+"""Collect the evidence of scaling that a computing centre demands: figures by nodes, and gaps (pure)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from toolkit.study.statistics import MedianSpread, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """The figures of one number of nodes, with the most ranks that were measured on it.
+    """The figures of one number of nodes, from the largest number of ranks measured on these nodes.
 
-    ``seconds`` is the time of an epoch, or of 1,000 units. ``wall`` is the time of the whole job in seconds,
-    if its record is known. ``speedup`` is the ratio of the times to the smallest size, ``efficiency`` its
-    part of the ideal (ranks of this size over ranks of the smallest). ``gpu`` is the median use of the GPUs,
-    a part of 1.
+    ``seconds`` is the time of an epoch or of 1,000 units. ``wall`` is the time of the whole job in seconds,
+    or None if unknown. ``speedup`` is the time of the smallest size divided by the time of this size.
+    ``efficiency`` is the speed-up divided by the ratio of ranks. ``gpu`` is the median GPU utilisation from 0
+    to 1.
     """
 
     nodes: int
@@ -31,7 +31,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class FormDemand:
-    """One demand of a form: ``met`` says whether the study meets the demand, ``fix`` how to meet it."""
+    """One demand of a form: whether the study meets the demand, and how to meet it (``fix``)."""
 
     text: str
     met: bool
@@ -40,7 +40,7 @@ class FormDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The rows of one series, the fewest nodes first, and the demands of the form on them."""
+    """The rows of one series by number of nodes, and the demands of the form on this series."""
 
     label: str
     rows: tuple[NodeRow, ...]
@@ -52,7 +52,8 @@ def evidence(
 ) -> list[Series]:
     """Return the evidence of each series of a study.
 
-    ``walls`` are the seconds of whole jobs by their keys, ``script`` says whether a job script is at hand.
+    ``walls`` are the run times of whole jobs in seconds, by job key. ``script`` is true if a job script
+    exists.
     """
     found = []
     for label in study.values or ("",):
@@ -151,7 +152,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
-    """Return numbers of nodes that would complete the form, as words."""
+    """Return numbers of nodes that would complete the form, as text."""
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)
     sizes: list[int] = []

@@ -1,11 +1,11 @@
-"""The figures that a program prints: ``loss: 0.31``, ``'eval_accuracy': 0.9``, ``412.5 images/s``; pure."""
+"""Find metrics in a program's output: ``loss: 0.31``, ``'eval_accuracy': 0.9``, ``412.5 images/s`` (pure)."""
 
 import math
 import re
 from collections.abc import Mapping
 
 _SIGNS = ("loss", "error", "mse", "mae", "rmse", "perplexity", "ppl")
-"""Figures of which the smallest is the best."""
+"""Words in names of metrics of which the smallest value is the best."""
 
 _PART = r"(?:val|valid|validation|test|train|training|eval)"
 _WORDS = r"accuracy|acc|auc|f1|iou|dice|bleu|score|reward|top1|top5"
@@ -20,28 +20,28 @@ _SPEED = re.compile(
     re.IGNORECASE,
 )
 _LABEL = re.compile(r" *(\d{1,7}): ")
-"""What ``srun --label`` puts before a line: the number of the rank."""
+"""The prefix of a line that ``srun --label`` prints: the rank's number."""
 
 _LONGEST = 2000
 
 
 def figures(text: str) -> dict[str, float]:
-    """Return the last value of each figure in an output; of labelled lines only rank 0 counts.
+    """Return the last value of each metric in a program's output; with labelled lines, only rank 0 is read.
 
     >>> figures("0: epoch 1 loss: 0.7\\n0: epoch 2 loss: 0.5, val_accuracy=0.9")
     {'loss': 0.5, 'val_accuracy': 0.9}
     """
     found: dict[str, float] = {}
     for line in text.splitlines():
-        # The last value is the newest; columns keep the order of their first values.
+        # The last value is the newest; columns stay in the order of their first values.
         found.update(_of_line(line))
     return found
 
 
 def history(text: str) -> list[dict[str, float]]:
-    """Return the figures of each line of an output that has some; of labelled lines only rank 0 counts.
+    """Return the metrics of each line of output that has any; with labelled lines, only rank 0 is read.
 
-    Of a line that a program overwrites, such as a progress bar, the last text counts.
+    If a program overwrites a line, for example by a progress bar, only its last text is read.
 
     >>> history("epoch 1 loss: 0.7\\n1/2 loss: 0.6\\r2/2 loss: 0.5\\ndone")
     [{'loss': 0.7}, {'loss': 0.5}]
@@ -63,7 +63,7 @@ def _of_line(line: str) -> dict[str, float]:
 
 
 def best(rows: Mapping[int, Mapping[str, float | None]]) -> dict[str, int]:
-    """Return the number of the task with the best value of each figure; ``nan`` is never the best."""
+    """Return the number of the task with the best value of each metric; ``nan`` is never the best."""
     names = dict.fromkeys(name for row in rows.values() for name in row)
     found = {}
     for name in names:

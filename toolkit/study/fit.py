@@ -1,8 +1,8 @@
-"""Fit the model to a curve, predict further sizes with their uncertainty, and check a prediction; pure.
+"""Fit the model to a curve, predict larger sizes with their uncertainty, and check the model (pure).
 
-The uncertainty covers 95 of 100 draws: each varies the measured times within their errors, fits again, and
-keeps every choice of terms that fits nearly as well as the best, because the figures do not decide between
-them. A prediction is for a future measurement, so the error of that measurement is included.
+The range of a prediction contains 95 of 100 draws. Each draw varies the measured times within their errors
+and fits the model again. A draw keeps every choice of terms that fits nearly as well as the best, because the
+measurements cannot decide between them. The range includes the error of a future measurement.
 """
 
 import math
@@ -17,21 +17,25 @@ from toolkit.study.statistics import Curve, Measured, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
-"""Least relative error of times on real machines, even if three runs differ less by chance."""
+"""Minimum relative error of a time: on real machines, three runs may differ less by chance."""
 _SINGLE_ERROR = 0.03
-"""Relative error of a size that ran once, if no other size ran more often."""
+"""Relative error of a size that ran once, if all sizes ran once."""
 _MEDIAN = math.sqrt(math.pi / 2)
-"""Factor by which a median is less certain than a mean, for normal errors."""
+"""The ratio of the errors of a median and of a mean, for normally distributed errors."""
 _NEARLY = 2.0
-"""Chi squared by which a choice of terms may be worse than the best."""
+"""Maximum difference of chi squared between a choice of terms and the best choice."""
 _BYTES = 4
-"""Bytes of one parameter's gradient, a float32."""
+"""Bytes of the gradient of one parameter (float32)."""
 _SEED = 20261121
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A fitted model of one curve; ``weights`` are P, K and W or L of :mod:`toolkit.study.model`."""
+    """A fitted model of one curve.
+
+    ``weights`` are P, K and W or L of :mod:`toolkit.study.model`. ``draws`` are the relative error and the
+    weights of each draw.
+    """
 
     scaling: Scaling
     weights: Vector
@@ -39,7 +43,7 @@ class Fit:
     base_ranks: int
 
     def seconds(self, ranks: float) -> MedianSpread:
-        """Return the predicted time of an epoch on this many ranks."""
+        """Return the predicted time of an epoch on this number of ranks, in seconds."""
         noise = random.Random(_SEED + round(ranks * 1000))  # noqa: S311 - not for secrets
         told = sorted(
             seconds(self.scaling, weights, ranks) * max(1 + error * noise.gauss(), 0.1)
@@ -50,14 +54,14 @@ class Fit:
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
-        """Return the predicted speed-up over one rank, or over the smallest size."""
+        """Return the predicted speed-up relative to one rank, extrapolated from the smallest size."""
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)
         return MedianSpread(base / time.value, base / time.high, base / time.low)
 
     @property
     def serial(self) -> MedianSpread:
-        """Return the part of one rank's epoch that more ranks do not shorten."""
+        """Return the part of one rank's epoch, from 0 to 1, that more ranks do not shorten."""
         parts = sorted(_serial(weights) for _, weights in self.draws)
         low, high = _middle_range(parts)
         value = _serial(self.weights)
@@ -66,7 +70,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCheck:
-    """A fit without the largest size, compared with the measurement at that size."""
+    """A check of the model: the largest size, predicted from the smaller sizes, and its measurement."""
 
     ranks: int
     predicted: MedianSpread
@@ -78,12 +82,12 @@ class FitCheck:
 
 
 def fit(curve: Curve) -> Fit | None:
-    """Fit the model; ``None`` for a curve of one size."""
+    """Fit the model to all sizes of a curve; return None for a curve with one size."""
     return _fit(curve.scaling, curve.points)
 
 
 def check(curve: Curve) -> FitCheck | None:
-    """Predict the largest size from the others; ``None`` for fewer than three sizes."""
+    """Predict the largest size from the smaller sizes; return None for fewer than three sizes."""
     if len(curve.points) < 3:
         return None
     *others, largest = curve.points
@@ -96,9 +100,9 @@ def check(curve: Curve) -> FitCheck | None:
 
 
 def further(curve: Curve) -> tuple[int, ...]:
-    """Return the sizes to predict: two, four and eight times the largest.
+    """Return the sizes to predict: two, four and eight times the largest measured size.
 
-    With only two sizes there are none, because two sizes do not separate serial work from communication.
+    Two measured sizes cannot separate serial work from communication, so the result is then empty.
     """
     if len(curve.points) < 3:
         return ()
@@ -107,9 +111,7 @@ def further(curve: Curve) -> tuple[int, ...]:
 
 
 def bandwidth(curve: Curve, made: Fit) -> float | None:
-    """Return the bandwidth of the gradients in bytes per second, by the model; ``None`` if it is not
-    determined.
-    """
+    """Return the bandwidth of gradients in bytes per second, from the model; None if unknown."""
     parameters, steps = curve.base.figures.parameters, curve.steps
     if curve.scaling != "weak" or not parameters or not steps or made.weights[2] <= 0:
         return None
@@ -117,7 +119,7 @@ def bandwidth(curve: Curve, made: Fit) -> float | None:
 
 
 def latency(curve: Curve, made: Fit) -> float | None:
-    """Return the seconds of one exchange by the model, for batches that are divided among ranks."""
+    """Return the seconds of one exchange in a ring allreduce, from the model; None if unknown."""
     steps = curve.steps
     if curve.scaling != "strong" or not steps or made.weights[2] <= 0:
         return None
@@ -133,10 +135,10 @@ def _fit(scaling: Scaling, points: Sequence[Measured]) -> Fit | None:
     errors = [_error(point, single) for point in points]
     best, weights = solutions(scaling, ranks, times, [t * e for t, e in zip(times, errors, strict=True)])[0]
     freedom = len(points) - sum(weight > 0 for weight in weights)
-    # If times are further from the model than their errors allow, the errors are larger.
+    # If the times differ from the model by more than their errors, increase the errors.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
-    # One more run, which a prediction is compared with, has the error of the typical size.
+    # A future run, with which users compare a prediction, has the error of a typical size.
     typical = median(errors) * factor
     return Fit(
         scaling=scaling,
@@ -149,7 +151,7 @@ def _fit(scaling: Scaling, points: Sequence[Measured]) -> Fit | None:
 def _draws(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[Vector]:
-    chance = random.Random(_SEED)  # noqa: S311 - equal figures shall give equal reports
+    chance = random.Random(_SEED)  # noqa: S311 - equal figures give equal reports
     found = []
     for _ in range(_DRAWS):
         drawn = [t * max(1 + e * chance.gauss(), 0.1) for t, e in zip(times, errors, strict=True)]
@@ -160,7 +162,7 @@ def _draws(
 
 
 def _single_error(points: Sequence[Measured]) -> float:
-    """Return the relative error of one run, from all sizes that ran more than once."""
+    """Return the relative error of a single run, from all sizes that ran more than once."""
     squares, freedom = 0.0, 0
     for point in points:
         if len(point.runs) > 1:
@@ -169,7 +171,7 @@ def _single_error(points: Sequence[Measured]) -> float:
             freedom += len(point.runs) - 1
     if not freedom:
         return _SINGLE_ERROR
-    # A spread from few runs may be larger than it looks; this is close to Student's t.
+    # With few runs, increase the error as Student's t-distribution does, approximately.
     return max(math.sqrt(squares / freedom) * (1 + 2 / freedom), _LEAST_ERROR)
 
 

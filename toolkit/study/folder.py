@@ -1,5 +1,6 @@
-"""The folder of a study: ``study.json``, a file for each point in ``points``, timelines; all written
-atomically.
+"""Read and write the folder of a study: ``study.json``, a file for each point in ``points``, timelines.
+
+All files are written atomically.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ POINTS = "points"
 TIMELINES = "timelines"
 _SCHEMA = "toolkit.study/1"
 _LARGEST = 64 << 20
-"""The most bytes of the file of a study or of a point."""
+"""Maximum size of a study file or a point file in bytes."""
 
 
 def is_study(folder: Path) -> bool:
@@ -31,10 +32,10 @@ def is_study(folder: Path) -> bool:
 
 
 def load(folder: Path) -> Study:
-    """Read the definition of a study.
+    """Read the definition of a study from ``study.json``.
 
     Raises:
-        BadInput: if the file is missing, or has another format.
+        BadInput: if the file is missing or invalid.
     """
     file = folder / STUDY
     content = read_given(file, most=_LARGEST, fix="`toolkit scale` makes a study")
@@ -50,26 +51,26 @@ def load(folder: Path) -> Study:
 
 
 def save(folder: Path, study: Study) -> None:
-    """Write the definition of a study; readers see the old or the new file."""
+    """Write the definition of a study to ``study.json``."""
     _write(folder / STUDY, study)
 
 
 def load_points(folder: Path, study: Study) -> list[Point]:
-    """Return every point of a study; points without a run are ``planned``.
+    """Return all points of a study; a point without a file has the state ``planned``.
 
     Raises:
-        BadInput: if the file of a point cannot be read.
+        BadInput: if the file of a point is invalid.
     """
     return [_point(folder / POINTS / f"{file_name(point)}.json") or point for point in points(study)]
 
 
 def save_point(folder: Path, point: Point) -> None:
-    """Write the record of one point."""
+    """Write the file of one point."""
     _write(folder / POINTS / f"{file_name(point)}.json", point)
 
 
 def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
-    """Save Horovod's timeline of a point, and return its path."""
+    """Write Horovod's timeline of a point, and return its path."""
     file = folder / TIMELINES / f"{file_name(point).removesuffix('-timeline')}.json"
     LocalRunner().write(str(file), content, 0o644)
     return file
@@ -77,10 +78,10 @@ def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
 
 @contextlib.contextmanager
 def hold_study(folder: Path) -> Iterator[None]:
-    """Prevent a second run of the same study.
+    """Lock the folder of a study, so that only one ``toolkit scale`` runs the study.
 
     Raises:
-        CheckFailed: if such a run exists.
+        CheckFailed: if another ``toolkit scale`` already runs the study.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder / ".lock"
@@ -89,12 +90,12 @@ def hold_study(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CheckFailed(f"{folder}: another `toolkit scale` is running this study") from None
-        except OSError:  # Some network file systems have no locks.
+        except OSError:  # some network file systems have no locks
             pass
         try:
             yield
         except BaseException:
-            if [*folder.iterdir()] == [lock]:  # nothing of the study could be written
+            if [*folder.iterdir()] == [lock]:  # no file of the study was written
                 shutil.rmtree(folder, ignore_errors=True)
             raise
 

@@ -1,4 +1,4 @@
-"""``forms.toml``: the evidence of scaling that centres ask for."""
+"""Read ``forms.toml``: the evidence of scaling that computing centres demand."""
 
 from functools import cache
 
@@ -9,40 +9,40 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Form(Row, frozen=True, kw_only=True):
-    """The evidence that one centre wants before it grants large partitions or core hours."""
+    """The evidence that one centre demands before it grants large partitions or core hours."""
 
     name: str
     title: str
     sizes: int
-    """How many different numbers of nodes have to be measured."""
+    """The minimum number of different numbers of nodes to measure."""
     nodes: tuple[int, int] | None = None
-    """The smallest and the largest number of nodes of a test."""
+    """The smallest and the largest number of nodes to measure."""
     efficiency: float = 0.0
-    """The least parallel efficiency of the largest size, as a part of 1; 0 if the form names none."""
+    """The minimum parallel efficiency of the largest size, from 0 to 1; 0 if the form demands none."""
     doubling: float = 0.0
-    """The least speed-up when the number of nodes doubles; 0 if the form names none."""
+    """The minimum speed-up when the number of nodes doubles; 0 if the form demands none."""
     script: bool = False
-    """Whether the form wants a job script."""
+    """Whether the form demands a job script."""
     gpu: bool = False
-    """Whether the form wants the GPU utilisation."""
+    """Whether the form demands the GPU utilisation."""
     text: tuple[str, ...] = ()
-    """What the applicant has to write."""
+    """The texts that applicants must write themselves."""
 
 
 class Forms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``forms.toml``."""
+    """The contents of ``forms.toml``."""
 
     form: tuple[Form, ...]
 
 
 @cache
 def forms() -> dict[str, Form]:
-    """Return all forms by their names."""
+    """Return all forms by name."""
     return {form.name: form for form in read("forms", Forms).form}
 
 
 def form_of(name: str) -> Form:
-    """Return one form.
+    """Return the form with this name.
 
     Raises:
         BadInput: if no form has this name.

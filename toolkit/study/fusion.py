@@ -1,13 +1,13 @@
-"""Sizes and times of Horovod's fused allreduces, as sums; pure."""
+"""Sum up the sizes and times of Horovod's fused allreduces (pure)."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class Fusion:
-    """Reductions of one or several tensors: their number, bytes and microseconds.
+    """The sums over all reductions, each of one or several tensors, in bytes and microseconds.
 
-    Tensors that are reduced together begin one after the other before the first of them ends.
+    Tensors belong to one reduction if each begins before the first of them ends.
     """
 
     groups: int = 0
@@ -33,13 +33,13 @@ class Fusion:
             self._time, self._open = ts - self._begun, False
 
     def size(self, pid: int, size: int) -> None:
-        """Record the bytes of a tensor, which are reported after all of its allreduce."""
+        """Record the size of a tensor in bytes, which the timeline reports at the end of its allreduce."""
         self._sizes[pid] = size
 
     def _close(self) -> None:
-        """Count the group before this one, whose sizes are known by now."""
+        """Add the last reduction to the sums; the sizes of its tensors are known now."""
         size = sum(self._sizes.get(pid, 0) for pid in self._pids)
-        # An unfinished group, or a group without a size, is not counted.
+        # Ignore an unfinished reduction, and a reduction without a size.
         if self._pids and self._time > 0 and size > 0:
             self.groups += 1
             self.tensors += len(self._pids)
@@ -50,9 +50,10 @@ class Fusion:
         self._pids, self._time = [], 0.0
 
     def line(self) -> tuple[float, float] | None:
-        """Return the microseconds of a reduction of any size, and of each further byte.
+        """Return the fixed time of a reduction, and the additional time per byte, in microseconds.
 
-        ``None`` if all reductions have one size, or larger reductions take no longer.
+        The result is None if all reductions have nearly the same size, or if larger reductions take no
+        longer.
         """
         if self.groups < 3:
             return None

@@ -1,13 +1,13 @@
-"""How busy the GPUs of a job were: the file that its script has ``nvidia-smi`` write; pure."""
+"""Read the GPU utilisation of a job from the file that ``nvidia-smi`` writes in its job script (pure)."""
 
 from statistics import median
 
 
 def median_use(content: bytes) -> float | None:
-    """Return the median use of all GPUs and samples as a part of 1; ``None`` if the file has no figure.
+    """Return the median utilisation of all GPUs and samples, from 0 to 1, or None without a sample.
 
-    A line holds ``time, index, use in percent, MiB in use``. A GPU without this figure reports ``[N/A]``. The
-    last line may be cut short.
+    A line has the fields ``time, index, utilisation in percent, MiB in use``. A GPU without a utilisation has
+    ``[N/A]``. The last line may be truncated.
 
     >>> median_use(b"2026/11/26 05:00:00.000, 0, 90, 1024\\n2026/11/26 05:00:30.000, 0, 70, 1024\\n")
     0.8

@@ -1,4 +1,4 @@
-"""The grammar of a study's file: the allowed values of ``study.json`` from any author; pure."""
+"""Check the values in ``study.json``, which may come from another user (pure)."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _LONGEST = 300
 
 
 def faults(study: Study) -> Iterator[str]:
-    """Yield the faults of a study, the field first."""
+    """Yield a sentence for each invalid field of a study, starting with the field's name."""
     texts = {
         "name": study.name,
         "created": study.created,

@@ -1,4 +1,4 @@
-"""Describe how far a training scales and what limits it, from measured shares; pure."""
+"""Describe in sentences how far a training scales and what limits the scaling (pure)."""
 
 from collections.abc import Iterator
 
@@ -7,15 +7,15 @@ from toolkit.study.fit import Fit, FitCheck, bandwidth, latency
 from toolkit.study.statistics import Curve, Measured, MedianSpread
 
 _WELL = 0.9
-"""Parallel efficiency that needs no improvement."""
+"""The parallel efficiency above which no improvement is needed."""
 
 _WIDE = 3.0
-"""A predicted range, largest over smallest, that is too wide to be useful."""
+"""The ratio of the ends of a predicted range above which the range is too wide to be useful."""
 _OPEN = 0.5
-"""A range of the serial part that is too wide to be useful."""
+"""The width of the range of the serial part above which the range is too wide to be useful."""
 
 _WORTH = 0.05
-"""A part of a step that is worth a sentence."""
+"""The minimum part of a step that the report mentions."""
 
 
 _INPUT = (
@@ -32,7 +32,7 @@ _LESS = "a larger batch needs fewer allreduces, a faster network makes each shor
 def sentences(
     curve: Curve, made: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
 ) -> list[str]:
-    """Return the sentences about a curve; ``takes`` says what its times measure."""
+    """Return the sentences about a curve; ``takes`` is the phrase for its times, such as "an epoch takes"."""
     largest = curve.points[-1]
     if largest is curve.base:
         only = f"Measured only on {_ranks(largest)}: measure a second size to see how the training scales."
@@ -80,9 +80,9 @@ def _threads(curve: Curve) -> Iterator[str]:
 
 
 def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
-    """Yield parts of a step that a single rank would not need, and their descriptions."""
+    """Yield the parts of a step that a single rank would not need, each with a sentence."""
     alone = curve.base.seconds.value * curve.base.ranks / told.ranks
-    # Waiting for samples is not computation, though a timeline cannot separate the two.
+    # A timeline counts the wait for samples as computation, so subtract this wait.
     busy = max(shares.compute - (told.waiting or 0), 0.0)
     slower = busy * told.seconds.value / (alone * max(1 - (curve.base.waiting or 0), _WORTH))
     on = f"on {_ranks(told)}"
@@ -157,12 +157,12 @@ def _ranks(point: Measured) -> str:
 
 
 def percent(part: float) -> str:
-    """Format a part of 1: ``31 %``, below ten ``2.4 %``."""
+    """Return a part of 1 in percent, for example ``31 %``, or ``2.4 %`` below ten percent."""
     return f"{100 * part:.0f} %" if part >= 0.0995 or part == 0 else f"{100 * part:.2g} %"
 
 
 def duration(value: float) -> str:
-    """Format seconds with three digits."""
+    """Return seconds with three digits and a unit, for example ``1.23 s`` or ``45 ms``."""
     if value >= 999.5:
         return f"{value:,.0f} s"
     return f"{value:.3g} s" if value >= 0.1 else f"{value * 1000:.3g} ms"

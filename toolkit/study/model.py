@@ -1,16 +1,16 @@
-"""The terms of the time of an epoch, and their non-negative least squares; pure.
+"""The model of the time of an epoch, and its fit by non-negative least squares (pure).
 
-On ``n`` ranks an epoch takes
+The time of an epoch on ``n`` ranks is
 
     weak    P/n + K + W * 2(n-1)/n**2
     strong  P/n + K + L * 2(n-1)
 
-``P`` is the divided work, ``K`` Amdahl's serial part. A ring allreduce makes 2(n-1) exchanges of an n-th of
-the gradient, so each step of it costs 2(n-1) latencies and 2(n-1)/n times the gradient over the bandwidth
-(Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). If every rank keeps its batch, an epoch has 1/n as
-many steps: latency then adds 2(n-1)/n, which cannot be separated from K and a part of P. If the batch is
-divided the same is true for the bandwidth. The fitted constant therefore includes one of the two, and is an
-upper limit.
+``P`` is the work that ranks divide, and ``K`` is the serial part in Amdahl's law. A ring allreduce makes
+2(n-1) exchanges of one n-th of the gradient. A training step therefore costs 2(n-1) latencies, and 2(n-1)/n
+times the gradient divided by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak
+scaling, an epoch has 1/n as many steps. Latency then adds 2(n-1)/n, which cannot be separated from K and a
+part of P. In strong scaling, the same is true for the bandwidth. The fitted K therefore includes one of the
+two, and is an upper limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,22 +30,22 @@ _SINGULAR = 1e-12
 
 
 def seconds(scaling: Scaling, weights: Vector, ranks: float) -> float:
-    """Return the time of an epoch on ``ranks`` ranks."""
+    """Return the time of an epoch on ``ranks`` ranks in seconds."""
     return sum(w * term(ranks) for w, term in zip(weights, TERMS[scaling], strict=True))
 
 
 def solutions(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[tuple[float, Vector]]:
-    """Return the least squares of each choice of terms without a negative term, the best first.
+    """Return (chi squared, weights) for each choice of terms without a negative weight, the best first.
 
-    ``errors`` are the errors of the times, in seconds. The first number is chi squared. The best solution is
-    the non-negative least squares; other solutions that are nearly as good show what the figures leave open.
+    ``errors`` are the errors of the times in seconds. The first result is the non-negative least squares
+    solution. Other results with nearly the same chi squared show what the measurements leave open.
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
     found = []
-    # Three terms have seven choices: trying each is exact, and shorter than a solver.
+    # Three terms have seven choices, so trying all is exact and needs less code than a solver.
     for size in range(1, min(count, len(ranks)) + 1):
         for chosen in combinations(range(count), size):
             part = _least_squares([[row[i] for i in chosen] for row in rows], times, errors)
@@ -70,7 +70,7 @@ def _chi_squared(
 def _least_squares(
     rows: Sequence[Sequence[float]], times: Sequence[float], errors: Sequence[float]
 ) -> list[float] | None:
-    """Solve the normal equations; ``None`` if the columns depend on each other."""
+    """Solve the normal equations; return None if the columns are linearly dependent."""
     scaled = [[x / e for x in row] for row, e in zip(rows, errors, strict=True)]
     right = [t / e for t, e in zip(times, errors, strict=True)]
     count = len(rows[0])
@@ -88,7 +88,7 @@ def _least_squares(
             if r != i:
                 factor = table[r][i] / table[i][i]
                 table[r] = [a - factor * b for a, b in zip(table[r], table[i], strict=True)]
-                # In exact arithmetic: rounding errors cancel a pivot when times differ by many orders of
-                # magnitude.
+                # The element is zero in exact arithmetic. A rounding error would hide a zero pivot if times
+                # differ by many orders of magnitude.
                 table[r][i] = 0.0
     return [table[i][count] / table[i][i] for i in range(count)]

@@ -1,4 +1,4 @@
-"""The figures that a job without a trainer printed, as a result; pure."""
+"""Collect the metrics that a job without a trainer printed (pure)."""
 
 import math
 
@@ -8,8 +8,7 @@ from toolkit.study.figures import history
 
 
 class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of each line of a job's output that has some; null in JSON for a value that is not a
-    number."""
+    """The metrics of each line of a job's output that has any; null in JSON for a value that is no number."""
 
     schema: str = "toolkit.figures/1"
     job: str
@@ -17,7 +16,7 @@ class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def printed_figures(job: str, output: str) -> PrintedFigures:
-    """Return the figures in the output of a job."""
+    """Return the metrics in the output of the job with the key ``job``."""
     rows = history(output)
     return PrintedFigures(
         job=job,

@@ -1,4 +1,4 @@
-"""Compare a timeline's suggestion with the defaults and with Horovod's own autotune; pure."""
+"""Compare settings suggested from a timeline with the defaults and with Horovod's autotuning (pure)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,17 +10,18 @@ from toolkit.study.statistics import Curve, Measured
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""Runs of each series: by chance, all of three runs are faster than three others once in twenty times."""
+"""Minimum number of runs of each series: by chance, three runs are all faster than three others with a
+probability of 1/20."""
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:
-    """Return the series of a study that tests an advice, each with its variables."""
+    """Return the series of a study that tests suggested settings, each with its environment variables."""
     chosen = dict(variable.split("=", 1) for variable in advice.variables)
     return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Return for each size whether the suggestion helped; empty for any other study."""
+    """Return a sentence for each size about whether the suggestion helped; empty for other studies."""
     if SUGGESTED not in study.settings:
         return []
     found: dict[tuple[int, int], dict[str, Measured]] = {}
@@ -56,7 +57,7 @@ def _size(found: dict[str, Measured]) -> Iterator[str]:
 
 
 def _compare_runs(one: Measured, other: Measured) -> int:
-    """Return -1 if all runs of one are faster than all of the other, 1 if all are slower, otherwise 0."""
+    """Return -1 if all runs of ``one`` are faster than all runs of ``other``, 1 if slower, otherwise 0."""
     if one.seconds.high < other.seconds.low:
         return -1
     return int(one.seconds.low > other.seconds.high)

@@ -1,4 +1,4 @@
-"""The values of a study report: curves with their model, and the environment of their measurement."""
+"""Collect the values of a study report: curves with their models, and the environment of the runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from toolkit.study.statistics import Curve, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCurve:
-    """One curve of a report, under a unique name; ``series`` is the name without the nodes."""
+    """A curve of a report with a unique label; ``series`` is the label without the number of nodes."""
 
     label: str
     series: str
@@ -25,11 +25,11 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether the curve is compared only with other curves of a single size."""
+    """Whether the curve tests suggested settings, so that it may have a single size."""
 
     @property
     def work(self) -> str:
-        """Return what the seconds measure: an epoch, or a number of units if only a rate is known."""
+        """Return the work whose time is measured: "epoch", or a number of units if only a rate is known."""
         figures = self.curve.base.figures
         return f"{UNITS:,} {self.unit}" if figures.rates and figures.samples is None else "epoch"
 
@@ -43,7 +43,7 @@ class ReportCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All values that a page, a table or a terminal shows."""
+    """All values that a report of one or several studies shows."""
 
     title: str
     lines: tuple[ReportCurve, ...]
@@ -52,7 +52,7 @@ class Report:
     left_out: tuple[str, ...]
     missing: tuple[str, ...]
     verdicts: tuple[str, ...] = ()
-    """For studies that test settings, whether these helped."""
+    """For studies that test suggested settings: sentences about whether the settings helped."""
 
     @property
     def units(self) -> str:
@@ -61,16 +61,16 @@ class Report:
 
     @property
     def work(self) -> str:
-        """Return what the seconds measure, for all curves."""
+        """Return the work whose time is measured, for all curves."""
         return " or ".join(sorted({line.work for line in self.lines}, reverse=True))
 
 
 def read(folders: Sequence[Path]) -> Report:
-    """Read one or several studies.
+    """Return the report about one or several studies.
 
     Raises:
-        BadInput: if a folder holds no study.
-        CheckFailed: if no run of a study has finished.
+        BadInput: if a folder contains no study.
+        CheckFailed: if a study has no finished run.
     """
     names = _names(folders)
     lines: list[ReportCurve] = []
@@ -101,7 +101,7 @@ def read(folders: Sequence[Path]) -> Report:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Return the name of each study, or of its folder if two have the same name."""
+    """Return the name of each study, or the names of the folders if two studies have the same name."""
     names = [folder.load(where).name for where in folders]
     if len(set(names)) == len(names):
         return names
@@ -125,12 +125,12 @@ def _line(name: str, study: Study, curve: Curve, *, several: bool) -> ReportCurv
 def _program(study: Study) -> str:
     if study.compare == "trainer":
         return " and ".join(study.values)
-    # The folder of a user's own file is private, so a page shows only its name.
+    # The folder of a user's file is private, so show only the file's name.
     return PurePath(str(study.said.get("trainer") or "")).name
 
 
 def _series(study: Study, label: str) -> str:
-    """Return the name of a series: a bare number, or the value of a variable, needs its name."""
+    """Return the label of a series, with the option or variable in front of a bare value."""
     if not label or not study.compare or study.compare in {"strategy", "mode", "trainer"}:
         return label
     name = study.compare if study.compare.isupper() else study.compare.replace("_", " ")

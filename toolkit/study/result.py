@@ -1,4 +1,4 @@
-"""Read a training's output, combine it with the record of its job, and summarise the result."""
+"""Read the metrics of a training and its job record, and summarise both."""
 
 from pathlib import Path
 
@@ -17,11 +17,11 @@ __all__ = [
 
 RECORD = "record.json"
 _LARGEST = 256 << 20
-"""The most bytes of a file of metrics: a million epochs."""
+"""Maximum size of a metrics file in bytes, enough for a million epochs."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """``result.json``. Fields from the job's record are null for metrics without a record."""
+    """The contents of ``result.json``; fields of the job record are null without a record."""
 
     schema: str = "toolkit.result/1"
     trainer: str
@@ -30,14 +30,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     world_size: int
     nodes: int
     epochs: int
-    """Epochs that each rank trained; ``epochs_planned`` is the planned number."""
+    """The number of epochs that each rank trained; ``epochs_planned`` is the requested number."""
     epochs_planned: int
     test_accuracy: float | None
     test_loss: float | None
     accuracy: float
     images_per_second: float | None
-    """Images per second of all ranks together, over all epochs, without evaluation and start. Null if the
-    epochs took 0 s.
+    """The images per second of all ranks over all epochs, without evaluation and start.
+
+    The value is null if the epochs took 0 s.
     """
     images: int
     seconds: float
@@ -55,14 +56,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     submitted: str | None
     versions: dict[str, str]
     resumed: int = 0
-    """How many times the training resumed from a checkpoint."""
+    """The number of times that the training resumed from a checkpoint."""
 
 
 def read_training(folder: Path) -> Training:
     """Read the metrics in the folder of a job or of a trainer's output.
 
     Raises:
-        BadInput: if the folder has no metrics, or no epoch was finished.
+        BadInput: if the folder has no metrics.
     """
     path = folder / METRICS
     if not is_there(path):
@@ -78,7 +79,7 @@ def read_training(folder: Path) -> Training:
 
 
 def read_record(folder: Path) -> JobRecord | None:
-    """Return the record of the job in a folder; ``None`` without a record."""
+    """Return the job record in a folder, or None without a record."""
     path = folder / RECORD
     if not is_there(path):
         return None
@@ -90,7 +91,7 @@ def read_record(folder: Path) -> JobRecord | None:
 
 
 def summarise(training: Training, record: JobRecord | None) -> Result:
-    """Summarise a training, or the part of it before an interruption."""
+    """Return the result of a training, which may be incomplete."""
     header, epochs, last = training.header, training.epochs, training.epochs[-1]
     seconds, images = sum(one.seconds for one in epochs), sum(one.images for one in epochs)
     return Result(

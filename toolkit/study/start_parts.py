@@ -1,4 +1,4 @@
-"""Split the time from the submission of a job to its first trained batch, by its recorded times."""
+"""Split the time from a job's submission to its first trained batch into phases."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,19 +8,19 @@ import msgspec
 
 _LINE = re.compile(r"^(script|copy|copied|preflight|ranks|container) (\d{9,11}(?:[.,]\d+)?)$", re.MULTILINE)
 _MARKS = ("container", "interpreter", "imports", "rendezvous", "first_batch")
-"""Marks of a rank, in their order; each ends the part of the same place in ``_PARTS``."""
+"""The times that a rank records, in order; each time ends the phase at the same position in ``_PARTS``."""
 _PARTS = ("mount", "interpreter", "imports", "rendezvous", "first batch")
 
 
 class StartPart(msgspec.Struct, frozen=True):
-    """A part of the start, or several parts whose borders were not recorded, and its seconds."""
+    """A phase of the start with its seconds; phases without a recorded time between them are joined."""
 
     part: str
     seconds: float
 
 
 class JobStart(msgspec.Struct, frozen=True, kw_only=True):
-    """The start of one job; ``first_step_seconds`` is ``None`` if no trained batch was recorded."""
+    """The start of a job; ``first_step_seconds`` is None if the job recorded no trained batch."""
 
     schema: str = "toolkit.start/1"
     job: str
@@ -30,7 +30,7 @@ class JobStart(msgspec.Struct, frozen=True, kw_only=True):
     first_step_seconds: float | None = None
     preflight_seconds: float = 0.0
     reads: int | None = None
-    """Read calls of rank 0 until its first batch."""
+    """The number of read calls of rank 0 before its first batch."""
 
 
 def job_start(
@@ -40,14 +40,14 @@ def job_start(
     submitted: float | None = None,
     size: tuple[int, int] | None = None,
 ) -> JobStart | None:
-    """Return the parts of a start; ``None`` if the job script recorded nothing.
+    """Return the phases of a job's start, or None if the job script recorded no times.
 
     Args:
-        job: the name of the job.
-        times: the file ``start-times`` of the job's folder.
-        metrics: its ``metrics.jsonl``; may be empty.
-        submitted: when the job was submitted, in seconds since 1970.
-        size: nodes and ranks.
+        job: the key of the job.
+        times: the content of the file ``start-times`` in the job's folder.
+        metrics: the content of ``metrics.jsonl``, which may be empty.
+        submitted: the time of the submission in Unix seconds.
+        size: the numbers of nodes and ranks.
     """
     moments, reads = _moments(times, metrics)
     if submitted is not None:
@@ -69,9 +69,9 @@ def job_start(
 
 
 def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
-    """Return the last moment of each mark, and the read calls of rank 0.
+    """Return the recorded times in Unix seconds by name, and the number of read calls of rank 0.
 
-    A script that starts its ranks again leaves marks of earlier ranks; they do not count.
+    If the script started its ranks again, times of the earlier ranks are ignored.
     """
     found = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
     rank = _of_metrics(metrics)
@@ -85,11 +85,11 @@ def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
 
 
 _CLOCK_SECONDS = 0.5
-"""How far the clocks of two nodes may differ."""
+"""Maximum difference between the clocks of two nodes in seconds."""
 
 
 def _of_metrics(metrics: bytes) -> dict[str, float]:
-    """Return the values of the last line ``start``."""
+    """Return the values of the last record ``start`` in the metrics."""
     lines = [line for line in metrics.split(b"\n") if b'"record": "start"' in line]
     try:
         record = msgspec.json.decode(lines[-1]) if lines else {}
@@ -100,7 +100,7 @@ def _of_metrics(metrics: bytes) -> dict[str, float]:
 
 
 def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the parts before the ranks: the queue, the copies, the preflight, the rest of the script."""
+    """Return the phases before the ranks start: queue, job script, copy and preflight."""
     parts = []
     if "submitted" in moments:
         parts.append(StartPart("queue", _seconds(moments, "submitted", "script")))
@@ -115,7 +115,7 @@ def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
 
 
 def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the parts of a rank; parts without a border between them are joined."""
+    """Return the phases of a rank; phases without a recorded time between them are joined."""
     order: Sequence[str] = ("ranks", *_MARKS)
     known = [place for place, name in enumerate(order) if name in moments]
     if not known or known[0]:

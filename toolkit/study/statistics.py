@@ -1,7 +1,7 @@
-"""From runs to curves: medians with their spread, speed-up, efficiency; pure.
+"""Compute curves from runs: medians with their range, speed-up and efficiency (pure).
 
-A run counts as the median of its epochs, a size as the median of its runs; the spread covers the runs, from
-the fastest to the slowest.
+The time of a run is the median of its epochs, and the time of a size is the median of its runs. The range is
+from the fastest to the slowest run.
 """
 
 import math
@@ -14,7 +14,7 @@ from toolkit.model.study import EpochFigure, Figures, Point, Scaling, Shares, St
 
 @dataclass(frozen=True, slots=True)
 class MedianSpread:
-    """A median and the range of the single runs."""
+    """A median, and the range from the smallest to the largest value."""
 
     value: float
     low: float
@@ -27,11 +27,11 @@ class MedianSpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The measurements of one size.
+    """The measurements of one size of a curve.
 
-    ``runs`` are the seconds of an epoch of each run. ``speedup`` is the ratio of epoch times to the smallest
-    size, which counts as its number of ranks; ``efficiency`` is its part of the ideal speed-up. ``waiting``
-    is the part of 1 of the time in which a rank waits for its samples, ``None`` if unknown.
+    ``runs`` are the seconds per epoch of each run. ``speedup`` is the ratio of epoch times to the smallest
+    size, multiplied by the ranks of the smallest size. ``efficiency`` is the speed-up divided by the ranks.
+    ``waiting`` is the part of the time, from 0 to 1, in which a rank waits for samples, or None if unknown.
     """
 
     ranks: int
@@ -48,9 +48,10 @@ class Measured:
 
     @property
     def parts(self) -> dict[str, float] | None:
-        """Return the parts of 1 into which the time of a step divides; ``None`` if unknown.
+        """Return the parts of a step's time, which add up to 1, by phase, or None if unknown.
 
-        A timeline has no ``input``: waiting for samples is included in its computation.
+        A timeline has no phase ``input`` and counts the wait for samples as computation, so this property
+        separates them.
         """
         waiting = self.waiting or 0.0
         if self.shares is None:
@@ -64,7 +65,7 @@ class Measured:
 class Curve:
     """The sizes of one series, the smallest first.
 
-    ``on`` is the number of nodes, if a series has several curves for it.
+    ``on`` names the number of nodes if the series has several curves, otherwise it is empty.
     """
 
     series: str
@@ -78,7 +79,7 @@ class Curve:
 
     @property
     def steps(self) -> float | None:
-        """Steps of an epoch on one rank, ``None`` if unknown."""
+        """The number of steps of an epoch on one rank, or None if unknown."""
         figures = self.base.figures
         if not figures.samples or not figures.global_batch:
             return None
@@ -87,9 +88,9 @@ class Curve:
 
 
 def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
-    """Return a curve for each series, and for each number of nodes if one size ran on several.
+    """Return a curve for each series, or for each number of nodes if a number of ranks ran on several.
 
-    A curve of several nodes begins with the smallest size of its series, on any number of nodes.
+    Each curve starts with the smallest size of its series, on any number of nodes.
     """
     known = list(points)
     found = []
@@ -148,7 +149,7 @@ def _measured_point(
 
 
 def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
-    """Divide two times; their spreads are assumed to be independent."""
+    """Return the speed-up from two times; the errors of the times are assumed to be independent."""
     if same and now == base:
         return MedianSpread(ranks, ranks, ranks)
     value = ranks * base.value / now.value
@@ -162,5 +163,5 @@ def _seconds(group: Iterable[Point]) -> list[float]:
 
 
 def _typical(figures: Sequence[Figures]) -> Figures:
-    """Return the median run, whose epochs represent all runs."""
+    """Return the figures of the median run."""
     return sorted(figures, key=lambda one: median(one.seconds))[(len(figures) - 1) // 2]

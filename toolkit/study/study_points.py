@@ -1,4 +1,4 @@
-"""The runs of a study, and the job of each; pure."""
+"""List the runs of a study, and the job of each run (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -12,25 +12,26 @@ from toolkit.model.jobfile import FIELDS, JobFile
 from toolkit.model.study import STUDY_FIELDS, Point, Size, Study
 
 TIMELINE = "timeline.json"
-"""Horovod's timeline, in the job's folder, where the program starts."""
+"""The path of Horovod's timeline, relative to the job's folder where the program starts."""
 
 _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
-"""Set for every point, because settings and variables may differ: the job of one size."""
+"""Fields that every job of a study sets, so that settings of the user do not change the job."""
 
 _FREE = {field.name for field in FIELDS if field.free}
-"""Fields of a job that figures do not depend on."""
+"""Fields of a job that do not affect the figures."""
 
 _PLACES = ("{ranks}", "{nodes}", "{batch}")
 
 
 def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None) -> tuple[Size, ...]:
-    """Return every requested size, the smallest first.
+    """Return all requested sizes (ranks and nodes), the smallest first.
 
-    With ``nodes`` each number of ranks runs on each number of nodes over which it spreads evenly, with at
-    most ``ranks_per_node`` on one; without, on as few nodes as ``ranks_per_node`` (1 by default) allow.
+    With ``nodes``, each number of ranks runs on each number of nodes that divides it evenly, with at most
+    ``ranks_per_node`` ranks per node. Without ``nodes``, it runs on as few nodes as ``ranks_per_node`` allows
+    (1 by default).
 
     Raises:
-        BadInput: if the ranks do not fit any number of nodes.
+        BadInput: if a number of ranks fits none of the numbers of nodes.
     """
     wanted, over = sorted(set(ranks)), sorted(set(nodes))
     if not over:
@@ -56,10 +57,10 @@ def _even(ranks: int, nodes: int, most: int | None) -> bool:
 
 
 def points(study: Study) -> list[Point]:
-    """Return all runs in the order in which they are made.
+    """Return all runs of a study in order.
 
-    A round runs every size once, so that a busy hour does not affect one size only. Runs that write a
-    timeline come last; a single rank writes none.
+    Each round runs every size once, so that a busy hour affects all sizes. Runs that record a timeline come
+    last; a single rank records none.
     """
     series = study.values or ("",)
     timed = [
@@ -79,7 +80,7 @@ def points(study: Study) -> list[Point]:
 
 
 def file_name(point: Point) -> str:
-    """Return the name of the file of a point."""
+    """Return the stem of the file names of a point, for example ``r4-n2-1``."""
     series = _in_file_name(point.series)
     run = "timeline" if point.profile else str(point.number)
     return "-".join(filter(None, (series, f"r{point.ranks}", f"n{point.nodes}", run)))
@@ -90,7 +91,7 @@ def _in_file_name(series: str) -> str:
 
 
 def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of the job of a point, and the words after ``--``."""
+    """Return the fields of a point's job, and the words after ``--``."""
     said = dict(study.said)
     env = dict(said.get("env") or {})
     if study.compare.isupper():
@@ -98,7 +99,7 @@ def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, .
     elif study.compare:
         said[study.compare] = _value(study.compare, point.series)
     if study.compare == "trainer" and said.get("data"):
-        # Each kind of value has its own form.
+        # Each compared trainer has its own data set.
         said["data"] = f"{said['data']}/{point.series}"
     env |= study.settings.get(point.series, {})
     if point.profile:
@@ -110,7 +111,7 @@ def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, .
 
 
 def _value(field: str, text: str) -> int | bool | str:
-    """Return a value to compare in the type of the field; an invalid value is refused with the job."""
+    """Return a compared value with the type of its field; the job's check reports an invalid value."""
     kind = _kind(field)
     if kind.startswith("bool"):
         return {"true": True, "false": False}.get(text.lower(), text)
@@ -118,7 +119,7 @@ def _value(field: str, text: str) -> int | bool | str:
 
 
 def _kind(field: str) -> str:
-    """Return the type of a field of a job, as ``int | None``; empty for a variable."""
+    """Return the type of a job field as text, such as ``int | None``; empty for an environment variable."""
     return str(JobFile.__annotations__.get(field, ""))
 
 
@@ -130,10 +131,10 @@ def trainer_of(study: Study, point: Point | None = None) -> str:
 
 
 def batch_of(study: Study, ranks: int) -> int | None:
-    """Return the batch of each of ``ranks`` ranks.
+    """Return the batch size of each rank if the study runs on ``ranks`` ranks, or None.
 
     Raises:
-        BadInput: if a batch of all ranks cannot be divided.
+        BadInput: if the batch of all ranks cannot be divided evenly.
     """
     if study.batch is None or study.scaling == "weak":
         return study.batch
@@ -143,10 +144,10 @@ def batch_of(study: Study, ranks: int) -> int | None:
 
 
 def check(study: Study) -> None:
-    """Refuse a study that cannot run as requested.
+    """Raise an error if a study cannot run as requested.
 
     Raises:
-        BadInput: naming the option.
+        BadInput: with the name of the option.
     """
     _check_series(study)
     trainer = trainer_of(study)
@@ -179,7 +180,7 @@ def check(study: Study) -> None:
 
 
 def _check_series(study: Study) -> None:
-    """Refuse items that are not series, and series whose files would have the same name."""
+    """Raise an error if a study cannot compare an option, or if two values give the same file name."""
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in STUDY_FIELDS:
@@ -205,9 +206,9 @@ def _check_series(study: Study) -> None:
 
 
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
-    """Return the differences because of which the points cannot be combined: the old value and the new.
+    """Return the differences between two studies that prevent a combination: (old value, new value) by field.
 
-    Options of a launch appear under their own names. Options that figures do not depend on may differ.
+    Launch options have their own names. Fields that do not affect the figures may differ.
     """
     grows = {
         "schema",
@@ -227,22 +228,20 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
 
 
 def _as_kept(study: Study) -> dict[str, Any]:
-    """Return a study in the form of its file, in which a tuple is a list; options of a launch are at the
-    top level.
-    """
+    """Return a study as decoded from its JSON file, with the launch options at the top level."""
     kept: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(study))
     said: dict[str, Any] = kept.pop("said")
     return kept | said
 
 
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
-    """Return the words that set each rank's part of a study's epochs."""
+    """Return the options of a trainer that set the number of epochs of a run."""
     epochs = study.epochs or 1
     kind = epochs_of(trainer)
     if kind == "none":
         said = any(word.split("=")[0] == "--iterations" for word in study.words)
         return [] if said else ["--iterations", str(epochs)]
-    # If an epoch is a pass of each rank, ranks divide --epochs; more than needed do no harm.
+    # A trainer whose ranks each pass over all data divides --epochs by the ranks, so multiply by the ranks.
     return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 
 

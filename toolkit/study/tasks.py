@@ -1,4 +1,4 @@
-"""The table of a sweep: values, state and last figures of each task; pure."""
+"""Collect the table of a sweep: the values, the state and the last metrics of each task (pure)."""
 
 from pathlib import Path
 
@@ -12,20 +12,20 @@ from toolkit.study.result import METRICS, read_training
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One task of a sweep: its number, its values, how it ended, and the last value of each figure."""
+    """The result of one task of a sweep: its number, values, state, exit code and last metrics."""
 
     index: int
     values: dict[str, str]
     state: JobState
     exit_code: int | None = None
     figures: dict[str, float | None]
-    """A figure that is not a number is null in JSON."""
+    """The last value of each metric; null in JSON for a value that is not a number."""
 
 
 class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a sweep; ``best`` has the number of the task with the best value of each figure.
+    """The result of a sweep; ``best`` is the number of the task with the best value, by metric.
 
-    The smallest loss or error is the best, and the largest value of any other figure.
+    The best value is the smallest value of a loss or an error, and the largest value of any other metric.
     """
 
     schema: str = "toolkit.sweep/1"
@@ -36,7 +36,7 @@ class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures_of(folder: Path, output: str) -> dict[str, float | None]:
-    """Return the last figures of a task, from a trainer's metrics in its folder or else from its output."""
+    """Return the last metrics of a task from its trainer's metrics file, or else from its output."""
     return _metrics(folder) or {**figures(output)}
 
 

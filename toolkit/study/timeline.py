@@ -1,9 +1,9 @@
-"""Find out from Horovod's timeline where the time of a step goes and which ranks are last.
+"""Analyse Horovod's timeline: the phases of a step, and the ranks that are last.
 
-At each moment the step counts as the most advanced activity of any tensor: ``reduce`` before ``copy`` before
-``queue`` before ``negotiate``, and ``compute`` if none of them is active. A step begins with the first
-gradient that is negotiated. Steps that are followed by an evaluation or a checkpoint are much longer than the
-others and are not counted.
+Each moment of a step belongs to the phase of the most advanced tensor: ``reduce`` before ``copy`` before
+``queue`` before ``negotiate``, or ``compute`` if no tensor is in any of them. A step starts with the first
+negotiated gradient. A step before an evaluation or a checkpoint takes much longer than the others, and is
+ignored.
 """
 
 import math
@@ -21,10 +21,10 @@ REDUCE, COPY, QUEUE, NEGOTIATE, COMPUTE = range(5)
 PHASES = ("reduce", "copy", "queue", "negotiate", "compute")
 
 _PAUSE = 5.0
-"""A step that is this many times longer than the median step includes other work."""
+"""A step with this many times the median length contains other work."""
 
 _CYCLES = 100_000
-"""Number of cycles whose length is recorded."""
+"""Maximum number of cycles to record."""
 
 _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "uint8": 1, "int8": 1, "bool": 1}
 _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|GATHER|ADASUM)|.*_ADASUM")
@@ -32,7 +32,7 @@ _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|G
 
 @dataclass(slots=True)
 class Tensor:
-    """One tensor: its name, bytes, and the microseconds of its negotiations, in this many allreduces."""
+    """A tensor: its name, its bytes, the microseconds of its negotiations, and its number of allreduces."""
 
     name: str = ""
     size: int = 0
@@ -42,21 +42,21 @@ class Tensor:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a timeline; times are microseconds."""
+    """The counts and sums of a timeline; times are in microseconds."""
 
     events: int = 0
     tensors: dict[int, Tensor] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
-    """How many times a rank was the last rank with a tensor ready."""
+    """How often each rank was the last rank with a tensor ready."""
     lag: dict[str, float] = field(default_factory=dict)
-    """Microseconds that each rank was behind the first rank, summed."""
+    """The sum of the microseconds by which each rank was later than the first rank."""
     negotiated: int = 0
-    """Negotiations in which every rank announced its tensor; later ones use Horovod's cache."""
+    """The number of negotiations with a message from each rank; later negotiations use Horovod's cache."""
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
-    """The time from the first to the last gradient of a step with negotiation."""
+    """For each step: the time from the first to the last gradient whose negotiation started."""
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
-    """The lengths of the first marked cycles."""
+    """The lengths of the first cycles that the timeline marks."""
     fusion: Fusion = field(default_factory=Fusion)
 
     @property
@@ -65,7 +65,7 @@ class Tally:
 
 
 class Reader:
-    """Counts events in their order; it keeps only sums."""
+    """Counts the events of a timeline in order, and keeps only sums."""
 
     def __init__(self) -> None:
         self.tally = Tally()
@@ -157,9 +157,9 @@ class Reader:
             tally.lag[rank] = tally.lag.get(rank, 0.0) + ts - first
 
     def _pass(self, ts: float) -> None:
-        """Add the time since the last event to the current activity."""
+        """Add the time since the last event to the current phase."""
         passed = ts - self._now
-        if passed <= 0:  # events of different threads may be written in another order
+        if passed <= 0:  # threads may write their events in another order
             return
         a = self._active
         kind = REDUCE if a[0] else COPY if a[1] else QUEUE if a[2] else NEGOTIATE if a[3] else COMPUTE
@@ -187,7 +187,7 @@ class Reader:
 
 
 def tally_events(lists: Iterable[list[Event]]) -> Tally:
-    """Count all events of a timeline."""
+    """Return the counts and sums of all events of a timeline."""
     reader = Reader()
     for some in lists:
         reader.take(some)
@@ -195,7 +195,7 @@ def tally_events(lists: Iterable[list[Event]]) -> Tally:
 
 
 def shares(tally: Tally) -> Shares | None:
-    """Return where the time of a step goes; ``None`` for a timeline of fewer than three steps."""
+    """Return the phases of a step as parts of its time, or None for fewer than three steps."""
     lengths = tally.lengths
     if len(lengths) < 3:
         return None

@@ -1,7 +1,7 @@
-"""Read Horovod's timeline as a stream: hundreds of megabytes, and unfinished if the job was stopped.
+"""Read Horovod's timeline as a stream, because the file may have hundreds of megabytes and no end.
 
-A timeline is one JSON array in the format of Chrome's trace viewer, with one or several events on a line;
-Horovod writes the closing bracket only in an orderly shutdown (horovod/common/timeline.cc).
+A timeline is one JSON array in the format of Chrome's trace viewer, with one or several events per line.
+Horovod writes the closing bracket only at an orderly shutdown (horovod/common/timeline.cc).
 """
 
 import json
@@ -17,11 +17,11 @@ from toolkit.files import open_given
 
 _CHUNK = 4 << 20
 _LONGEST = 64 << 20
-"""The most bytes of an event. A file in which no event ends within this size is not a timeline."""
+"""Maximum size of one event in bytes; a file with a longer event is not a timeline."""
 
 
 class Args(msgspec.Struct, gc=False):
-    """Arguments of some events: the name of a tensor, its type and its shape."""
+    """The arguments of an event: the name of a tensor, its type and its shape."""
 
     name: str = ""
     dtype: str = ""
@@ -29,7 +29,7 @@ class Args(msgspec.Struct, gc=False):
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event; ``ts`` and ``dur`` are microseconds, ``pid`` identifies a tensor."""
+    """An event; ``ts`` is the time in microseconds, and ``pid`` identifies a tensor."""
 
     ph: str
     name: str = ""
@@ -39,10 +39,10 @@ class Event(msgspec.Struct, gc=False):
 
 
 def events(file: Path) -> Iterator[list[Event]]:
-    """Yield the events of a timeline in lists; an incomplete event at the end is ignored.
+    """Yield the events of a timeline in lists, without a truncated event at the end.
 
     Raises:
-        BadInput: if the text is not a timeline; one line with the place.
+        BadInput: if the text is not a timeline; the message has the position in the file.
     """
     with open_given(file) as stream:
         try:
@@ -59,7 +59,7 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if not begun:
             text = _event_list(text, name)
             begun = True
-        # Two events meet here; a name would have to contain a whole event to be mistaken for this.
+        # Two events meet at this text; only a name that contains a whole event could be mistaken for it.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
         if cut < 0:
             if len(text) > _LONGEST:
@@ -93,7 +93,7 @@ def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", whole: bytes, name: s
 
 
 def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, at: int) -> list[Event]:
-    """Decode the text after the last two events that meet: one or two events, and perhaps the end."""
+    """Decode the remaining text: one or two events, and possibly the closing bracket."""
     text = rest.decode("utf-8", "replace").strip()
     whole: list[Any] = []
     scan = json.JSONDecoder()
@@ -101,7 +101,7 @@ def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, 
         try:
             value, end = scan.raw_decode(text)
         except ValueError:
-            break  # cut off
+            break  # the event is truncated
         whole.append(value)
         text = text[end:].lstrip().removeprefix(",").lstrip()
     return _decoded(decoder, json.dumps(whole)[1:-1].encode(), name, at)
