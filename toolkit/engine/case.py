@@ -134,7 +134,7 @@ class Case:
             dotted = ".".join(parts[:depth])
             if dotted in facts.unknown:
                 return f"{side}.{dotted}: {facts.unknown[dotted]}"
-        return f"{name}: the probe did not ask for this fact"
+        return f"{name}: the probe did not read this fact"
 
 
 @cache

@@ -31,7 +31,9 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
             if name in book:
                 return book[name]
         value = None if name in self.unknown else _in_words(_value(self, name))
-        return f"{name}: {value or 'not known, ' + self.unknown.get(name, 'the probe did not ask for it')}"
+        return (
+            f"{name}: {value or 'not known, ' + self.unknown.get(name, 'the probe did not read this fact')}"
+        )
 
 
 def _value(facts: object, name: str) -> object:

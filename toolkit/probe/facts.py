@@ -131,7 +131,7 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
         book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"
     elif section.ok and not section.lines:
         # The plugin loads a libpmix from an unknown folder, which may exist only on compute nodes.
-        book.unknown["pmix"] = f"no libpmix was found here, and Slurm serves {' '.join(plugins)}"
+        book.unknown["pmix"] = f"the probe found no libpmix, and Slurm offers {' '.join(plugins)}"
     else:
         book.unknown["pmix"] = section.trouble or "the libpmix that Slurm's plugin loads is unknown"
     return None
@@ -174,7 +174,11 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
         elif mpi.needs is None:
             book.unknown["mpis.needs"] = f"{mpi.library}: ldd does not list its libraries"
     if first.library:
-        how = "works in any folder" if first.relocatable else "works only in its folder"
+        how = (
+            "works after a move to another folder"
+            if first.relocatable
+            else "works only in its installation folder"
+        )
         book.note(
             "mpis.library",
             f"{first.library}: {first.soname or 'no soname found'}, needs {len(first.needs or ())} libraries"
@@ -216,7 +220,8 @@ def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
     found = runtime.user_namespaces(section)
     if found is None:
         book.unknown["user_namespaces"] = (
-            f"unshare -Ur true: {_refusal(section) or 'works for root; that is empty about other users'}"
+            f"unshare -Ur true: "
+            f"{_refusal(section) or 'works for root; toolkit does not know whether it works for other users'}"
         )
     else:
         book.note(

@@ -11,7 +11,7 @@ from toolkit.probe.read.withheld import public
 
 _T = TypeVar("_T")
 _GIB = 1 << 30
-_NO_X86 = "/proc/cpuinfo does not contain it, because the processor is not an x86"
+_NO_X86 = "/proc/cpuinfo names no x86-64 level, because this is not an x86 processor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class MachineFacts:
         section = self.ask("gpu")
         found = system.mig(section)
         if found is not None:
-            self.book.note("mig", f"nvidia-smi -L: {' '.join(found) or 'no parts of GPUs (MIG)'}")
+            self.book.note("mig", f"nvidia-smi -L: {' '.join(found) or 'no MIG instances'}")
         elif system.has_no_driver(section):
             self.book.absent["mig"] = _no_driver(section)
         else:
             self.book.unknown["mig"] = (
-                f"nvidia-smi -L: {system.smi_trouble(section) or 'the probe did not ask for it'}"
+                f"nvidia-smi -L: {system.smi_trouble(section) or 'the probe did not read this fact'}"
             )
         return found
 
@@ -97,7 +97,7 @@ class MachineFacts:
         found = runtime.kernel_mounts(section) if section.ok else None
         if found is None:
             self.book.unknown["kernel_mounts"] = (
-                "the list of kernel modules cannot be read, or the probe did not ask for it"
+                "the list of kernel modules cannot be read, or the probe did not read this fact"
             )
             return None
         has, lacks = found
@@ -112,9 +112,7 @@ class MachineFacts:
             return None
         found = system.amd_gpus(section)
         counted = ", ".join(f"{found.count(name)} of {name}" for name in dict.fromkeys(found))
-        self.book.note(
-            "amd_gpus", f"/sys/bus/pci/drivers/amdgpu, /sys/class/kfd: {counted or 'no GPU of AMD'}"
-        )
+        self.book.note("amd_gpus", f"/sys/bus/pci/drivers/amdgpu, /sys/class/kfd: {counted or 'no AMD GPU'}")
         return found
 
     def gpu_libraries_glibc(self) -> str | None:

@@ -70,7 +70,7 @@ def test_a_rule_fires_and_says_on_what_it_rests(name: str, of: Case):
     assert not finding.undecided or finding.severity != "info", finding.evidence
     assert finding.evidence
     assert all(finding.evidence)
-    assert not [line for line in finding.evidence if "the probe did not ask for it" in line]
+    assert not [line for line in finding.evidence if "the probe did not read this fact" in line]
     assert finding.title
     assert finding.fix
     assert finding.source

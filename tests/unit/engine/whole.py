@@ -204,7 +204,7 @@ _TELLS = {
     "cuda_compat": "/usr/local/cuda/compat/libcuda.so.{}",
     "cudnn": "libcudnn.so.{}",
     "nccl": "libnccl.so.{}",
-    "nccl_ofi": "{}: it sends through libfabric",
+    "nccl_ofi": "{}: the plugin sends through libfabric",
     "tensorflow": "tensorflow-{}.dist-info",
     "tensorflow_cuda": "tensorflow: build_info: CUDA {}",
     "tensorflow_cudnn": "tensorflow: build_info: cuDNN {}",

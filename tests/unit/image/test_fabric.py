@@ -81,7 +81,7 @@ def test_the_plugin_by_which_nccl_sends_through_libfabric_is_found_where_it_lies
     facts = inspect(sandbox(tmp_path, {**BASE, **files}))
     assert facts.nccl_ofi is not None
     assert facts.nccl_ofi.startswith(f"{OFI}/libnccl-net")
-    assert facts.cite("nccl_ofi") == f"{facts.nccl_ofi}: it sends through libfabric"
+    assert facts.cite("nccl_ofi") == f"{facts.nccl_ofi}: the plugin sends through libfabric"
 
 
 @every_row(

@@ -239,7 +239,7 @@ def test_parts_of_gpus_by_their_profiles():
     divided = facts(whole.replace("|parts", "|part 3g.20gb\n|part 1c.3g.20gb\n|parts"))
     assert divided.mig == ("3g.20gb", "1c.3g.20gb")
     assert divided.cite("mig") == "nvidia-smi -L: 3g.20gb 1c.3g.20gb"
-    assert "the probe did not ask for it" in facts(whole.replace("|parts listed\n", "")).unknown["mig"]
+    assert "the probe did not read this fact" in facts(whole.replace("|parts listed\n", "")).unknown["mig"]
     assert "mig" in facts("@ gpu\n@rc 127\n").absent
 
 

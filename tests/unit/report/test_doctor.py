@@ -173,5 +173,5 @@ def test_facts_that_were_written_by_hand_are_cited_by_their_value():
     assert host.cite("mpis.version") == f"mpis.version: {first.version}"
     assert [host.cite(name) for name in ("glibc", "pmix")] == [
         "glibc: not known, no",
-        "pmix: not known, the probe did not ask for it",
+        "pmix: not known, the probe did not read this fact",
     ]

@@ -202,7 +202,7 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
                 continue
             elf = loader.elf(path)
             if (elf and "libfabric.so.1" in elf.needed) or b"NET/OFI" in loader.texts(path):
-                return PackageVersion(path, f"{path}: it sends through libfabric")
+                return PackageVersion(path, f"{path}: the plugin sends through libfabric")
     return None
 
 

@@ -221,7 +221,9 @@ def _read(
         return _LibraryReading(mpich.Told(version=own.release, text=own.text), how, seen, own)
     told = mpich.read_description(content, loader.pages(path), implementation)
     return _LibraryReading(
-        told, mpich.interfaces(content, needed), "from its text and the libraries that it needs"
+        told,
+        mpich.interfaces(content, needed),
+        "from texts in the library and from the libraries that it needs",
     )
 
 
@@ -262,17 +264,17 @@ def _note(found: MpiFound, launched: str | None, real: str) -> None:
     if launched and mpi.launcher:
         evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
     else:
-        absent["mpi.launcher"] = "mpirun, mpiexec of its kind: neither beside the library nor on the PATH"
+        absent["mpi.launcher"] = "mpirun or mpiexec of this MPI: neither beside the library nor on PATH"
     evidence["mpi.prefix"] = f"{real} is below {mpi.prefix}"
-    evidence["mpi.needs"] = f"{real} and what it loads: {len(mpi.needs)} libraries"
+    evidence["mpi.needs"] = f"{real} and the libraries that it loads: {len(mpi.needs)} libraries"
     evidence["mpi.lacks"] = f"{real}: not found: {' '.join(mpi.lacks) or 'none'}"
     if mpi.markers:
-        evidence["mpi.markers"] = f"{real} holds the texts {', '.join(mpi.markers)}"
+        evidence["mpi.markers"] = f"{real} contains the texts {', '.join(mpi.markers)}"
     for name, value in (("soname", mpi.soname), ("library_string", mpi.library_string)):
         if value:
             evidence[f"mpi.{name}"] = f"{real}: {' '.join(value.split())[:200]}"
         else:
-            unknown[f"mpi.{name}"] = f"{real} does not contain it as a separate text"
+            unknown[f"mpi.{name}"] = f"{real} contains no separate text with the {name.replace('_', ' ')}"
     if mpi.implementation == "openmpi":
         absent["mpi.device"] = "Open MPI has components and no device"
         shown = "; ".join(f"{k} {' '.join(v)}" for k, v in mpi.components.items())
@@ -340,8 +342,11 @@ def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
     if len(likely) == 1:
         return likely[0], "by its version text"
     if likely:
-        return None, f"it contains {len(likely)} numbers that could be its version: {', '.join(likely[:5])}"
-    return None, "it does not contain its version"
+        return (
+            None,
+            f"the library contains {len(likely)} numbers that could be its version: {', '.join(likely[:5])}",
+        )
+    return None, "the library does not contain its version"
 
 
 def _prefix(real: str) -> str:

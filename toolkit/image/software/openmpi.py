@@ -95,10 +95,10 @@ def _seen_interfaces(
     if how:
         return dict(sorted(how.items())), "component ess_pmi"
     if any(plain(soname).startswith("libpmix.so") for soname in needed):
-        return {"pmix": "linked"}, "it needs libpmix.so.2"
+        return {"pmix": "linked"}, "the library needs libpmix.so.2"
     if found.pmix:
         return {"pmix": "linked"}, f"PMIx {found.pmix} is built in"
-    return {}, f"no PMIx and no PMI was found in it{_not_loading(found)}"
+    return {}, f"the library contains neither PMIx nor PMI{_not_loading(found)}"
 
 
 _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
