@@ -1,7 +1,7 @@
-"""Fetch the files of a lock: verify and cache them, and fetch damaged files again.
+"""Download the files of a lock into the cache, verify each, and download damaged files again.
 
-A file is at ``files/<sha256>/<name>`` of the cache, and that name always has the right content. A partial
-download is beside it as ``.part``, and the next run continues it.
+The cache has a file at ``files/<sha256>/<name>``, always complete and verified. A partial download is beside
+that path as ``.<name>.part``, and the next run resumes it.
 """
 
 import errno
@@ -36,32 +36,33 @@ from toolkit.units import format_size
 _AT_ONCE = 8
 _CHUNK = 1 << 20
 _TOLD_EVERY = 1.0
-"""Seconds between two lines of progress."""
+"""Seconds between two progress messages."""
 _PAUSES = (1.0, 3.0, 9.0)
-"""Seconds before an address is tried again: name servers and proxies fail under many requests."""
+"""Seconds before each retry of an address, because name servers and proxies fail under many requests."""
 _PATIENCE = 0.2
-"""Seconds between two checks whether another build has finished the same file."""
+"""Seconds between two checks whether another build has finished the same download."""
 _UPGRADE = "toolkit image lock RECIPE --upgrade"
 
 
 class _Wrong(CheckFailed):
-    """A source sent other bytes than the lock names."""
+    """A source sent a file whose SHA-256 or size differs from the lock."""
 
 
 def fetch_files(
     files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE", mirrors: Mirrors | None = None
 ) -> dict[str, Path]:
-    """Return SHA-256 → verified file of the cache for each of ``files``; errors name ``recipe``.
+    """Download missing files; return the cached path of each file by SHA-256.
 
-    ``mirrors`` are tried after the mirrors that this machine is configured for.
+    ``recipe`` is the recipe's name in error messages. ``mirrors`` are used after this machine's own mirrors.
 
     Raises:
-        BadInput: if the name or the digest of a file cannot become a path.
-        CheckFailed: if a source sent other bytes and none sent the right ones, or the disk is full.
-        Missing: if no source has a file, or the cache is not writable.
+        BadInput: if the name or the hash of a file is not valid in a path.
+        CheckFailed: if all downloads of a file have a wrong hash, or the disk is full.
+        Missing: if no source has a file, or toolkit cannot write to the cache.
     """
     wanted = {file.sha256: file for file in files}
-    for file in wanted.values():  # An index also names files, and a name becomes a path.
+    # file names also come from a package index, and each name becomes part of a path
+    for file in wanted.values():
         for fault in file_faults(file):
             raise BadInput(f"{quote_value(file.name)} {quote_value(file.version)}: {fault}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -75,7 +76,7 @@ def fetch_files(
 
 
 def cost(files: Sequence[LockedFile]) -> str:
-    """Return in words what a download takes: how many files, and how large; an index may leave sizes out."""
+    """Return the number and the total size of files as text, for example "3 files (1.2 GB)"."""
     known = sum(file.size for file in files)
     unknown = sum(not file.size for file in files)
     count = f"{len(files)} file{'s' if len(files) != 1 else ''}"
@@ -86,17 +87,17 @@ def cost(files: Sequence[LockedFile]) -> str:
 
 
 def path_of(file: LockedFile) -> Path:
-    """Return the path of a file in the cache, whether it exists or not."""
+    """Return the path of a file in the cache, even if the file does not exist."""
     return cache_dir() / "files" / file.sha256 / file.file
 
 
 def is_fetched(file: LockedFile) -> bool:
-    """Return whether the cache has a file as the lock describes it."""
+    """Return whether the cache has a file with the size and hash in the lock."""
     return has_content(path_of(file), file.size, file.sha256)
 
 
 def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str) -> None:
-    """Fetch several files at a time, the largest first; the first failure or an interrupt stops all."""
+    """Download several files in parallel, the largest first; the first failure or an interrupt stops all."""
     stop = threading.Event()
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
@@ -115,7 +116,7 @@ def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: 
 
 
 def _so_far(files: Sequence[LockedFile], fetched: int) -> str:
-    """Return how much of the download this machine has, in whole files and parts."""
+    """Return the progress of the download as text: the number of complete files, and the downloaded size."""
     total = sum(file.size for file in files)
     here = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
     whole = "" if any(not file.size for file in files) else f" of {format_size(total)}"
@@ -156,9 +157,9 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
 
 
 def _take_turn(part: int, stop: threading.Event) -> None:
-    """Wait while another build fetches the same file.
+    """Wait while another build downloads the same file.
 
-    Not by a blocking lock: an interrupt would not reach a thread that waits in the kernel.
+    The function polls, because an interrupt does not reach a thread that waits for a lock in the kernel.
     """
     while True:
         try:
@@ -169,7 +170,7 @@ def _take_turn(part: int, stop: threading.Event) -> None:
 
 
 def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
-    """Fetch a file from an address, and try again if only the network failed."""
+    """Download a file from one address, with retries after network errors."""
     for pause in _PAUSES:
         try:
             return _take(url, file, part, stop)
@@ -182,15 +183,15 @@ def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Even
 
 
 def _before_next(error: Missing, pause: float) -> float:
-    """Return the seconds to wait after a failure: our own, or what a busy server asks for."""
+    """Return the seconds before the next retry: toolkit's own pause, or the server's ``Retry-After``."""
     asked = error.retry_after if isinstance(error, Busy) else ""
     return max(pause, pause_before(1, asked)) if asked else pause
 
 
 def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
-    """Append the bytes from an address to the partial file, and verify the whole file."""
+    """Append the bytes from an address to the partial file, and verify the SHA-256 of the whole file."""
     begun = os.fstat(part).st_size
-    if begun >= file.size:  # damaged, or of unknown length
+    if begun >= file.size:  # the partial file is damaged, or its final size is unknown
         os.ftruncate(part, 0)
         begun = 0
     with (open_file_address if url.startswith("file:") else open_address)(url, start=begun) as body:
@@ -209,7 +210,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     found = hash_file(Path(f"/proc/self/fd/{part}"))
     if found != file.sha256:
         os.ftruncate(part, 0)
-        if begun:  # The partial file of an earlier run was not the beginning of this file.
+        if begun:  # the partial file of an earlier run was the start of another file
             return _take(url, file, part, stop)
         raise _Wrong(f"{without_login(url)}: SHA-256 {found} instead of {file.sha256}")
     os.fsync(part)
@@ -228,7 +229,7 @@ def _interrupted_fetch() -> Missing:
 
 
 def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:
-    """Return the error for a file without a source; wrong content is reported before missing content."""
+    """Return the error for a file that no source provided; a wrong hash is reported first."""
     detail = [error.message for error in failures]
     again = _UPGRADE.replace("RECIPE", recipe)
     if any(isinstance(error, _Wrong) for error in failures):

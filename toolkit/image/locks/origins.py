@@ -1,9 +1,10 @@
-"""Where the files of a lock are downloaded from: addresses depend on the site, so a lock contains no
-addresses.
+"""Find the download addresses of a lock's files.
 
-``debian:PATH`` and ``debian-security:PATH`` are files of a mirror, ``index:PYTHON`` is a file that the
-package index offers to that Python, and anything else is an https address. An address on a host that is
-neither a mirror nor the index is foreign: its files are fetched if the user accepts the host.
+A lock contains no addresses of mirrors, because these depend on the site.
+
+The origin ``debian:PATH`` or ``debian-security:PATH`` is a file on a Debian mirror. ``index:PYTHON`` is a
+file that the package index has for this Python. Any other origin is an https address. toolkit downloads from
+a host that is neither a mirror nor the index only if the user accepts that host.
 """
 
 import contextlib
@@ -23,26 +24,26 @@ from toolkit.run.web.http import without_login
 
 INDEX = "index"
 ACCEPT = "--accept-origin"
-"""The option that accepts a foreign host."""
+"""The option by which the user accepts a host."""
 _NAMED = 8
-"""Number of hosts and files that a message names."""
+"""Maximum number of hosts and of files in a message."""
 
 
 def of_index(python: str) -> str:
-    """Return the origin of files that the package index offers to a Python ``version`` such as 3.11."""
+    """Return the origin of a file on the package index; ``python`` is a release such as 3.11."""
     return f"{INDEX}:{python}"
 
 
 def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collection[str]) -> None:
-    """Refuse files from foreign hosts that the user has not accepted.
+    """Raise an error if files are on hosts that the user has not accepted.
 
     Args:
         files: the files of a lock.
-        where: the lock, for the message.
-        accepted: hosts, with their port if the address has one.
+        where: the name of the lock in the error message.
+        accepted: the accepted hosts, with the port if the address has a port.
 
     Raises:
-        BadInput: if an origin is not accepted; the message names the hosts and the files.
+        BadInput: if a host is not accepted; the message lists the hosts and the files.
     """
     foreign: dict[str, list[str]] = defaultdict(list)
     known = {host.lower() for host in accepted} | _known_hosts()
@@ -61,7 +62,7 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
 
 
 def hosts_of(places: Iterable[str]) -> frozenset[str]:
-    """Return the hosts of addresses, in lower case, with their port if the address has one."""
+    """Return the hosts of addresses in lower case, with the port if the address has a port."""
     return frozenset(
         without_login(place).partition("://")[2].partition("/")[0].lower() for place in places
     ) - {""}
@@ -73,17 +74,17 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _known_hosts() -> set[str]:
-    """Return the hosts of the mirrors and the package index that this machine is configured to use."""
+    """Return the hosts of this machine's configured mirrors and package index."""
     places = [mirror for several in of_machine().values() for mirror in several]
     places += [pip_places().index, *pip_places().indexes]
     return set(hosts_of(places))
 
 
 def addresses(files: Sequence[LockedFile], mirrors: Mirrors) -> dict[str, tuple[str, ...]]:
-    """Return SHA-256 → addresses to try, in this order.
+    """Return the addresses of each file by SHA-256, in the order in which toolkit tries them.
 
     Raises:
-        Missing: if no mirror is known for a file, or the index does not answer.
+        Missing: if this machine has no mirror for a file, or the package index does not respond.
     """
     found: dict[str, tuple[str, ...]] = {}
     offered: dict[str, list[LockedFile]] = defaultdict(list)
@@ -111,9 +112,10 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
 
 
 def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, ...]]:
-    """Ask all indexes together; then ask each index alone for the files that are not among the answers.
+    """Return the addresses of files on the package indexes, by SHA-256.
 
-    A file that no index offers gets no address.
+    toolkit queries all indexes together, then each index alone for the files that are still missing. A file
+    that no index has gets no address.
     """
     there = _offered(files, python, index=None)
     for file in files:
