@@ -1,1 +1,1 @@
-"""Images: recipes, builds, conversion to SIF files, and inspection."""
+"""Work with images: recipes, builds, conversion to SIF files, and inspection."""

@@ -55,7 +55,7 @@ class _Opened:
 def inspect(
     image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE_IMAGE
 ) -> ImageFacts:
-    """Return the facts of an image; see :func:`open_image`."""
+    """Return the facts of an image; the arguments and errors are those that :func:`open_image` describes."""
     with open_image(image, platform=platform, tell=tell, view=view) as (_, facts):
         return facts
 
@@ -75,9 +75,9 @@ def open_image(
     facts describe that program.
 
     Raises:
-        BadInput: if the file is not an image, or contains several images and none is chosen.
-        CheckFailed: if the image is damaged, cut short or differs from its digest.
-        Missing: if the Docker engine is needed and does not answer.
+        BadInput: if the file is not an image, or contains several images and the arguments select none.
+        CheckFailed: if the image is damaged or truncated, or its digest is wrong.
+        Missing: if the Docker engine is needed and does not respond.
     """
     reference = refer(image)
     budget = Budget(reference.shown)

@@ -1,4 +1,4 @@
-"""Read ``buildfiles.toml``: base images and packages that build files name, and the versions they imply."""
+"""Read ``buildfiles.toml``: base images and packages that build files name, and their versions."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""Read a build file and return the facts of its image, the faults of the file, and what stays unknown."""
+"""Read a build file; return the facts of its image, the faults of the file, and the unknown facts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

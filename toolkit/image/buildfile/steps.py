@@ -122,9 +122,9 @@ def _substitute_variables(found: Iterator[BuildStep]) -> Iterator[BuildStep]:
 
 
 def _fill_variables(text: str, values: dict[str, str]) -> str:
-    """Return a text in which values replace variables, including variables that the text itself sets."""
+    """Return a text with its variables replaced by values, including variables that the text itself sets."""
     known = values | assignments("run", text)
-    for _ in range(3):  # the value of a variable may contain another variable
+    for _ in range(3):  # the value of a variable may contain another variable, so replace three times
         text = _VARIABLE.sub(lambda m: known.get(m[1] or m[3], m[2] if m[2] is not None else m[0]), text)
     return text
 
@@ -144,7 +144,7 @@ def commands(text: str) -> Iterator[list[str]]:
     for part in re.split(r"&&|\|\||[;|\n]", text):
         try:
             words = shlex.split(part, comments=True)
-        except ValueError:  # the split cut through a quoted string
+        except ValueError:  # the split cut a quoted string in two
             words = part.split()
         while words and (re.match(r"\w+=", words[0]) or words[0] in {"sudo", "env", "exec", "time", "("}):
             words = words[1:]

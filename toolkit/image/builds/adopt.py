@@ -36,7 +36,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
     """A missing part of an image.
 
-    ``modes`` are the launch modes that need the part; empty means that all modes need it.
+    ``modes`` are the launch modes that need the missing part; an empty list means all launch modes.
     """
 
     id: str
@@ -75,8 +75,8 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
     """Return the description of an image.
 
-    ``shown`` is the image's name in messages. If ``host`` is given, the description includes the findings for
-    that machine.
+    ``shown`` is the image's name in messages. If ``host`` is given, the description includes the findings
+    about a launch of the image on that host.
     """
     found = facts.component_versions()
     lacks = tuple(_lacks(tree, facts))

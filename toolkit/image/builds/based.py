@@ -26,8 +26,9 @@ def ensure_locked_base(
     ``fresh`` builds the base image again even if the engine has it.
 
     Raises:
-        Missing: if no registry answers, or the engine cannot build the image with mmdebstrap.
-        CheckFailed: if the base cannot be built.
+        Missing: if no registry responds, or the engine cannot build the helper image that contains
+            mmdebstrap.
+        CheckFailed: if the base image cannot be built.
     """
     if lock.base.published:
         if find_image(client, lock.base.published) is None:
@@ -46,7 +47,7 @@ def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
     """Return the package mirrors in a published base image; pull the image if the engine lacks it.
 
     Raises:
-        Missing: if no registry answers.
+        Missing: if no registry responds.
     """
     return of_image(client, ensure_locked_base(client, lock, {}, tell)) if lock.base.published else {}
 

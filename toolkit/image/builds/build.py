@@ -59,12 +59,12 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
     """Build and test the image of a recipe from its lock; keep an image that was built from the same sources.
 
-    ``fresh`` compiles and builds everything again.
+    ``fresh`` compiles and builds everything again, without the caches.
 
     Raises:
         BadInput: if the recipe says that this machine cannot build it.
         CheckFailed: if a build step or the test fails; the image then gets no tag.
-        Missing: if the engine, or a file of the lock, is not available.
+        Missing: if the Docker engine, or a file of the lock, is not available.
     """
     if named.recipe.unbuildable:
         raise BadInput(

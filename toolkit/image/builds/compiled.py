@@ -72,8 +72,8 @@ def ensure_compiled(
         kept = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         made |= {component: one for component, one in kept.items() if one}
         missing = [step for step in turn if step.component not in made]
-        # mpi4py is one file and needs one compiler. Horovod gets all compilers, because it soon compiles
-        # alone.
+        # mpi4py is one file and needs one compiler. Horovod may use all compilers, because mpi4py soon
+        # finishes and Horovod then compiles alone.
         work = _Work(client, making, files, tell, options, jobs, Abreast(client))
         made |= _run_parallel(
             {s.component: partial(work.compile, s, keys[s.component], made) for s in missing}, work

@@ -85,7 +85,7 @@ def trainers() -> dict[str, bytes]:
 
 
 def context_name(file: LockedFile) -> str:
-    """Return the name of a file in a build context, without ``%``: package managers decode ``%3a``."""
+    """Return a file's name in a build context, without ``%``, because package managers decode ``%3a``."""
     return file.file.replace("%", "_")
 
 

@@ -1,6 +1,7 @@
 """Generate the documents that a build adds to an image beside its lock: the SBOM and the provenance.
 
-``context.own_files`` adds them to the engine's build context, and the template copies them to /opt/toolkit.
+``context.own_files`` adds these documents to the Docker build context, and the Dockerfile template copies
+them to /opt/toolkit.
 """
 
 import posixpath

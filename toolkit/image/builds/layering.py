@@ -29,7 +29,8 @@ _KEPT_LINES = 12
 _STILL = "your own program still runs in the image without the trainers"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
-"""The first words of a generated Dockerfile; toolkit overwrites only folders whose Dockerfile has them."""
+"""The first words of a generated Dockerfile; toolkit overwrites a folder only if its Dockerfile starts with
+them."""
 _DOCKERFILE = """\
 {mark}{version} on {name}, which toolkit did not build.
 FROM {identity}

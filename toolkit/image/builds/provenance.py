@@ -6,7 +6,7 @@
   ``image sign --provenance full`` adds the same statement to the SIF and signs it.
 
 The provenance in the image and in the unsigned SIF depends only on the lock, so equal locks give equal bytes.
-It contains no time of day, no commit, no engine version and no machine name.
+This provenance contains no time of day, no commit, no engine version and no machine name.
 """
 
 import datetime as dt
@@ -53,7 +53,8 @@ def full(
 ) -> bytes:
     """Return the in-toto statement with the facts that differ between machines.
 
-    These facts are the programs' versions, the commit, and the start and end in Unix seconds.
+    The facts that differ between machines are the programs' versions, the commit, and the start and end of
+    the build in Unix seconds.
     """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})

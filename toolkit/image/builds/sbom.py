@@ -44,7 +44,8 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""The packages, wheels or archives that contain a component; toolkit takes the first that the image has."""
+"""The packages, wheels or archives that may contain a component; toolkit takes the first that the image
+has."""
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {
     "python": ("base",),
@@ -66,10 +67,10 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
 """The components that a component loads or is built with."""
 
 _NOT_KEPT = ("cuda",)
-"""Archives that only provide a compiler for the build, so the image has none of their files."""
+"""Archives that only provide a compiler for the build; the image contains none of their files."""
 
 _UNREAD = "Debian packages of the published base"
-"""The text of the SBOM's property for a published base image, whose packages the lock does not list."""
+"""The text in the SBOM for a published base image, whose packages the lock does not list."""
 
 _Item = dict[str, object]
 
@@ -127,7 +128,7 @@ def _files(lock: Lock) -> dict[str, _Item]:
         found.setdefault(*_component(file, debian(file, lock.base.name), "application"))
     for file in lock.run.wheels:
         found.setdefault(*_component(file, pypi(file), "library"))
-    # The image has no source archives, but it has their compiled results.
+    # The image contains no source archives, but it contains the components that were compiled from them.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
         wheel = providers.get(file.name) == "pypi"

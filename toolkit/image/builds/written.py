@@ -23,8 +23,8 @@ def write_folder(
 ) -> Path:
     """Write a folder with all files of a build, atomically; return the path of its Dockerfile or definition.
 
-    toolkit fills an existing empty folder instead of replacing it: it may be the working directory of a
-    shell.
+    toolkit fills an existing empty folder instead of replacing the folder, because a shell may have it as its
+    working directory.
 
     Raises:
         BadInput: for the reasons of :func:`new_folder`.

@@ -58,7 +58,7 @@ def create(
         image: the image file, which toolkit does not change.
         target: the environment file; an existing environment there is replaced.
         tell: receives progress messages.
-        replaced: the image's packages that the environment may hide.
+        replaced: names of the image's packages that the environment may hide.
         before: the lock of an earlier environment, whose versions toolkit keeps if possible.
 
     Raises:

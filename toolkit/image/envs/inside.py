@@ -24,7 +24,7 @@ _OF_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_NO_INDEX", "UV_OFFLINE", "UV_HTTP_
 
 @dataclass(frozen=True, slots=True)
 class InsideImage:
-    """An image that this machine can start; ``options`` are the container runtime's options for that."""
+    """An image that this machine can start; ``options`` are the container runtime's options for the start."""
 
     program: str
     options: tuple[str, ...]
@@ -40,7 +40,7 @@ class InsideImage:
     ) -> Completed:
         """Run a command in the image, with ``folder`` mounted at ``/toolkit-work`` and uv at ``/toolkit-uv``.
 
-        ``folders`` are more folders, which are mounted read-only under the same paths.
+        ``folders`` are further folders of this machine, which are mounted read-only under the same paths.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{one}:{one}:ro" for one in folders if Path(one).is_dir()]

@@ -44,7 +44,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class ImagePython:
-    """The Python of an image; ``has`` are its distributions by normalised name."""
+    """The Python of an image; ``has`` are its installed distributions by normalised name."""
 
     base: EnvBase
     has: dict[str, Installed] = field(default_factory=dict)
@@ -65,7 +65,7 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
     with open_image(image, tell=tell) as (tree, facts):
         found = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            # a job starts from the file, so take the digest of the file
+            # a job starts from the image file, so take the digest of the file
             digest = f"sha256:{hash_file(image)}"
             return replace(found, base=msgspec.structs.replace(found.base, digest=digest))
         return found

@@ -1,6 +1,7 @@
 """List the packages that an environment must not replace.
 
-Other packages are compiled against these packages, or these packages start ranks.
+Other packages are compiled against these packages (for example NumPy), or these packages start ranks (for
+example mpi4py).
 """
 
 import re

@@ -47,7 +47,7 @@ def compile_modules(
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
     todo = list[tuple[Path, list[str]]]()
     for old in list(site.rglob("__pycache__")):
-        shutil.rmtree(old)  # made by another Python, or with modification times that no longer match
+        shutil.rmtree(old)  # another Python made these files, or their modification times no longer match
     records = dict(_records(site))
     for package in packages:
         modules = [name for name in records.get(package.name, ()) if name.endswith(".py")]

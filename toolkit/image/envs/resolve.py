@@ -112,7 +112,7 @@ class _Search:
         return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> Asking:
-        """Return the query that fixes only the kept packages; the environment may hide the others."""
+        """Return the query that fixes only the kept packages; the environment may hide any other package."""
         versions = {name: one.version for name, one in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 

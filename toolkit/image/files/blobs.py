@@ -36,7 +36,7 @@ class Blobs(Protocol):
 
 
 class FolderBlobs:
-    """The files of an OCI layout in a folder; they stay open until ``opened`` closes."""
+    """The files of an OCI layout in a folder; the files stay open until ``opened`` is closed."""
 
     packed = False
 
@@ -80,7 +80,7 @@ def content(blobs: Blobs, path: str) -> bytes | None:
     """Return the content of a small file, or None if the file does not exist.
 
     Raises:
-        CheckFailed: if the file is larger than a list of layers can be.
+        CheckFailed: if the file is too large for a manifest.
         Damaged: if the file is truncated.
     """
     part = blobs.part(path)

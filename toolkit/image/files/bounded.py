@@ -7,7 +7,7 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 _LOOKS = 1_000_000
 _SIZE = 1 << 30
-"""Limits of lookups and bytes: thirty times what a training image of 1.5 GB needs, a few seconds of work."""
+"""Limits of lookups and bytes: thirty times what a training image of 1.5 GB needs; a few seconds of work."""
 _ENTRIES = 800_000
 _INDEX = 96 << 20
 """Memory limit of the file index in bytes, for about 400,000 files; large training images have 300,000."""

@@ -23,7 +23,7 @@ def open_engine_image(name: str, tell: Tell) -> Iterator[BinaryIO]:
     The temporary file is in toolkit's cache folder, because other folders may lack the space.
 
     Raises:
-        BadInput: if the engine has no image with this name.
+        BadInput: if the Docker engine has no image with this name.
         Missing: if no Docker engine responds, or the cache folder has too little space.
     """
     from toolkit.run.docker.engine import connect

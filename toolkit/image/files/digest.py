@@ -95,9 +95,9 @@ def digest_file(sif: Path) -> Path:
 def known_sha256(path: Path) -> str:
     """Return the SHA-256 of a file; use the cached value of an earlier command if the file is unchanged.
 
-    A file is unchanged if its :func:`toolkit.image.files.filelock.identity` is the same, which no program can
-    forge. toolkit caches no hash of a file that was changed in the last two seconds: the file may change
-    again within one tick of the file system's clock. Checks of signatures always call
+    toolkit treats a file as unchanged if its :func:`toolkit.image.files.filelock.identity` is the same; no
+    program can forge the identity. toolkit caches no hash of a file that was changed in the last two seconds:
+    the file may change again within one tick of the file system's clock. Checks of signatures always call
     :func:`toolkit.files.hash_file`.
     """
     seen, now = identity(path), time.time()

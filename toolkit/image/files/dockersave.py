@@ -25,8 +25,8 @@ class _Image(msgspec.Struct, frozen=True):
 def choose(blobs: Blobs, tag: str) -> StoredImage:
     """Return the image with the name ``tag``, or the only image of the archive.
 
-    The digest of the image is the digest of its configuration, which does not depend on the engine. ``docker
-    images`` shows the same value as the image's id, except with containerd's image store.
+    The digest of the image is the digest of its configuration, which does not depend on the Docker engine.
+    ``docker images`` shows the same value as the image's id, except with containerd's image store.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.

@@ -1,4 +1,4 @@
-"""Lock a file that processes replace by a rename, so that one process changes it at a time."""
+"""Lock a file that processes replace by a rename, so that only one process at a time changes the file."""
 
 import contextlib
 import fcntl

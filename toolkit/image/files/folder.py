@@ -51,7 +51,7 @@ class FolderTree:
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
         with self._host_path(path).open("rb") as file:
-            # A malicious ELF file can contain an offset that no file system accepts.
+            # A malicious ELF file can contain an offset that no file system accepts, so limit the offset.
             file.seek(min(offset, _FARTHEST))
             return file.read(size)
 

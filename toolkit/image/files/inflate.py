@@ -1,8 +1,8 @@
 """Read gzip and zstd files at any offset, with limits on the unpacked size.
 
-A gzip decoder saves its state every few megabytes, so that a backward read is fast. The state of a zstd
-decoder cannot be copied. A backward read therefore starts from the beginning (``slow``), and callers cache
-what they need later.
+toolkit saves the state of a gzip decoder every few megabytes, so that a backward read is fast. The state of a
+zstd decoder cannot be copied. A backward read in a zstd file therefore starts from the beginning (``slow``),
+and callers cache what they need later.
 """
 
 import bisect

@@ -2,7 +2,7 @@
 
 toolkit applies layers as umoci does for Apptainer (opencontainers/umoci:oci/layer/tar_extract.go,
 opencontainers/image-spec:layer.md). Paths and links cannot leave the image's root. A whiteout file
-``.wh.NAME`` removes NAME of the lower layers.
+``.wh.NAME`` removes the file NAME of the lower layers.
 """
 
 import errno
@@ -35,7 +35,8 @@ _PIECE = 1 << 20
 _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
 _SOURCES = (".py", ".pyc", ".h", ".hpp")
-"""Source files, which are most of the small files in a training image; the inspector needs few of them."""
+"""Endings of source files: most small files of a training image are source files, and the inspector needs few
+of them."""
 
 
 class _Folder:

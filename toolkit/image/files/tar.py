@@ -110,7 +110,7 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
         case b"K":
             return {"linkpath": _text(raw)}
         case _:
-            return {}  # a global header does not set the name of a file
+            return {}  # a global header does not set the name of a file, so ignore it
 
 
 def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) -> TarMember:

@@ -43,7 +43,7 @@ def read_activation(tree: FileTree, words: list[str], root: str) -> Activation |
         return None
     name = rest[1] if len(rest) == 2 else "base"
     prefix = root if name == "base" else name if name.startswith("/") else f"{root}/envs/{name}"
-    # the file of `conda env config vars set`
+    # `conda env config vars set` writes this file
     settings = files.text(tree, f"{prefix}/conda-meta/state", _MOST) or ""
     if not files.names(tree, f"{prefix}/conda-meta") or "PATH" in settings:
         return None

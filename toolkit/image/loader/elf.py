@@ -27,7 +27,8 @@ _TAGS = 1024
 _LONGEST = 4096
 _ALL = 32 << 20
 _MOST_TEXT = 1 << 18
-"""Maximum total size in bytes of the names in one file; a library of a training image lists some thousand."""
+"""Maximum total size in bytes of the names in one file; a library of a training image has some thousand
+bytes."""
 _FILES = 200
 _VERSIONS = 500
 _SYMBOLS = 200_000

@@ -26,8 +26,8 @@ _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
-"""The names of ld.so itself, which every process already has, so toolkit does not search for it (Nix, Guix,
-EESSI)."""
+"""The names of ld.so itself. toolkit does not search for ld.so, because every process already has it (Nix,
+Guix, EESSI)."""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
@@ -38,7 +38,7 @@ _MOST_NAMES = 16 << 20
 _KEPT = 24 << 20
 """Size in bytes of the cached file pages, and of the cached texts, so that toolkit unpacks a library once."""
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
-"""The values of ``$LIB`` by architecture, on Debian and on other distributions."""
+"""The values of ``$LIB`` by architecture: on Debian, and on other distributions."""
 _NAME = 64
 """The memory in bytes of a Python string without its letters."""
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
@@ -113,7 +113,7 @@ class Loader:
         ``users`` are the file that needs the library, then the file that loaded that file, up to the program.
         ld.so searches the RPATH of each of these files, then LD_LIBRARY_PATH, then ldconfig's index, then the
         default folders. If the first file has a RUNPATH, ld.so ignores all RPATHs and searches that RUNPATH
-        after LD_LIBRARY_PATH. If the image has no index, the folders in ld.so.conf replace it.
+        after LD_LIBRARY_PATH. If the image has no index, toolkit searches the folders in ld.so.conf instead.
         """
         if "/" in soname:
             return soname if self._file(soname) else None

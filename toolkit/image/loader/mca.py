@@ -22,7 +22,7 @@ _START = re.compile(
 _WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
 _MOST = 2000
 _LARGEST = 100
-"""Exclusive maximum of a version number; a larger number means that the bytes are not a component."""
+"""The limit for a version number; a larger number means that the bytes are not a component."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def components(content: bytes) -> tuple[McaComponent, ...]:
 
 
 def release(found: tuple[McaComponent, ...], *projects: str) -> str | None:
-    """Return the most frequent version of these projects among the components, or None."""
+    """Return the version that most components of these projects have, or None."""
     named = Counter(c.release for c in found if c.project in projects)
     return named.most_common(1)[0][0] if named else None
 

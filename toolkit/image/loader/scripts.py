@@ -40,12 +40,12 @@ _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables after a script.
+    """The environment variables after the scripts of an image.
 
     ``values`` are the known variables. ``untold`` has the reason for each variable that is unknown or partly
     unknown.
 
-    If only some folders of a list such as PATH are known, ``values`` has these folders.
+    If only some folders of a list such as PATH are known, ``values`` has the known folders.
     """
 
     values: dict[str, str]

@@ -26,7 +26,7 @@ _SYSTEM = frozenset(
 )
 _ROOTS = ("/opt", "/usr/local", "/usr/mpi", "/usr/lib64", "/usr/lib")
 _HOMES = ("/root", "/home", "/srv", "/mnt")
-"""Folders with software that users build; toolkit searches these folders last."""
+"""Folders in which users build software; toolkit searches these folders last."""
 _SHUT = os.strerror(errno.EACCES)
 _NAMED = ("PATH", "LD_LIBRARY_PATH")
 _PREFIXES = ("VIRTUAL_ENV", "CONDA_PREFIX", "MPI_HOME", "MPI_DIR", "MPI_ROOT", "I_MPI_ROOT", "OMPI_DIR")
@@ -57,8 +57,9 @@ _WITHIN = {
 ``pip install --user``, and Julia depots.
 """
 _PADDING = "__spack_path_"
-"""The name of Spack's padding folders, of which each contains one folder
-(spack:lib/spack/spack/util/path.py). Spack pads a path so that any other path fits into its place.
+"""The name prefix of Spack's padding folders, each of which contains one folder
+(spack:lib/spack/spack/util/path.py). Spack pads an installation path so that a longer path can replace it
+later.
 """
 _PEEKED = re.compile(r"(share|src|var|tests?|cuda.*|games)\Z")
 _FILE = re.compile(
@@ -151,7 +152,7 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Record a file with the name of a skipped folder, and files directly inside some such folders."""
+        """Record a file that has the name of a skipped folder, and the files directly inside such folders."""
         if name.startswith("."):
             return
         if files.is_file(self.tree, path):

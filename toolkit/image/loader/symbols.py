@@ -23,9 +23,9 @@ _RELATIVE = 24
 class Symbols:
     """The symbols that a file defines, and the symbols that ld.so must find before the program starts.
 
-    ``imports`` are the symbols that ld.so binds at the start, without functions that it binds at their first
-    call. ``needs`` maps a library's soname to the versions that the library must define. ``defines`` is empty
-    for a library without versions.
+    ``imports`` are the symbols that ld.so binds when the program starts; functions that ld.so binds at their
+    first call are not included. ``needs`` maps a library's soname to the versions that the library must
+    define. ``defines`` are the versions that the file defines, or empty.
     """
 
     exports: frozenset[bytes]
@@ -68,7 +68,7 @@ def _entries(file: Tables) -> list[tuple[int, int, int, int, int, int]]:
 
 
 def _count(file: Tables) -> int:
-    """Return the number of symbols, which ELF stores only in the hash tables."""
+    """Return the number of symbols; ELF stores this number only in the hash tables."""
     if (at := file.offset(_HASH)) is not None:
         return int(struct.unpack("<II", file.pages.take(at, 8))[1])
     at = file.offset(_GNU_HASH)

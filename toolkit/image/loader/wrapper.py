@@ -34,12 +34,12 @@ def read_wrapper(
 
 
 def certain_programs(text: str) -> tuple[str, ...]:
-    """Return the programs that a script starts under no condition, as written in the script."""
+    """Return the programs that a script always starts, as the script writes them."""
     return tuple(words[0] for sure, words, _ in _started_commands(text) if sure)
 
 
 def _last(text: str) -> list[str] | None:
-    """Return the words of the only program that a script starts under no condition, or None."""
+    """Return the words of the only program that a script always starts, or None."""
     found: list[str] | None = None
     for sure, started, ends in _started_commands(text):
         if not sure or (found is not None and found[0] != started[0]):

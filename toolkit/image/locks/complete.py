@@ -35,7 +35,7 @@ def complete(
     Args:
         named: the recipe with its name.
         solution: the versions that the solver chose.
-        needs: the packages and archives that the build of these versions needs.
+        needs: the packages and archives that a build of these versions needs.
         epoch: the modification time of every file in the image, in Unix seconds.
         base: the base image.
         build: the files that only the build needs.
@@ -66,7 +66,8 @@ def _step(
         words=recipe.operations if horovod else needs.rows[component].configure,
         after=tuple(before for before in AFTER[component] if before in needs.compiled),
         wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, needs)),
-        # CUDA's compiler is an archive of Horovod's step, because the image keeps none of its files.
+        # CUDA's compiler is an extra archive of Horovod's step, because the finished image contains none of
+        # its files.
         extra=needs.helpers if horovod else (),
         patches={name: patch_sha256(name) for name in needs.rows[component].patches},
     )

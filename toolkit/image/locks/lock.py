@@ -42,7 +42,8 @@ class _Head(msgspec.Struct):
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file, build step or environment variable that differs between two locks.
 
-    ``old`` and ``new`` are versions, options or values; one of them is empty if only one lock has the entry.
+    ``old`` and ``new`` are versions, options or values. If only one of the locks has the entry, the other
+    text is empty.
     """
 
     where: str
@@ -115,7 +116,7 @@ def load_lock(name: str) -> Lock | None:
 def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
     """Return the lock of the recipe with the name or path ``where``, after checks that it fits the recipe.
 
-    ``accepted`` are hosts outside of the mirrors and the package index that the user trusts.
+    ``accepted`` are hosts that the user trusts, in addition to the mirrors and the package index.
 
     Raises:
         BadInput: if the lock is invalid, is out of date, or has files on a host that is not accepted.

@@ -1,6 +1,6 @@
 """Find the download addresses of a lock's files.
 
-A lock contains no addresses of mirrors, because these depend on the site.
+A lock contains no addresses of mirrors, because each site has its own mirrors.
 
 The origin ``debian:PATH`` or ``debian-security:PATH`` is a file on a Debian mirror. ``index:PYTHON`` is a
 file that the package index has for this Python. Any other origin is an https address. toolkit downloads from
@@ -127,7 +127,7 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
 
 
 def _offered(files: Sequence[LockedFile], python: str, index: str | None) -> dict[str, str]:
-    """Return SHA-256 → address of each file that an index (or all indexes) has of the files' releases."""
+    """Return the address of each file that an index, or all indexes, has for the releases of ``files``."""
     pins = sorted({f"{file.name}=={file.version}" for file in files})
     try:
         text = wheels.lock_all_files(pins, python=python, index=index)

@@ -13,8 +13,9 @@ from toolkit.model.solution import Component
 def outline_recipe(named: Named) -> Lock:
     """Return a lock with the fields that follow from the recipe and the rows of ``stacks.toml``.
 
-    The base image has its name and no digest. Source archives have their hashes from the table; source
-    distributions, packages and wheels have no hashes. Nothing can build an image from such a lock.
+    The base image has its name and no digest. Source archives have their hashes from ``stacks.toml``; source
+    distributions have no hashes, and the lock has no packages and wheels. Nothing can build an image from
+    such a lock.
     """
     solution, rows = solve_recipe_rows(named)
     needs = ingredients(rows, named.recipe, stacks())

@@ -27,7 +27,7 @@ DatedFile = tuple[LockedFile, int]
 def wheels_of(
     text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
 ) -> tuple[DatedFile, ...]:
-    """Return the wheel of each package for a Python; a wheel's size is 0 if the lock lacks it.
+    """Return the wheel of each package for a Python; its size is 0 if the lock does not state a size.
 
     ``python`` is a full version such as 3.11.4. For a wheel on one of the hosts ``foreign``, the origin is
     its address.

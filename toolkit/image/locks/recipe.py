@@ -50,8 +50,8 @@ def names() -> list[str]:
 def load(name: str, table: Stacks | None = None) -> Named:
     """Read a recipe by its name or path, and check its values.
 
-    If ``table`` is given, the base and the architecture must be in it. Omit ``table`` to compare a recipe
-    with its lock only.
+    If ``table`` is given, it must contain the recipe's base and architecture. Omit ``table`` to compare a
+    recipe with its lock only.
 
     Raises:
         BadInput: if a field is invalid; the message has the file, the line, the field and the choices.

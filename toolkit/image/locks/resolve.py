@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _UNUSED = ("libclang",)
-"""Wheels that other wheels require and that no program in an image uses: only the build of TensorFlow needs
-libclang."""
+"""Wheels that other wheels require although no program in an image uses them: only a build of TensorFlow
+needs libclang."""
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
 """Wheels that another wheel replaces: tf-keras requires the GPU wheel, which is three times as large."""
 
@@ -96,8 +96,8 @@ def _debian(
     row, foreign = needs.base, wanted != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the packages")
-    # A base image for this machine's processor does not fit another processor, so count no package as
-    # installed.
+    # The base image for this machine's processor does not fit another processor. For another processor,
+    # toolkit therefore treats no package as installed.
     published = base.published and not foreign
     minimal = () if published else ESSENTIAL_PACKAGES
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}

@@ -19,8 +19,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The compilation of one component from the archive ``source``, after the components in ``after``.
 
     ``wheels`` are the image's wheels that the compilation uses; ``requirements`` are these wheels and the
-    build tools. ``extra`` are more archives from which its script unpacks files. ``words`` are the arguments
-    of ``sh``. ``patches`` maps file names to SHA-256.
+    build tools. ``extra`` are further archives from which the compile script unpacks files. ``words`` are the
+    arguments of ``sh``. ``patches`` maps file names to SHA-256.
     """
 
     component: CompiledComponent

@@ -1,7 +1,7 @@
 """Convert the output of ``docker save`` to an OCI layout, which Apptainer reads faster.
 
-Apptainer compresses and unpacks each layer of a docker-archive: 70 s for a TensorFlow image of 1.5 GB on 2
-cores. From an OCI layout it takes 25 s.
+From a docker-archive, Apptainer compresses and unpacks each layer again: 70 s for a TensorFlow image of 1.5
+GB on 2 cores. From an OCI layout, Apptainer needs 25 s.
 """
 
 import hashlib
@@ -45,7 +45,8 @@ class _Layer(NamedTuple):
 def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
     """Write an OCI layout to ``folder`` from the stream ``chunks``, without the whole stream in memory.
 
-    Layers that are already compressed stay compressed, as from engines with containerd's image store.
+    Layers that are already compressed stay compressed; Docker engines with containerd's image store send such
+    layers.
 
     Raises:
         CheckFailed: if the stream is truncated, or does not contain exactly one image.

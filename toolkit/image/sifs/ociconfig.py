@@ -23,8 +23,8 @@ _LATEST = (1 << 32) - 1
 class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The configuration of an image, with the field names of opencontainers/image-spec:config.md.
 
-    As JSON, this is the file ``oci-config.json`` in a SIF. It omits host names and the id of the base image,
-    which differ between images with equal content.
+    Encoded as JSON, the configuration is the file ``oci-config.json`` in a SIF. The configuration omits host
+    names and the id of the base image, which differ between images with equal content.
     """
 
     User: str = ""
@@ -60,8 +60,8 @@ def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ
 
     An image that toolkit built from a lock has the time in the label ``org.opencontainers.image.created``,
     equal for two builds of that lock. For other images the time is ``SOURCE_DATE_EPOCH``, or the creation
-    time of the image. The label of such an image may be older than its files. A compiled Python module
-    records the time of its source, and Python compiles it again at each start if the time differs.
+    time of the image, because their label may be older than their files. A compiled Python module records the
+    time of its source, and Python compiles the module again at each start if that time differs.
 
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.

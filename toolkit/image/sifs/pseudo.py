@@ -1,4 +1,4 @@
-"""Write a pseudo file for ``mksquashfs -pf``: files that mksquashfs adds to a squashfs from a text."""
+"""Write a pseudo file for ``mksquashfs -pf``, which lists files that mksquashfs adds to a squashfs."""
 
 import re
 from collections.abc import Iterable

@@ -54,7 +54,7 @@ _SOURCE = "toolkit.source"
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
     """A SIF that toolkit wrote, or an existing SIF of the same image and packing (``reused``).
 
-    ``untried`` is the reason if this machine could not start the image, or empty.
+    ``untried`` is the reason why this machine could not start the image; empty if it started the image.
     """
 
     schema: str = "toolkit.sif/1"
@@ -78,12 +78,12 @@ def convert(
 ) -> Converted:
     """Write an image as the SIF ``target`` with a checksum file, unless an equal SIF exists.
 
-    If ``target`` is a symbolic link, toolkit writes the file that the link points to.
+    If ``target`` is a symbolic link, toolkit writes the file that the link points to. After an error, toolkit
+    leaves no incomplete file.
 
     Raises:
-        CheckFailed: if the conversion fails, the disk is full or the result is incomplete; toolkit then
-            leaves
-        no file. BadInput: if toolkit cannot write a file at ``target``.
+        CheckFailed: if the conversion fails, the disk is full or the result is incomplete.
+        BadInput: if toolkit cannot write a file at ``target``.
         Missing: if the Docker engine does not have the image.
     """
     source = find_image(client, image)
@@ -165,7 +165,7 @@ def write(
 
 
 def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> str:
-    """Check a new SIF; return the reason if this machine could not start it, or an empty text.
+    """Check a new SIF; return the reason why this machine could not start it, or an empty text.
 
     Raises:
         CheckFailed: if the SIF is truncated, damaged, from another image, or does not start.

@@ -19,7 +19,8 @@ from toolkit.image.sifs.pseudo import Node
 
 ROOT = ".singularity.d"
 EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
-"""Files over which the Docker engine mounts its own; the container runtime fills them at the start."""
+"""Files of the image over which the Docker engine mounts its own files; the container runtime fills them at
+the start."""
 
 KERNEL_FOLDERS = ("dev", "proc", "sys")
 """Folders in which a container sees the kernel's files and not the image's files."""
@@ -87,7 +88,7 @@ def scripts(config: OciConfig) -> dict[str, bytes]:
 def environment(variables: Iterable[str]) -> str:
     """Return the script that sets the image's variables.
 
-    A variable that the caller has set keeps its value, except PATH.
+    If the caller has set a variable, the caller's value has priority, except for PATH.
     """
     lines = ["#!/bin/sh"]
     for name, given, value in (variable.partition("=") for variable in variables):
@@ -122,7 +123,7 @@ def definition(image: str) -> str:
 
 
 def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing: str) -> dict[str, str]:
-    """Return the image's labels and the labels that a SIF adds; ``architecture`` is Go's name of it."""
+    """Return the image's labels and the labels that a SIF adds; ``architecture`` is Go's name, ``amd64``."""
     when = datetime.fromtimestamp(epoch, UTC)
     schema, source = "org.label-schema", "org.label-schema.usage.singularity.deffile"
     return {
@@ -137,7 +138,7 @@ def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing
 
 
 PACKING = "toolkit.sif.for"
-"""The label with the name of the packing that a SIF was written with."""
+"""The label with the name of the packing that toolkit wrote the SIF with."""
 
 
 def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Check a new SIF by reading it, and find the reason if this machine cannot start containers."""
+"""Check a new SIF by reading it, and find the reason why this machine cannot start containers."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ _NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
 _READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
 _ASK_SECONDS = 10.0
 _LOOKS = 20_000_000
-"""The limit of lookups, higher than for other images: toolkit wrote this SIF, and reads all of its
+"""The limit of lookups; it is higher than for other images, because toolkit wrote this SIF and reads all
 folders."""
 
 
@@ -46,6 +46,6 @@ def start_obstacle() -> str:
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         asked = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # the reason is then unknown, and an error in the image is more likely
+    except Missing:  # the reason is unknown without unshare, and an error in the image is more likely
         return ""
     return "" if asked.ok else f"this machine does not allow user namespaces: {asked.errors.strip()}"

@@ -11,19 +11,19 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""The parameter's names in Open MPI 4 and 5 and in PRRTE; the last line of a file is used
+"""The names of the parameter in Open MPI 4 and 5 and in PRRTE; the last such line of a file is used
 (open-mpi/ompi:docs/mca.rst)."""
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
-"""Texts that identify a launcher of Open MPI 4 or older; PRRTE has no component ``isolated``."""
+"""Texts that identify a launcher of Open MPI 4 or older. (PRRTE has no component ``isolated``.)"""
 
 
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     """Return the path of the remote agent, and the variable or file that names it.
 
-    A variable of the image or the settings file of its Open MPI lists agents; the first existing agent is
-    used, otherwise ssh. The path is empty if a variable forbids other nodes. ``mpirun`` is the real path of
-    the launcher, which determines the folder of the settings file.
+    A variable of the image, or the settings file of its Open MPI, may list remote agents; the first existing
+    agent is used, otherwise ssh. The path is empty if a variable forbids other nodes. ``mpirun`` is the real
+    path of the launcher, which determines the folder of the settings file.
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":

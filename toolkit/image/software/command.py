@@ -32,8 +32,8 @@ class StartedProgram:
     """The program that a command starts after all wrappers.
 
     ``path`` is the file in the image. ``modules`` are the modules that a Python script imports, or None if
-    the script is unknown. ``environment`` are the variables, including those that wrapper scripts set.
-    ``chain`` are the started files in order. ``why`` is the reason if the program is unknown, or empty.
+    the script is unknown. ``environment`` are the variables of the program, also those that wrapper scripts
+    set. ``chain`` are the started files in order. ``why`` is the reason why the program is unknown, or empty.
     """
 
     path: str = ""
@@ -98,7 +98,7 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], found: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Remove ``env NAME=VALUE`` from the start of a command, and add the variables."""
+    """Remove ``env NAME=VALUE`` from the start of a command, and add these variables to the environment."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, found
     given, rest = dict(found.environment), words[1:]
@@ -199,5 +199,5 @@ def _base_sites(loader: Loader, prefix: str, sites: tuple[str, ...]) -> Iterator
 
 
 def needs_mpi_module(program: StartedProgram, module: str) -> bool:
-    """Return whether a Python program may import ``module``; true if its imports are unknown."""
+    """Return whether a Python program may import ``module``; true if toolkit does not know its imports."""
     return program.modules is None or module in program.modules

@@ -34,7 +34,7 @@ class Contents:
     modules: frozenset[str]
     whole: bool = True
     folders: frozenset[str] = frozenset()
-    """The folders on PATH."""
+    """The folders on the image's PATH."""
     libraries: frozenset[str] = frozenset()
     """The sonames that ld.so finds in the image; empty if unknown."""
 
@@ -79,7 +79,7 @@ def _module(name: str) -> str:
 
 
 def linked_folders(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
-    """Return the folders that a ``.pth`` file adds, and whether these are all modules that it adds."""
+    """Return the folders that a ``.pth`` file adds, and whether it adds only these modules."""
     text = files.text(tree, posixpath.join(folder, name), _LONGEST) or ""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     known = "__editable__" not in text

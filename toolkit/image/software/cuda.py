@@ -25,7 +25,8 @@ succeeds.
 """
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
-"""The folder below site-packages/nvidia with a library; NVIDIA's wheel is named ``nvidia_`` plus this name.
+"""The folder below site-packages/nvidia that contains the library; NVIDIA's wheel has this name after
+``nvidia_``.
 """
 _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
 _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
@@ -57,7 +58,8 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
     """Return the driver version of the forward-compatibility package (cuda-compat), and its folders.
 
-    The version comes from the file name of its ``libcuda.so``. The package in /usr/local/cuda comes first.
+    The version is in the file name of the package's ``libcuda.so``. The package in /usr/local/cuda comes
+    first.
     """
     tree = finder.loader.tree
     cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
@@ -79,7 +81,7 @@ def tensorflow(finder: Finder) -> PackageVersion | None:
 
 
 def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | None:
-    """Return ``cuda_version`` or ``cudnn_version`` in TensorFlow's build_info, or None without CUDA."""
+    """Return ``cuda_version`` or ``cudnn_version`` in TensorFlow's build_info; None if built without CUDA."""
     for site in finder.places.sites:
         path = f"{site}/tensorflow/python/platform/build_info.py"
         content = files.text(finder.loader.tree, path, _MOST)

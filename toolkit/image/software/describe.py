@@ -68,7 +68,7 @@ def describe(
 ) -> ImageFacts:
     """Return the facts of an image that the rules need; ``config`` is the image's OCI configuration.
 
-    With a ``view``, the facts are what a rank sees: the MPI of its program, without files under mounts.
+    With a ``view``, the facts are what a rank sees: its program's MPI, and no files that a mount hides.
 
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.

@@ -40,7 +40,7 @@ _PREFIXES = {
 }
 """The prefix of a provider's function names, and the provider's name (ofiwg/libfabric:prov).
 
-Log messages contain the function names, so stripped libraries have them too.
+The function names are in log messages, so stripped libraries contain the names too.
 """
 _OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
 """The folders of Intel MPI's own libfabric, in the order in which mpi4py searches (mpi4py/_mpiabi.py).
@@ -56,7 +56,7 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of names and its source.
 
-    If ``names`` is None, ``line`` is the reason: the list is absent, or unknown if ``told`` is false.
+    If ``names`` is None, ``line`` is the reason. The list is then absent, or unknown if ``told`` is false.
     """
 
     names: tuple[str, ...] | None
@@ -93,7 +93,8 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     """Return the path of the libfabric that programs load, or of the libfabric inside Intel MPI.
 
     Intel's mpirun sources env/vars.sh, which adds the folder to LD_LIBRARY_PATH unless I_MPI_ROOT is set. An
-    mpi4py for several MPIs opens that libfabric by its path. Other programs do not find it.
+    mpi4py for several MPIs opens Intel MPI's libfabric by its path. Other programs do not find this
+    libfabric.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -123,7 +124,7 @@ def carries_libfabric(mpi: ImageMpi) -> bool:
 
 
 def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
-    """Return the providers of libfabric: built in, or plugins beside it."""
+    """Return the providers of libfabric, both built in and as plugins beside the library."""
     if mpi is not None and carries_libfabric(mpi):
         names = tuple(sorted(_built_in(finder, mpi.library)))
         if not names:
@@ -147,7 +148,7 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
 def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     """Return the folder of libfabric's plugins if libfabric does not search that folder.
 
-    The result is empty if libfabric finds providers without it, and None if unknown.
+    The result is empty if libfabric finds providers without that folder, and None if unknown.
 
     libfabric searches FI_PROVIDER_PATH, or its compiled-in folder, which it contains as text
     (ofiwg/libfabric:src/fabric.c, fi_ini).

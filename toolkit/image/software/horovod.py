@@ -18,11 +18,11 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # the C++ mangled name has its length first, because NCCLAllreduce ends with the same letters
+    # the C++ mangled name starts with its length, because NCCLAllreduce ends with the same letters
     "ccl": (b"12CCLAllreduce",),
 }
-"""Texts in a Horovod library that show a part: class names in the C++ type information, or function names
-(horovod/horovod:horovod/common/ops).
+"""Texts in a Horovod library that show how it was built: class names in the C++ type information, and
+function names (horovod/horovod:horovod/common/ops).
 """
 
 
@@ -55,8 +55,8 @@ def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
 def built_for(loader: Loader, found: HorovodPackage, framework: str) -> PackageVersion | Untold | None:
     """Return the framework version that Horovod was built with, from Horovod's metadata.json.
 
-    horovod/horovod:horovod/tensorflow/CMakeLists.txt writes that file; Horovod compares the versions when an
-    import fails.
+    horovod/horovod:horovod/tensorflow/CMakeLists.txt writes metadata.json; Horovod compares the versions when
+    an import fails.
     """
     library = found.libraries.get(framework)
     if library is None:

@@ -1,4 +1,4 @@
-"""Find libraries in an image as its programs do, and find the versions of these libraries."""
+"""Find libraries in an image as the image's programs find them, and the versions of these libraries."""
 
 import posixpath
 import re
@@ -46,14 +46,15 @@ class Finder:
     ) -> PackageVersion | Untold | None:
         """Return a library's version from its package, or from a text in the library.
 
-        The text counts only if exactly one number in the library can be the version.
+        A text in the library counts only if it is the only number that can be the version.
         """
         package = next((name for name in names if name in self.packages), None)
         if package and (path is None or _of_system(self.loader, path)):
             return PackageVersion(self.packages[package], f"dpkg: {package} {self.packages[package]}")
         if path is None:
             return None
-        # The number usually follows a NUL byte, but compilers may put other bytes directly before it.
+        # The version usually follows a NUL byte, but compilers may put other bytes directly before the
+        # version.
         for before in (rb"\0", rb"(?<![\d.])"):
             said = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
             if len(said) == 1:

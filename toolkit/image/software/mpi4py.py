@@ -1,7 +1,7 @@
 """Find the MPI that an mpi4py for several MPIs loads.
 
-Wheels of mpi4py since 4.1 have one extension for each MPI ABI. mpi4py opens MPI libraries in a fixed order,
-and the first that opens selects the extension (mpi4py:src/mpi4py/_mpiabi.py).
+Wheels of mpi4py since 4.1 have one extension for each MPI ABI. mpi4py tries MPI libraries in a fixed order,
+and the first library that it can open selects the extension (mpi4py:src/mpi4py/_mpiabi.py).
 """
 
 import posixpath
@@ -28,7 +28,7 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 
 
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
-    """Return the extension that Python imports and the MPI that it loads; the MPI is empty if missing.
+    """Return the extension that Python imports, and the path of the MPI that it loads (empty if missing).
 
     The result is None if mpi4py was built for one MPI, because its only extension names that MPI.
     """
@@ -78,8 +78,8 @@ def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
 def _folders(loader: Loader, site: str) -> Iterator[str]:
     """Yield the library folders that mpi4py searches.
 
-    These are the folders of the virtual environment and of its Python, then an empty text for ld.so's own
-    search.
+    mpi4py searches the folders of the virtual environment and of its Python; an empty text then means ld.so's
+    own search.
     """
     prefix = site.partition("/lib/python")[0]
     settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)

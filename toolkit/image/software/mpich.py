@@ -20,7 +20,7 @@ _LABELS = {
     "features": "features",
     "Custom Information": "custom",
 }
-"""The labels in the text of MPI_Get_library_version, and the variables with the values
+"""The labels in the text of MPI_Get_library_version, and the variables that hold the values
 (pmodels/mpich:src/binding/c and src/util/mpir_get_library_version; src/mpi/init/globals.c).
 """
 _LINE = rb"MPICH [A-Za-z0-9 ]{2,20}:[ \t]*%s\n"
@@ -29,8 +29,8 @@ _FIRST = (
     rb"\0(MPICH Custom Information:[ \t]*%s\n)(?=\0)",
 )
 _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
-"""A function that only builds with the feature ``threadcomm`` have, the only feature up to release 5.0
-(pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
+"""A function that exists only in builds with ``threadcomm``, which is the only optional feature up to release
+5.0 (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
 """
 _LONGEST = 8191
 """Maximum length of the version text in bytes: MPI_MAX_LIBRARY_VERSION_STRING without the NUL byte."""
@@ -38,7 +38,7 @@ _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
-"""Cray MPICH has its own release numbers; the version of its MPICH follows in the text."""
+"""Cray MPICH has its own release numbers; in its text, the version of MPICH follows after Cray's release."""
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
 _REST = (
@@ -49,19 +49,19 @@ _TOGETHER = (
     re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
     re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
 )
-"""The values next to each other in memory, in the two orders that compilers produce."""
+"""The pattern of these values next to each other in memory, in the two orders that compilers produce."""
 _BEFORE = re.compile(
     rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
     rb"(?P<FC>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""The names of the compilers in front of these values, used for libraries without symbol names. Each text
+"""The pattern of the compilers' names in front of these values, for libraries without symbol names. Each text
 must look like the name of a compiler."""
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
-"""Functions of MPICH's shared memory module. Every build contains the names of some settings, which this
-pattern excludes."""
+"""The pattern of functions in MPICH's shared memory module. Every build contains the names of some settings,
+which this pattern excludes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Tol
 def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
     """Return the launch interfaces of an MPICH (``pmi1``, ``pmi2``, ``pmix``), and how toolkit found each.
 
-    The PMI-1 wire protocol of Slurm's pmi2 plugin and of Hydra is built in and needs PMI_FD. A build for
-    Slurm's own PMI libraries needs these libraries instead.
+    The PMI-1 wire protocol of Slurm's pmi2 plugin and of Hydra is built in, and the text ``PMI_FD`` shows it.
+    A build for Slurm's own PMI libraries is linked with these libraries instead.
     """
     found: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}

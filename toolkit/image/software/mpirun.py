@@ -15,23 +15,23 @@ _KINDS = (
     ("hydra", (b"HYDRA", b"hydra")),
     ("openmpi", (b"libopen-rte", b"prterun", b"ompi", b"orterun", b"libprrte")),
 )
-"""Texts in a launcher that identify its kind; the first match is used.
+"""Texts in a launcher that identify its kind; the first match in this order is used.
 
-Launchers of one kind contain texts of the later kinds.
+Launchers of one kind contain texts of the kinds after it.
 """
 _HEAD = 8 << 20
 _STARTER = "mpiexec.hydra"
 """The program that Intel MPI's mpirun script starts by its name, through PATH."""
 _VARIABLES = ("mpivars.sh", "../env/vars.sh", "../setvars.sh")
-"""Scripts that Intel MPI's mpirun sources. They put its own folder first on PATH, unless I_MPI_ROOT is
-set."""
+"""Scripts that Intel MPI's mpirun sources. The scripts put Intel MPI's folder first on PATH, unless
+I_MPI_ROOT is set."""
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
     """Return the real path of an installation's launcher, and the path at which toolkit found it.
 
-    If several MPIs share /usr/bin, update-alternatives sets ``mpirun``. A launcher of another kind is
-    therefore skipped.
+    If several MPIs share /usr/bin, update-alternatives sets ``mpirun``. toolkit therefore skips a launcher of
+    another kind.
     """
     names = _NAMES.get(implementation, _NAMES[""])
     beside = [posixpath.join(prefix, "bin", name) for name in names]

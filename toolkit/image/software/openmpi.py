@@ -108,8 +108,8 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 class OpenMpiFolder:
     """An Open MPI whose plugin folder was moved.
 
-    ``library`` was built for the plugin folder ``built_for``. ``led_by`` is the variable with the real
-    folder.
+    ``library`` was built for the plugin folder ``built_for``. ``led_by`` is the variable that should contain
+    the real folder.
     """
 
     library: str
@@ -120,8 +120,8 @@ class OpenMpiFolder:
 def find_moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
     """Return the moved Open MPI that searches for its plugins in a missing folder, or None.
 
-    That folder comes from its configuration, or from OPAL_PREFIX in the image. If another variable of the
-    image names a plugin folder, the result is None.
+    The missing folder comes from Open MPI's configuration, or from OPAL_PREFIX in the image. If another
+    variable of the image names a plugin folder, the result is None.
 
     HPC-X is built for a folder that does not exist. A conda package has the same fault if conda did not
     replace its prefix (conda/conda#10284). Such an Open MPI does not start if its shared memory components
@@ -212,8 +212,8 @@ def _merge_components(
     for framework, name in plugins:
         found.setdefault(framework, set()).add(name)
     if number and int(number.partition(".")[0]) < 5 and "vader" in found.get("btl", set()):
-        # In Open MPI 3 and 4, the component btl sm only reports that vader replaces it
-        # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1). ompi_info does not list it either.
+        # In Open MPI 3 and 4, the component btl/sm only reports that btl/vader replaces it
+        # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1). ompi_info does not list btl/sm either.
         found["btl"].discard("sm")
     return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
 
@@ -240,7 +240,7 @@ def _text(release: str, contents: list[bytes]) -> str | None:
     )
     revision = _only(
         rb"\0(v" + re.escape(number[0]).encode() + rb"(?:[-a-z0-9.]{0,40}))(?=\0)", whole
-    )  # a tag of Open MPI's repository
+    )  # the revision is a tag of Open MPI's repository
     date = _only(rb"\0((?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d\d, 20\d\d)(?=\0)", whole)
     if not (package and revision and date):
         return None

@@ -77,7 +77,7 @@ def _unread(name: str, facts: ImageFacts) -> bool:
 
 def _agree(name: str, said: str, found: str) -> bool:
     if name == "python" and found.count(".") == 1:
-        # of an interpreter outside a virtual environment, toolkit may know only the minor release
+        # toolkit may know only the minor release of an interpreter outside a virtual environment
         return said == found or said.startswith(f"{found}.")
     return said == found or (bool(said and found) and is_same_version(said, found))
 

@@ -9,8 +9,8 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 
 _MOST_TEXT = 8 << 20
-"""Maximum number of bytes of dpkg's status file (about 8,000 packages). Decoded as text, it may need four
-times as much memory."""
+"""Maximum number of bytes of dpkg's status file (about 8,000 packages). The decoded text may need four times
+as much memory."""
 _BLOCK = 1 << 16
 """Maximum number of bytes of one package's entry."""
 _LONGEST = 100

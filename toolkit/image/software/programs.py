@@ -35,7 +35,7 @@ _OF_R = (
     "/usr/lib64/R/library",
     "/usr/local/lib/R/library",
 )
-"""The folders of R packages in Debian, rocker and Fedora; conda has them beside its Python."""
+"""The folders of R packages in Debian, rocker and Fedora; conda has R packages beside its Python."""
 _RMPI = ("Rmpi/libs/Rmpi.so", "pbdMPI/libs/pbdMPI.so")
 _OWN = re.compile(
     r"(mpi(run|exec|cc|cxx|c\+\+|CC|f77|f90|fort|java|version|vars|chversion|exec\.\w+|run\.\w+)"
@@ -48,7 +48,8 @@ _MOST = 600
 _MOST_OF_SYSTEM = 3000
 _HEAD = 4 << 20
 _ALL = 96 << 20
-"""Maximum number of bytes to read in the search; the headers of one program take some hundred thousand.
+"""Maximum number of bytes to read in the search for programs; the headers of one program take some hundred
+thousand bytes.
 """
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
 """Texts in a program with a statically linked MPI; Hydra and Slurm contain some of these texts for
@@ -129,13 +130,13 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 
 def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs that load another MPI or none without the image's LD_LIBRARY_PATH."""
+    """Return the programs that, without the image's LD_LIBRARY_PATH, load another MPI or no MPI."""
     if not loader.library_path:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     found: dict[str, str] = {}
-    # the limit is reached; the result is correct for the programs searched so far
+    # the limit is reached; the result is correct for the programs that were searched
     with suppress(CheckFailed):
         for path, library in programs.items():
             if bare.spent > _ALL:
@@ -166,7 +167,7 @@ def static(
 ) -> tuple[str, str] | None:
     """Return a program with a statically linked MPI and the name of that MPI, or None.
 
-    ``programs`` are skipped, because they load an MPI library.
+    toolkit skips ``programs``, because they load an MPI library.
     """
     left = _MOST_READ
     others = (path for path in _candidates(loader, places, entrypoint) if path not in programs)

@@ -22,7 +22,7 @@ def has_system_packages(settings: str) -> bool:
 def reads_home(loader: Loader, program: str = "") -> bool:
     """Return whether a Python reads packages in ~/.local; ``program`` is by default the first Python on PATH.
 
-    A virtual environment without the system's packages does not read them (CPython:Lib/site.py, venv()).
+    A virtual environment without the system's packages does not read ~/.local (CPython:Lib/site.py, venv()).
     """
     program = program or loader.program("python3") or loader.program("python") or ""
     settings = files.text(loader.tree, _settings_beside(program), _MOST)
@@ -36,8 +36,8 @@ def _settings_beside(program: str) -> str:
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold | None:
     """Return the version of the first python3 on PATH, or None if the image has no Python.
 
-    The version comes from pyvenv.cfg, from the package, or from a text in the program or its library. If
-    these are missing, only the minor release is known, from the program's real name.
+    The version comes from pyvenv.cfg, from the package, or from a text in the program or its library. Without
+    any of these, only the minor release is known, from the program's real name.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:

@@ -98,7 +98,7 @@ def find_decided_mpis(
 ) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
     """Return the MPIs of an image, and the MPI that each program loads.
 
-    If these programs do not determine the MPI, toolkit also reads the programs in the system's folders.
+    If the given programs do not determine the MPI, toolkit also reads the programs in the system's folders.
     """
     mpis = find_mpis(loader, packages, places, programs)
     if why_mpi_unknown(loader, mpis, programs, untold) and (more := of_system(loader)):

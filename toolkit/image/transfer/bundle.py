@@ -66,7 +66,7 @@ def bundle(
     """Write the bundle of some recipes to ``target``, and its checksum file beside it.
 
     ``pythons`` are the Python versions of the target machine, by default this machine's version. ``accepted``
-    are hosts outside of the mirrors and the package index that the user trusts.
+    are hosts that the user trusts, in addition to the mirrors and the package index.
 
     Raises:
         BadInput: if a recipe has no valid lock, a file is invalid, or two files have the same name.
@@ -203,7 +203,7 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
 def _require_names(option: str, names: tuple[str, ...]) -> None:
     """Check the names of files before any work starts.
 
-    A name must be valid in a bundle, and no two names may be equal or differ only by case.
+    Each name must be valid in a bundle, and no two names may be equal or differ only by case.
 
     Raises:
         BadInput: with the first wrong name.

@@ -1,8 +1,8 @@
 """Read a bundle once, compare each file with its hash, and copy the files to install.
 
-toolkit writes the files to a new private folder under numbers as names, so that a name in the archive has no
-effect. toolkit does not call Python's ``TarFile.extractall``: its ``filter`` is missing in Python 3.11.2, and
-later releases let archives bypass it (CVE-2025-4517).
+toolkit writes the files to a new private folder with numbers as file names, so that a name in the archive has
+no effect. toolkit does not call Python's ``TarFile.extractall``: the argument ``filter`` is missing in Python
+3.11.2, and archives can bypass it in later releases (CVE-2025-4517).
 """
 
 import contextlib
@@ -62,7 +62,7 @@ def stage(source: Path, folder: Path, tell: Tell) -> Staged:
         folder: an empty folder that only this user can write to.
 
     Raises:
-        BadInput: if the file is not a bundle, or contains a file that its list does not name.
+        BadInput: if the file is not a bundle, or contains a file that its list of hashes does not name.
         Damaged: if a file is missing, or its hash is wrong.
     """
     tell.step(f"Checking the files of {source.name or source}")
@@ -96,7 +96,8 @@ def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
     """Yield the members of an archive, which must be ordinary files with valid names.
 
     Raises:
-        BadInput: if a member is not such a file, or the archive is damaged or truncated.
+        BadInput: if a member is not an ordinary file with a valid name, or the archive is damaged or
+            truncated.
     """
     try:
         for entry in entries(whole, str(source), Budget(str(source))):
@@ -131,7 +132,7 @@ def _text(whole: ByteSource, entry: TarMember, source: Path) -> bytes:
 
 
 def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
-    """Yield the bytes of a member; read its padding too, for the hash of the whole archive."""
+    """Yield the bytes of a member; also read its padding, which the hash of the archive includes."""
     end, last = entry.offset + entry.size, entry.offset + padded_size(entry.size)
     for at in range(entry.offset, last, _CHUNK):
         piece = whole.read_at(at, min(_CHUNK, last - at))

@@ -66,7 +66,7 @@ def require_unused_names(staged: Staged, source: Path) -> None:
     """Check that no recipe of the bundle would replace a different existing recipe.
 
     Raises:
-        BadInput: with the names of those recipes, and the existing file that differs.
+        BadInput: with the names of the recipes that would be replaced, and the existing file that differs.
     """
     found = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if found:
@@ -102,7 +102,8 @@ def install_recipes(staged: Staged) -> tuple[str, ...]:
 def _install_recipe(staged: Staged, name: str) -> Iterator[str]:
     """Install the files of a recipe, and yield the path of each file that was written."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
-    # For a recipe in the user's folder, toolkit does not search for a shipped lock, so write the lock too.
+    # If the user's folder has the recipe, toolkit does not search for a shipped lock, so write the lock there
+    # too.
     own = not _is_shipped(toml, staged)
     if own and _written(toml, staged):
         yield toml

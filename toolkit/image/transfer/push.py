@@ -46,7 +46,7 @@ def push(
 
         @cache
         def session() -> RegistrySession:
-            """Open the session when it is first needed, so that an invalid file raises its error earlier."""
+            """Open the session when it is needed, so that an invalid file is an error before any contact."""
             tell.step(f"Asking {target.host}")
             return stack.enter_context(open_session(target, access))
 

@@ -19,7 +19,8 @@ from toolkit.run.registry.upload import Blob
 _GZIP = f"{OCI_LAYER}+gzip"
 _LEVEL = 6
 _WINDOW = 31
-"""The value of ``wbits`` with which zlib writes gzip; its header has neither a time nor a file name."""
+"""The value of zlib's ``wbits`` for the gzip format; zlib then writes neither a time nor a file name into the
+header."""
 _STEP = 1 << 20
 _PACKED = "registry/packed"
 

@@ -56,8 +56,9 @@ def unbundle(
 ) -> Unbundled:
     """Install a bundle from its archive, or from a folder with the unpacked archive.
 
-    toolkit first compares all files with their hashes in a private folder. Before that, it installs nothing
-    and contacts no Docker engine. Existing equal files are unchanged, so the call can be repeated.
+    toolkit first compares all files with their hashes in a private folder. toolkit installs nothing and
+    contacts no Docker engine before this check ends. Existing equal files are unchanged, so the call can be
+    repeated.
 
     Args:
         source: the archive or the folder.

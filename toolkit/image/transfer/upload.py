@@ -190,8 +190,8 @@ def _compress_layers(
 ) -> ImageUpload:
     """Compress the layers that are not compressed, and return the parts with a new manifest.
 
-    Compressed layers stay as they are. If the image came from this registry, the registry therefore already
-    has them.
+    Compressed layers stay as they are. A registry from which the image was pulled therefore already has these
+    layers.
     """
     layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))

@@ -1,7 +1,7 @@
 """Add documents to a SIF as objects: the SBOM and the provenance of the image.
 
-toolkit copies both from the image, so that equal images get equal documents. An image without these documents
-gets no objects. ``apptainer sif list`` shows the objects by name and type.
+toolkit copies both documents from the image, so that equal images get equal documents. toolkit adds nothing
+to the SIF of an image without these documents. ``apptainer sif list`` shows the documents by name and type.
 """
 
 import hashlib
@@ -77,7 +77,8 @@ def write_full_provenance(
 ) -> Path | None:
     """Write the provenance that differs between machines to a file beside a SIF, and return its path.
 
-    This provenance contains the programs' ``versions``, the commit, and the start and end in Unix seconds.
+    The full provenance contains the programs' ``versions``, the commit, and the start and end of the build in
+    Unix seconds.
 
     For an image without provenance the function writes nothing and returns None.
     """

@@ -128,7 +128,7 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 
 
 def _is(seen: str, chosen: str) -> bool:
-    # the lock has only the minor release of the base's Python
+    # the lock has only the minor release of the base image's Python
     return is_same_version(seen, chosen) or seen.startswith(f"{chosen}.")
 
 

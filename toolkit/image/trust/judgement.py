@@ -79,7 +79,7 @@ def uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
 
 
 def judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
-    """Return the result of all signatures: none may be wrong, and valid ones must cover the whole SIF."""
+    """Return the check of all signatures: none may be wrong, and valid ones must cover the whole SIF."""
     if not found:
         return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
     lines = [_describe_signature(one) for one in found if not one.holds]

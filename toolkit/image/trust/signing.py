@@ -66,7 +66,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     toolkit signs the file that the link points to.
 
     toolkit signs and checks a copy, and renames the copy to the SIF, so that the SIF is complete at any time.
-    Running processes keep the old file. If several processes sign one SIF, each waits for the one before.
+    Running processes keep the old file. If several processes sign one SIF, they wait for each other.
 
     Raises:
         CheckFailed: if the SIF is damaged, differs from its checksum, or gpg fails to sign.
@@ -127,7 +127,8 @@ def _replace_by_signed(
             raise CheckFailed(
                 f"{sif}: another program changed it while it was signed", fix="sign the SIF again"
             )
-        # The lock belongs to the file: a process that opens the new file waits until the checksum is written.
+        # The lock belongs to the file, not to its name: a process that opens the new file waits until toolkit
+        # has written the checksum.
         with hold_lock(part, lambda: None):
             publish(part, sif, digest)
     return digest

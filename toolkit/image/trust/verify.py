@@ -41,7 +41,7 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     """Run all checks of a SIF without starting it, and return the results.
 
     ``keyring`` has the trusted keys in place of the user's keyring. ``lock`` is compared with the lock in the
-    image. ``unsigned`` accepts a SIF without a signature or with an unknown key, which is no less safe.
+    image. ``unsigned`` accepts a SIF without a signature, or with a signature by an unknown key.
 
     Raises:
         Damaged: if the file is too damaged to read.

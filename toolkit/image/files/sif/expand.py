@@ -25,7 +25,7 @@ def expand(codec: str, data: bytes, most: int) -> bytes:
 
     Raises:
         ValueError: if the block is damaged, truncated, or unpacks to more than ``most`` bytes.
-        KeyError: if the codec is none of these.
+        KeyError: if ``codec`` is another text.
     """
     out = CODECS[codec](data, most)
     if len(out) > most:

@@ -30,7 +30,7 @@ _COST = {"lz4": 8}
 """The cost of LZ4 relative to the other codecs: Python code takes eight times longer per byte than a
 library."""
 _MAX_BLOCKS = 1 << 14
-"""Maximum number of blocks of a file; 2 GiB with mksquashfs's default block size."""
+"""Maximum number of blocks that toolkit reads of one file: 2 GiB with mksquashfs's default block size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ def method(number: int) -> str:
 
 
 def codec_of(number: int, name: str) -> str:
-    """Return the codec name in :mod:`toolkit.image.files.sif.expand` for a superblock's compression number.
+    """Return the codec name in :mod:`toolkit.image.files.sif.expand` for a compression number.
 
     Raises:
         BadInput: if toolkit does not support the compression.

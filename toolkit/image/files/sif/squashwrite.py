@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 """The block size in bytes.
 
-Half of it needs more reads, and four times as much needs twice the CPU time (docs/startup.md).
+Blocks of half this size need more reads, and blocks of four times this size need twice the CPU time
+(docs/startup.md).
 """
 _METADATA = 8192
 _LEVEL = 3
@@ -60,7 +61,7 @@ class _Node:
 class _Table:
     """A table of metadata blocks.
 
-    A position is the offset of a stored block, with an offset in the unpacked block.
+    A position in the table is the offset of a stored block, with an offset in the unpacked block.
     """
 
     def __init__(self) -> None:
