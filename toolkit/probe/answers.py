@@ -56,7 +56,7 @@ def separate(text: str, asked: NodeChoice) -> Answers:
 
 
 def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the node of each task, and the lines that srun labelled with the task's number."""
+    """Yield the name of the node of each task, and the lines that srun labelled with the task's number."""
     tasks: dict[str, list[str]] = {}
     for line in lines:
         if labelled := _LABELLED.fullmatch(line):

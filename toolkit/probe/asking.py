@@ -34,8 +34,8 @@ class NodeChoice:
 
     ``nodes`` is a number (``0`` for none), ``all``, or names in Slurm's notation. ``wait`` is the maximum
     time in seconds in Slurm's queue. An empty ``partition`` is the default partition. With ``site``, the
-    probe also runs the queries of a site profile. With ``accounts``, the probe lists only the accounts that
-    the user may charge.
+    probe also runs the queries of a site profile. With ``accounts``, the probe runs only one of these
+    queries: the accounts that the user may charge.
     """
 
     nodes: str = "1"
@@ -75,7 +75,7 @@ def _wrong(nodes: str) -> str:
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
-    """Return the choice of one compute node in the job's partition, or in the first partition of a list."""
+    """Return the choice of one compute node in the job's partition (the first partition of a list)."""
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
 

@@ -36,10 +36,10 @@ class _Schema(msgspec.Struct, frozen=True):
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a cluster and its raw answer, as ``toolkit probe -o`` writes them.
 
-    ``host`` are the facts that the rules use. ``login`` are the facts of the contacted machine, ``groups`` of
-    its compute nodes. ``silent`` has the reason for each node without an answer. ``site`` describes the whole
-    cluster; toolkit uses most of it only to check a site profile. The schema ``toolkit.facts/1`` had only
-    ``host`` and ``raw``.
+    ``host`` are the facts that the rules use. ``login`` are the facts of the contacted machine, ``groups``
+    are the facts of its compute nodes. ``silent`` has the reason for each node without an answer. ``site``
+    describes the whole cluster; toolkit uses most of ``site`` only to check a site profile. The schema
+    ``toolkit.facts/1`` had only ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"
@@ -82,11 +82,11 @@ def encode(bundle: Bundle) -> bytes:
 def load(path: Path) -> HostFacts:
     """Return the facts in a file.
 
-    The file is the output of ``toolkit probe`` (``-o`` or ``--json``), or the raw output of the probe's
-    script.
+    The file is the output of ``toolkit probe`` (``-o`` or ``--json``), or the raw output of the probe script.
 
     Raises:
-        BadInput: if the file is none of these; the message names the invalid field.
+        BadInput: if the file is not a facts file and not a probe's output; the message names the invalid
+            field.
     """
     return load_bundle(path).host
 

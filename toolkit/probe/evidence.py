@@ -20,9 +20,9 @@ _NOISE = re.compile(
 )
 """Messages that every program prints in a faulty environment.
 
-LD_PRELOAD names a missing file, for example XALT's at some centres
+For example, LD_PRELOAD names a missing file, as XALT's LD_PRELOAD does at some centres
 (argonne-lcf/user-guides:docs/polaris/known-issues.md). LD_LIBRARY_PATH adds Conda's libraries to the system's
-shell. An exported shell function such as module is truncated (xonsh/xonsh:docs).
+shell. An exported shell function such as ``module`` is truncated (xonsh/xonsh:docs).
 """
 _STATUS = re.compile(r"@rc (-?\d{1,9})", re.ASCII)
 
@@ -47,7 +47,7 @@ class Section:
 
     @property
     def trouble(self) -> str:
-        """The reason why the query has no answer; empty if it has one."""
+        """The reason why the query has no answer; empty if the query has an answer."""
         if self.ok:
             return ""
         if self.status == TIMED_OUT:
@@ -69,8 +69,8 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     ``cut`` means that toolkit stopped the probe at its time limit; the finished sections are kept.
 
     Raises:
-        CheckFailed: if the output lacks its start or its end, because a truncated answer would look like a
-        machine without software.
+        CheckFailed: if the output lacks its start or its end; a truncated answer would look like missing
+            software.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:

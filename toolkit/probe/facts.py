@@ -118,7 +118,8 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
         return None
     if plugins == ["pspmix"]:
-        # ParaStation's daemon contains the PMIx server, and may load another libpmix than other programs do.
+        # ParaStation's daemon contains the PMIx server, and may load a different libpmix than programs load
+        # here.
         book.unknown["pmix"] = (
             "Slurm's plugin is ParaStation's pspmix, which does not report its release of PMIx"
         )

@@ -30,7 +30,7 @@ _APART = frozenset(
 The kernel derives the limit of user namespaces from the size of the memory.
 """
 _NEAR = 1.05
-"""The factor below which two sizes of /dev/shm are equal: the kernel sets half of the memory, which varies
+"""The factor below which two sizes of /dev/shm are equal. The size is half of the memory, which varies
 slightly between equal nodes."""
 FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")
 """The compared fields, in the order of :class:`HostFacts`."""
@@ -103,12 +103,12 @@ def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ..
 def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) -> str:
     value: Any = getattr(facts, field)
     if value is None:
-        # An absent fact and an unknown fact are different.
+        # Distinguish an absent fact from an unknown fact.
         return "absent" if field in facts.absent else "unknown"
     if field == "shm":
         value = sizes[value]
     elif field == "tmpdir":
-        # A folder for each job has the job's number or the node's name in its path.
+        # The path of a folder for each job contains the job's number or the node's name.
         value = re.sub(r"\d+", "#", value.replace(name, "@"))
     return msgspec.json.encode(value, order="sorted").decode()
 

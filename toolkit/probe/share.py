@@ -22,8 +22,8 @@ _PERSONAL = re.compile(
 def without_users(bundle: Bundle, name: str) -> Bundle:
     """Return the facts of a cluster without accounts, machine names and users' folders.
 
-    ``name`` is the cluster's name in the result. The result has neither the raw answer nor evidence; it has
-    the facts that rules read.
+    ``name`` is the cluster's name in the result. The result contains the facts that rules read, but neither
+    the raw answer nor evidence.
     """
     private = {account.account for account in bundle.site.associations or ()}
     nodes = _numbers(bundle)

@@ -17,7 +17,7 @@ _OF_SLURM = (
     "I_MPI_HYDRA_BOOTSTRAP",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 )
-"""Variables that Slurm sets in each step, as seen in 24.11.5. A job inherits their values from the login
+"""Variables that Slurm sets in each step, as in Slurm 24.11.5. A job inherits their values from the login
 node, not from the step of the probe.
 """
 
@@ -53,7 +53,7 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     """Return the variables that a job inherits.
 
-    slurmd sets TMPDIR to the folder ``TmpFS`` if TMPDIR is not set.
+    If TMPDIR is not set, slurmd sets TMPDIR to Slurm's setting ``TmpFS``.
     """
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)

@@ -70,7 +70,7 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         launcher="",
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
-    # ld.so loads the link, for example lib-abi-mpich/libmpi.so.12, and not the file behind the link.
+    # ld.so finds the link, for example lib-abi-mpich/libmpi.so.12, and not the file behind the link.
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found_path)
 
 

@@ -129,7 +129,7 @@ def _down(section: Section) -> set[str]:
 def link_layers(section: Section) -> dict[str, str]:
     """Return the link layer of each device, from lines such as ``link mlx5_0 Ethernet``.
 
-    If the ports of a device differ, the value is InfiniBand.
+    If a device has ports of both kinds, its link layer is InfiniBand.
     """
     pairs = (value.partition(" ") for value in section.values("link"))
     found = [(device, layer.strip()) for device, _, layer in pairs if layer.strip()]

@@ -32,14 +32,14 @@ class MpiLibrary:
     path: str
     said: dict[str, list[str]] = field(default_factory=dict)
     whole: bool = True
-    """Whether the section is complete, without a time limit that cut it."""
+    """Whether the section is complete, so that no time limit stopped the query."""
 
     def values(self, word: str) -> list[str]:
         return self.said.get(word, [])
 
     @property
     def found_path(self) -> str:
-        """The path at which the probe found the library; it may be a link to ``path``."""
+        """The path at which the probe found the library; this path may be a link to ``path``."""
         return next(iter(self.values("found")), self.path)
 
     @property
@@ -49,17 +49,17 @@ class MpiLibrary:
 
     @property
     def is_followed(self) -> bool:
-        """Whether the list of its dependencies is complete."""
+        """Whether the list of the library's dependencies is complete."""
         return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
     @property
     def needs(self) -> dict[str, str]:
-        """The libraries that are loaded with it, path by soname; the path of a missing library is empty."""
+        """The libraries that are loaded with this library, path by soname; a missing library has no path."""
         return {name: path for name, _, path in (line.partition(" ") for line in self.values("needs"))}
 
     @property
     def components(self) -> dict[str, tuple[str, ...]]:
-        """The components that start ranks or send messages, by framework, both built-in and in files."""
+        """The library's MCA components that start ranks or send messages, by framework."""
         found: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
@@ -80,7 +80,7 @@ class MpiLibrary:
 
     @property
     def loaded_libraries(self) -> dict[str, str]:
-        """The libraries that are loaded with the MPI library and its components, path by soname."""
+        """The libraries that are loaded with this MPI library and its components, path by soname."""
         return {
             **{n: p for taken in self.component_libraries.values() for n, p in taken.items()},
             **self.closure,
@@ -117,7 +117,7 @@ class MpiLibrary:
 
     @property
     def closure(self) -> dict[str, str]:
-        """The libraries that are loaded with it, without the C library, path by soname."""
+        """The libraries that are loaded with this library, without the C library, path by soname."""
         return {name: path for name, path in self.needs.items() if not _C_LIBRARY.match(name)}
 
     @property
@@ -142,8 +142,8 @@ class MpiLibrary:
     def is_relocatable(self, exported: tuple[str, ...] | None) -> bool:
         """Return whether the library works in any folder.
 
-        This is true if the library searches relative to its own folder, if its launcher sets ``OPAL_PREFIX``
-        for ranks, or if the library needs only the C library.
+        A library works in any folder if it searches relative to its own folder, if its launcher sets
+        ``OPAL_PREFIX`` for ranks, or if it needs only the C library.
         """
         alone = self.is_followed and not self.closure and not self.plugins
         return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
@@ -211,7 +211,7 @@ def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
 
 
 def folders(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the folders of a library and of all libraries loaded with it; its own folder comes first."""
+    """Return the folder of a library, then the folders of all libraries that are loaded with it."""
     if not library.is_followed:
         return None
     where = (library.found_path, *(path for path in library.loaded_libraries.values() if path))

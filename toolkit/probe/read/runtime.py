@@ -6,10 +6,10 @@ from toolkit.probe.evidence import Section
 def user_namespaces(section: Section) -> bool | None:
     """Return whether an ordinary user can create a user namespace, or None if unknown.
 
-    The probe runs ``unshare -Ur true``. Without ``unshare``, the kernel's settings can only show that it
-    fails. If root ran the probe, success proves nothing for other users, unless the kernel's setting allows
-    it. If AppArmor restricts user namespaces (Ubuntu 24.04), only programs with a suitable profile can create
-    one; Apptainer's package has such a profile, and ``unshare`` has none.
+    The probe runs ``unshare -Ur true``. Without ``unshare``, the kernel's settings can only show that user
+    namespaces are disabled. If root ran the probe, success proves nothing for other users, unless a kernel
+    setting allows user namespaces. If AppArmor restricts user namespaces (Ubuntu 24.04), only programs with a
+    suitable profile can create one; Apptainer's package has such a profile, and ``unshare`` has none.
     """
     switches = _switches(section)
     off = (
@@ -34,7 +34,7 @@ def namespaces_limit(section: Section) -> int | None:
 
 
 def kernel_mounts(section: Section) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the kernel features for mounting images that exist, and those that are missing.
+    """Return two lists: the kernel features for mounting images that exist, and the missing features.
 
     The features are ``loop`` and ``squashfs``. The result is None if either is unknown.
     """

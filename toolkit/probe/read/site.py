@@ -14,7 +14,7 @@ _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
 _BEGIN, _END = "asked now", "asked yes"
 _MASKED = "-"
-"""The text that the probe prints in place of the user's name, so that an account with that name is
+"""The text that the probe prints in place of the user's name; an account with the user's name is therefore
 unknown."""
 
 
@@ -128,7 +128,7 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
 
 
 def _whole(sections: Sections, name: str) -> Section | None:
-    """Return the section of a login shell, or None if the shell's profile ended the shell too early.
+    """Return the section of a login shell, or None if the shell's profile ended the shell before the answer.
 
     The output of the profile before and after the answer is removed.
     """

@@ -19,7 +19,7 @@ def first_line(section: Section) -> str | None:
 def distribution(lines: tuple[str, ...]) -> str | None:
     """Return the distribution from ``os-release``, for example ``debian 12 (bookworm)``.
 
-    A rolling release has only a name.
+    The result for a rolling release contains only the distribution's name.
     """
     values: dict[str, str] = {}
     for line in lines:
@@ -27,7 +27,7 @@ def distribution(lines: tuple[str, ...]) -> str | None:
         if sign:
             try:
                 values[name.strip()] = " ".join(shlex.split(value))
-            except ValueError:  # unbalanced quotes, because users may edit the file
+            except ValueError:  # a quote is unbalanced, because users may edit the file
                 values[name.strip()] = value.strip()
     words = (values.get("ID"), values.get("VERSION_ID"))
     code = values.get("VERSION_CODENAME")
@@ -54,8 +54,8 @@ def gpu_driver(section: Section) -> str | None:
 def has_no_driver(section: Section) -> bool:
     """Return whether the machine has no NVIDIA driver, as login nodes often do.
 
-    nvidia-smi is missing or reports no driver. If /proc/driver/nvidia shows a version, a driver exists
-    although nvidia-smi cannot communicate with it.
+    The machine has no driver if nvidia-smi is missing or reports no driver. If /proc/driver/nvidia shows a
+    version, a driver exists although nvidia-smi cannot communicate with it.
     """
     silent = any("couldn't communicate with the NVIDIA driver" in line for line in section.lines)
     return section.missing or (silent and gpu_driver(section) is None)

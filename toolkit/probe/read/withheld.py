@@ -15,8 +15,8 @@ _PERSONAL = re.compile(
 """Patterns of values that may contain accounts, addresses, commands or home folders."""
 
 _RANDOM = re.compile(r"(?=[A-Za-z_-]*[0-9])(?=[0-9_-]*[A-Za-z])[A-Za-z0-9_-]{20,}", re.ASCII)
-"""The pattern of a long run of letters and digits, such as a key. Words in lists of components have at most
-16 letters."""
+"""The pattern of a long run of letters and digits, such as a key. Words in lists of MCA components have at
+most 16 letters."""
 
 _LONGEST = 200
 _MOST = 4000
