@@ -1,6 +1,7 @@
 """Read the files of a data set from an archive by name, without unpacking the archive to disk.
 
-A malicious member name therefore has no effect, and links are ignored.
+toolkit only compares member names with the expected names, so a malicious name has no effect. Links in the
+archive are ignored.
 """
 
 import contextlib

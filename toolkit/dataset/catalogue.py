@@ -69,7 +69,7 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``pixels`` is an image with one sample in each row. ``classes`` is a JSON list with the class of each
     sample.
 
-    ``first`` is the index in that list of this file's first sample.
+    ``first`` is the index in the list ``classes`` of the first sample of this file.
     """
 
     pixels: FileName
@@ -116,8 +116,8 @@ def load(name: str) -> Dataset:
     """Return the data set with this name, which may be described in the user's own file.
 
     Raises:
-        BadInput: if the name is unknown (the message lists the choices), or if a field of the user's own file
-        is invalid.
+        BadInput: if the name is unknown (the message lists the choices), or a field of a user's file is
+            invalid.
     """
     return read(find(KIND, name, ".toml"))
 

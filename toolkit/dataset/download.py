@@ -22,15 +22,15 @@ from toolkit.units import format_size
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
-"""The minimum time limit of a transfer in seconds; toolkit adds time for the file's size."""
+"""The minimum time limit of a transfer in seconds; toolkit adds time in proportion to the file's size."""
 _SLOWEST = 50_000
-"""Minimum speed in bytes per second; toolkit tries the next source if a source is slower."""
+"""Minimum speed in bytes per second; if a source is slower, toolkit tries the next source."""
 _WAITS = 4
 """Maximum number of consecutive waits for a busy server."""
 
 
 class Full(CheckFailed):
-    """The disk is full; toolkit tries no other source, because it would fail too."""
+    """The disk is full; toolkit then tries no other source, because the download would fail again."""
 
 
 @contextlib.contextmanager
@@ -129,7 +129,7 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
         with _on_disk(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-            # unbuffered, because a buffer cannot be written either when the disk is full
+            # without a buffer, because Python cannot flush a buffer either when the disk is full
             part = FileIO(path, "r+")
         with part:
             wait_for_lock(part, tell, f"Waiting for another process that fetches {without_login(url)}")

