@@ -1,11 +1,12 @@
 """The Python API of toolkit: inspect images, probe clusters, predict launches, launch and follow jobs.
 
-Each function does the same as the command with its name, with the same settings and checks. The functions
-print nothing and never exit. Each error is a class of :mod:`toolkit.errors`, and its message names the
-command's option, for example ``--nodes`` for ``nodes``. The object ``tell`` receives progress messages, and
-the output of followed jobs; without ``tell``, both are discarded.
+Each API function does the same as the command of the same name, with the same settings and checks. The
+functions print nothing and never exit. Each error is a class of :mod:`toolkit.errors`, and the error's
+message names the command's option, for example ``--nodes`` for ``nodes``. The object ``tell`` receives
+progress messages, and the output of followed jobs. Without ``tell``, progress messages and output are
+discarded.
 
-The import of this package is fast, because each function imports its modules when you call it.
+Importing this package is fast, because each API function imports its modules only when you call it.
 """
 
 from toolkit import errors

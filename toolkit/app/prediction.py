@@ -42,7 +42,7 @@ def probe(
     nodes: int | str = 1,
     wait: int = 5,
 ) -> HostFacts:
-    """Return the facts of a machine and of its compute nodes, without any change on them.
+    """Return the facts of a machine and of its compute nodes; the probe changes nothing on them.
 
     Args:
         host: a machine to contact over SSH, as ``HOST``, ``USER@HOST`` or an alias; by default this machine.
@@ -54,7 +54,7 @@ def probe(
         wait: the maximum time in seconds until compute nodes are free, at most 600.
 
     Raises:
-        BadInput: if arguments contradict each other.
+        BadInput: if two arguments contradict each other.
         CheckFailed: if the answer of the machine is truncated.
         Missing: if the machine is unreachable.
     """
@@ -108,8 +108,8 @@ def doctor(
         tell: receives progress messages.
 
     Returns:
-        The verdict. ``verdict.chosen`` is the launch mode to use, or None if toolkit predicts that no mode
-            works.
+        The verdict. ``verdict.chosen`` is the launch mode to use, or None if toolkit predicts that every mode
+            fails.
 
     Raises:
         BadInput: if an argument or a file is invalid.

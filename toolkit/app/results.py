@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def explain(
     source: StrPath | JobRecord | BinaryIO | None = None, *, text: str | bytes | None = None
 ) -> OutputExplanation:
-    """Explain job output: the line with the root error, the class of the fault, its known causes and fixes.
+    """Explain job output: the line that reports the failure's origin, the fault's class, causes and fixes.
 
     Args:
         source: a file with job output, a folder with such files, a job record, or a binary stream.
@@ -51,7 +51,7 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
 
     Raises:
         BadInput: if the job or folder does not exist, or has no metrics.
-        CheckFailed: if the training has completed no epoch.
+        CheckFailed: if the training has not completed any epoch.
         Missing: if this machine has no metrics and the job's machine is unreachable.
     """
     from toolkit.job.running.metrics import folder_of

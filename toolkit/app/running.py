@@ -22,7 +22,7 @@ def launch(
     """Submit a job, as ``toolkit launch`` does, and return the job's record.
 
     toolkit joins the site profile, user settings, ``toolkit.toml``, ``TOOLKIT_*`` variables, the job file and
-    options. Each of these overrides the ones before it.
+    options. If two of these sources set the same field, the later source in this list has priority.
 
     Args:
         program: the name or the file of a trainer, or a command as a list of words.
@@ -33,13 +33,13 @@ def launch(
             them all.
 
     Returns:
-        The record. A job that fails raises no error: check ``record.state``, and call :func:`failure`.
+        The job's record. A job that fails raises no error: check ``record.state``, and call :func:`failure`.
 
     Raises:
         BadInput: if an option or a file is invalid.
         CheckFailed: if toolkit predicts a failure, a signature is wrong, or sbatch rejects the job.
         Missing: if the image, the data or the machine is not available.
-        Interrupted: on Ctrl-C while toolkit follows the job; the job continues.
+        Interrupted: if you press Ctrl-C while toolkit follows the job; the job continues.
     """
     from toolkit.job import submit
     from toolkit.job.call import call
@@ -72,7 +72,8 @@ def script(
 def jobs(*, tell: Tell | None = None) -> tuple[JobRecord, ...]:
     """Return the records of all jobs that were launched from this machine, the oldest first.
 
-    toolkit contacts no cluster; :func:`refresh` does. ``tell`` receives a message for each damaged record.
+    The function contacts no cluster; :func:`refresh` does. ``tell`` receives a message for each damaged
+    record.
     """
     from toolkit.job.running.reach import on_damage
     from toolkit.launch.tracking import records
@@ -109,7 +110,7 @@ def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
     Raises:
         BadInput: if the job does not exist.
         Missing: if the job's machine or its Slurm is unreachable for ten minutes.
-        Interrupted: on Ctrl-C; the job continues.
+        Interrupted: if you press Ctrl-C; the job continues.
     """
     from toolkit.job.running.follow import watch_job
     from toolkit.job.running.reach import connect_to_job
@@ -133,7 +134,7 @@ def wait(*keys: Job, first: bool = False, tell: Tell | None = None) -> tuple[Job
     Raises:
         BadInput: if a job does not exist.
         Missing: if a job's machine is unreachable for ten minutes.
-        Interrupted: on Ctrl-C; the jobs continue.
+        Interrupted: if you press Ctrl-C; the jobs continue.
     """
     from toolkit.job.running.reach import find_all
     from toolkit.job.running.wait import wait_for
@@ -181,7 +182,7 @@ def fetch(
     """Copy the files that a job wrote to this machine, and return the paths of the copies.
 
     Args:
-        key: the job.
+        key: the job whose files to copy.
         *patterns: names, paths or folders, in which ``*`` matches any text; by default all files.
         target: the folder for the copies; by default a folder with the name of the job.
         tell: receives progress messages.
