@@ -1,1 +1,1 @@
-"""Format results as text for people: pages, tables, plots. No other package does this."""
+"""Format results as text for people: pages, tables and plots. No other package of toolkit formats pages."""

@@ -50,7 +50,7 @@ def _assumptions(one: TicketAnswer) -> str:
 
 
 def _why(one: TicketAnswer) -> str:
-    """Return why a launch mode has its outcome, and which facts this assumes."""
+    """Return why a launch mode has its outcome, and the assumed facts."""
     assumed = _assumptions(one)
     return f"{one.prediction.because}; if {assumed}" if assumed else one.prediction.because
 

@@ -79,8 +79,8 @@ def code_words(code: ErrorCode) -> str:
 def steps(fix: str) -> list[str]:
     """Return the steps of a fix.
 
-    A fix of several lines has one step per line. Otherwise the steps are separated by semicolons outside of
-    quotes and parentheses.
+    Each line of a fix with several lines is a step. The steps of a fix in one line are separated by
+    semicolons outside of quotes and parentheses.
     """
     if "\n" in fix:
         return fix.splitlines()

@@ -21,8 +21,8 @@ def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signatur
 def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
     """Return a text as wrapped lines, without breaks inside paths, options and ids.
 
-    ``first`` comes before the first line, and the other lines are aligned with the text after it. ``hang`` is
-    the width of a label that stands to the left of ``indent``.
+    ``first`` is a text before the first line, and the other lines are aligned with the text after it.
+    ``hang`` is the width of a label to the left of ``indent``.
     """
     after = " " * (indent + (len(first) if hang is None else 0))
     start = " " * (indent - (hang or 0)) + first
@@ -50,7 +50,7 @@ def command_lines(
 ) -> list[str]:
     """Return a command as wrapped lines, each except the last with a backslash at its end.
 
-    An option and its value stay on one line. ``more`` is the indentation of the lines after the first; by
+    An option and its value are on the same line. ``more`` is the indentation of the lines after the first; by
     default these lines are aligned with the command.
     """
     further = " " * (indent + len(first) + 2 if more is None else more)

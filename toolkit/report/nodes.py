@@ -16,7 +16,7 @@ _WIDEST_NAME = 30
 def machines(bundle: Bundle, style: Style, width: int) -> Iterator[str]:
     """Yield a line for each group of equal nodes, for the login node, and for nodes that did not answer.
 
-    The table shows only differences; another table shows the facts of the largest group.
+    This table shows only how machines differ; the table of facts shows the facts of the largest group.
     """
     rows = list(_rows(bundle))
     if not rows:

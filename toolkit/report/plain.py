@@ -33,7 +33,7 @@ _NOT_DRAWN = (
 _OURS = f"\x1b{os.urandom(8).hex()}["
 """The start of toolkit's own style codes.
 
-It is random for each process, so that no text from outside contains it.
+The start of the style codes is random for each process, so that no text from outside contains it.
 """
 
 _CODE = rf"{re.escape(_OURS)}[0-9;]*m"
@@ -50,7 +50,7 @@ MESSAGE_LIMIT = 2000
 
 
 def make_visible(text: str) -> str:
-    """Return a text in which invisible characters are escaped, except blanks, tabs, line feeds and styles."""
+    """Return a text in which invisible characters are escaped; blanks, tabs, line feeds and styles stay."""
     return text if _is_ascii(text.replace("\n", "").replace("\t", "")) else _BLOCK.sub(_visible, text)
 
 

@@ -25,8 +25,8 @@ _MARGIN = 4
 class Progress:
     """Shows progress messages to the user, as a context manager.
 
-    ``verbose`` shows all details, and ``quiet`` hides progress. ``output`` false discards the output of
-    followed jobs.
+    ``verbose`` shows all details, and ``quiet`` hides progress. If ``output`` is false, the output of
+    followed jobs is discarded.
     """
 
     def __init__(self, *, verbose: bool = False, quiet: bool = False, output: bool = True) -> None:
@@ -54,8 +54,8 @@ class Progress:
             # Do not redirect standard output: it may be a file while standard error is a terminal.
             self._shown = Live(
                 self._spinner,
-                # The codes of the progress line move the cursor, so they must pass unfiltered; its text is
-                # already filtered.
+                # Do not filter the codes of the progress line, which move the cursor; the text of the
+                # progress line is already filtered.
                 console=Console(file=unfiltered_stream(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,

@@ -11,8 +11,7 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""The answer is short if it takes less than a third of the line; a long command then starts on the same
-line."""
+"""An answer shorter than a third of the line is followed by the start of a long command on the same line."""
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 
 

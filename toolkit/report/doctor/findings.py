@@ -13,8 +13,8 @@ def findings(
 ) -> Iterator[str]:
     """Yield the lines of each finding; all findings that lack facts share one entry.
 
-    ``labelled`` false omits the severity, because a finding about an unneeded launch mode stops nothing. A
-    fix that the text ``said`` already contains is not repeated.
+    If ``labelled`` is false, the severity is omitted, because a finding about an unneeded launch mode stops
+    nothing. A fix that the text ``said`` already contains is not repeated.
     """
     undecided = [f for f in found if f.undecided and f.severity == "info"]
     for finding in (f for f in found if f not in undecided):

@@ -22,7 +22,7 @@ _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 _DPI = 160
 
 _DRAWN = 1000
-"""Maximum number of epochs to draw; a panel of the plot has fewer pixels than more epochs need."""
+"""Maximum number of epochs to draw; more epochs than this need more pixels than a panel of the plot has."""
 
 _MANY = 16
 """Maximum number of epochs for which the plot marks and labels each epoch."""

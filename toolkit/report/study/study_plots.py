@@ -44,7 +44,7 @@ def plots(report: Report) -> list[Plot]:
     except ImportError as error:
         raise without_matplotlib("the page and its plots are", "--text") from error
     settings: Any = {
-        # store text as text, so that readers can search it and screen readers can read it
+        # store text as text, so that readers can search it and screen readers can read it aloud
         "svg.fonttype": "none",
         "text.parse_math": False,  # a dollar sign in a name is not a formula
         "font.size": 11,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHORT = 8.0
-"""If the ends of a logarithmic axis have a smaller ratio, the axis also labels values between the powers."""
+"""The ratio of the ends of a logarithmic axis below which the axis also labels values between the powers."""
 
 Value = Callable[[Measured], MedianSpread | None]
 
