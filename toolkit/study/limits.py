@@ -82,7 +82,7 @@ def _threads(curve: Curve) -> Iterator[str]:
 def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
     """Yield the parts of a step that a single rank would not need, each with a sentence."""
     alone = curve.base.seconds.value * curve.base.ranks / told.ranks
-    # A timeline counts the wait for samples as computation, so subtract this wait.
+    # A timeline counts the wait for samples as computation, so subtract the wait for samples.
     busy = max(shares.compute - (told.waiting or 0), 0.0)
     slower = busy * told.seconds.value / (alone * max(1 - (curve.base.waiting or 0), _WORTH))
     on = f"on {_ranks(told)}"

@@ -8,7 +8,7 @@ from toolkit.study.figures import history
 
 
 class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The metrics of each line of a job's output that has any; null in JSON for a value that is no number."""
+    """The metrics in each line of a job's output that contains any; null in JSON for NaN and infinity."""
 
     schema: str = "toolkit.figures/1"
     job: str

@@ -10,8 +10,8 @@ from toolkit.study.statistics import Curve, Measured
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""Minimum number of runs of each series: by chance, three runs are all faster than three others with a
-probability of 1/20."""
+"""Minimum number of runs of each series: the probability that three runs are all faster than three others by
+chance is 1/20."""
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:

@@ -71,7 +71,7 @@ def job_start(
 def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
     """Return the recorded times in Unix seconds by name, and the number of read calls of rank 0.
 
-    If the script started its ranks again, times of the earlier ranks are ignored.
+    If the job script started its ranks again, the times of the earlier ranks are ignored.
     """
     found = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
     rank = _of_metrics(metrics)

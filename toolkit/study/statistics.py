@@ -1,7 +1,7 @@
 """Compute curves from runs: medians with their range, speed-up and efficiency (pure).
 
-The time of a run is the median of its epochs, and the time of a size is the median of its runs. The range is
-from the fastest to the slowest run.
+The time of a run is the median of its epochs, and the time of a size is the median of its runs. The range of
+a size is from the fastest to the slowest run.
 """
 
 import math
@@ -90,7 +90,7 @@ class Curve:
 def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
     """Return a curve for each series, or for each number of nodes if a number of ranks ran on several.
 
-    Each curve starts with the smallest size of its series, on any number of nodes.
+    Each curve starts with the smallest size of its series, which may have any number of nodes.
     """
     known = list(points)
     found = []

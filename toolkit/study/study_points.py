@@ -15,7 +15,7 @@ TIMELINE = "timeline.json"
 """The path of Horovod's timeline, relative to the job's folder where the program starts."""
 
 _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
-"""Fields that every job of a study sets, so that settings of the user do not change the job."""
+"""Fields that every job of a study overrides, so that settings of the user do not change the job."""
 
 _FREE = {field.name for field in FIELDS if field.free}
 """Fields of a job that do not affect the figures."""
@@ -27,8 +27,8 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
     """Return all requested sizes (ranks and nodes), the smallest first.
 
     With ``nodes``, each number of ranks runs on each number of nodes that divides it evenly, with at most
-    ``ranks_per_node`` ranks per node. Without ``nodes``, it runs on as few nodes as ``ranks_per_node`` allows
-    (1 by default).
+    ``ranks_per_node`` ranks per node. Without ``nodes``, each number of ranks runs on as few nodes as
+    ``ranks_per_node`` allows (1 by default).
 
     Raises:
         BadInput: if a number of ranks fits none of the numbers of nodes.
@@ -208,7 +208,7 @@ def _check_series(study: Study) -> None:
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
     """Return the differences between two studies that prevent a combination: (old value, new value) by field.
 
-    Launch options have their own names. Fields that do not affect the figures may differ.
+    Launch options are compared under their own names. Fields that do not affect the figures may differ.
     """
     grows = {
         "schema",

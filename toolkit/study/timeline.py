@@ -21,7 +21,7 @@ REDUCE, COPY, QUEUE, NEGOTIATE, COMPUTE = range(5)
 PHASES = ("reduce", "copy", "queue", "negotiate", "compute")
 
 _PAUSE = 5.0
-"""A step with this many times the median length contains other work."""
+"""The factor of the median length above which a step contains other work."""
 
 _CYCLES = 100_000
 """Maximum number of cycles to record."""

@@ -59,7 +59,8 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if not begun:
             text = _event_list(text, name)
             begun = True
-        # Two events meet at this text; only a name that contains a whole event could be mistaken for it.
+        # Two events meet at this text. Only the name of a tensor that contains a whole event could be
+        # mistaken for it.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
         if cut < 0:
             if len(text) > _LONGEST:
