@@ -9,7 +9,7 @@ import pytest
 
 from tests.services import ready
 from tests.services.jobs import last_record, launched, on_login
-from tests.services.program import ROOT
+from tests.services.program import ROOT, toolkit
 
 PROGRAMS = ROOT / "tests" / "matrix" / "peers" / "programs"
 SCRIPTS = {
@@ -39,6 +39,28 @@ def test_a_script_from_the_desk_joins_all_its_ranks(name, nodes, ranks, cluster,
     where = ("--cluster", cluster.name, "--image", str(ready.training_sif(recipe)))
     shape = ("--nodes", str(nodes), "--ranks-per-node", str(ranks))
     done = launched(where, *shape, "--", *words, cwd=tmp_path / "work")
+    assert sizes(done.stdout) == [nodes * ranks] * (nodes * ranks), done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def lightning(locked, tmp_path_factory):
+    """Return the path of an environment file with Lightning over the image for PyTorch."""
+    locked("torch-cpu")
+    folder = tmp_path_factory.mktemp("lightning")
+    (folder / "requirements.txt").write_text("lightning\n")
+    image, made = ready.training_sif("torch-cpu"), folder / "lightning.env"
+    files = ("-f", str(folder / "requirements.txt"), "--over", str(image), "-o", str(made))
+    toolkit("env", "create", *files, timeout=600)
+    return made
+
+
+@pytest.mark.parametrize(("nodes", "ranks"), SHAPES)
+def test_a_trainer_of_lightning_joins_all_its_ranks(nodes, ranks, cluster, lightning, tmp_path):
+    shutil.copy(PROGRAMS / "lightning_fit.py", tmp_path / "fit.py")
+    where = ("--cluster", cluster.name, "--image", str(ready.training_sif("torch-cpu")))
+    shape = ("--nodes", str(nodes), "--ranks-per-node", str(ranks), "--env-image", str(lightning))
+    words = ("python", "fit.py", "--nodes", str(nodes), "--devices", str(ranks))
+    done = launched(where, *shape, "--", *words, cwd=tmp_path)
     assert sizes(done.stdout) == [nodes * ranks] * (nodes * ranks), done.stdout + done.stderr
 
 
