@@ -21,6 +21,7 @@ needed=(
     shellcheck:shellcheck      # make test
     busybox:busybox            # make test runs the probe in its shell
     strace:strace              # make test counts file-system calls
+    unsquashfs:squashfs-tools  # make test reads an environment file with it
 )
 # make test-package reads the documentation site with it. Ubuntu has it as a snap only.
 if [ "$(id -u)" = 0 ] && grep -qsx 'ID=debian' /etc/os-release; then
