@@ -21,7 +21,9 @@ _FORMER_NAME = "virtual"
 _user = click.option(
     "--user", metavar="USER", default=USER, show_default=True, help="User: your own name, root, or user01 …"
 )
-_node = click.option("--node", metavar="NODE", default="login", show_default=True, help="Node to use")
+_node = click.option(
+    "--node", metavar="NODE", default="login", show_default=True, help="Node on which to run the command"
+)
 
 _json = json_option("Print the status as JSON")
 
@@ -38,7 +40,9 @@ def command() -> None:
 @command.command("up", short_help="Start a cluster, or repair it")
 @_name
 @click.option("--nodes", type=WholeNumber(), help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
-@click.option("--flavour", metavar="KIND", help="Kind of cluster; an unknown kind lists all  [default: pmix]")
+@click.option(
+    "--flavour", metavar="KIND", help="Kind of cluster; an unknown kind prints all kinds  [default: pmix]"
+)
 @click.option("--users", type=WholeNumber(), help="Number of accounts user01 … for a class")
 @click.option(
     "--listen", metavar="ADDRESS:PORT", help="Address and port for a class  [default: only this machine]"

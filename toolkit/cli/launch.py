@@ -25,8 +25,10 @@ from toolkit.report.progress import Progress
 @click.option("--fix", metavar="FILE", help="Apply the file that toolkit doctor --fix wrote")
 @click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
 @click.option("--copies", is_flag=True, help="Run independent copies, one for each rank")
-@click.option("--project", metavar="DIR", help="Folder to copy to the cluster  [default: the script's]")
-@click.option("--sync/--no-sync", default=True, help="Copy the project to another machine")
+@click.option(
+    "--project", metavar="DIR", help="Folder to copy to the cluster  [default: the script's folder]"
+)
+@click.option("--sync/--no-sync", default=True, help="Copy the project to the cluster")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
 @click.option("--explain", is_flag=True, help="Add the source of each value to the script")
@@ -36,7 +38,7 @@ from toolkit.report.progress import Progress
     "patterns",
     multiple=True,
     metavar="PATTERN",
-    help="Copy matching files here after the job ends",
+    help="Copy matching files to this machine after the job ends",
 )
 @json_option("Print the job record as JSON")
 @place_options

@@ -125,7 +125,7 @@ def _gpus(case: Case) -> str:
     if host.gpus:
         of = f"CUDA {_series(image.cuda)}" if image.cuda else "GPUs"
         return f"{of} on driver {host.gpu_driver}" if host.gpu_driver else of
-    return f"GPUs of AMD ({host.amd_gpus[0]})" if host.amd_gpus else ""
+    return f"AMD GPUs ({host.amd_gpus[0]})" if host.amd_gpus else ""
 
 
 def _is_server_recorded(server: str, known: frozenset[str]) -> bool:

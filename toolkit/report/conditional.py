@@ -18,7 +18,7 @@ def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
         yield from hung(f"  {mode:{_MODE}} {one.prediction.shown:{_OUTCOME}} ", _why(one), width)
     if found.decides:
         yield ""
-        yield "The verdict depends on these facts; get them with:"
+        yield "The verdict depends on these facts. Get the facts with these commands:"
     for fact in found.decides:
         others = [outcome for outcome in fact.otherwise if outcome != "unknown"]
         other = f"; with another value {' or '.join(others)}" if others else ""

@@ -96,7 +96,7 @@ def test_what_is_not_known_is_not_refused(tmp_path):
     said = run(tmp_path, '[image]\nmpi = "none"\n')
     assert said.exit_code == 1
     assert said.output.startswith("Not known for bind; no other launch mode works on a typical cluster.")
-    assert said.output.index("host.mpis: which") < said.output.index("host.slurm.mpi_types: what")
+    assert said.output.index("host.mpis: which") < said.output.index("host.slurm.mpi_types: which")
     assert run(tmp_path, "").output.startswith("Not known for srun-pmix, srun-pmi2, ")
     one = run(tmp_path, '[job]\nmode = "srun-pmix"\n')
     assert one.output.startswith("Not known: the facts that you gave are not enough.")

@@ -235,7 +235,7 @@ def driver_not_searched(case: Case) -> Hit | None:
     "The image requires a newer NVIDIA driver, so enroot starts no container",
     severity="error",
     fix="use an image with an older CUDA; or export NVIDIA_DISABLE_REQUIRE=1 before you submit, if the "
-    "driver is of the same major release of CUDA; administrator: a newer driver",
+    "driver is of the same major release of CUDA; administrator: install a newer driver",
     source=(
         "NVIDIA/enroot:conf/hooks/98-nvidia.sh (--require); NVIDIA/libnvidia-container:src/cli/dsl.c; "
         "NVIDIA/JAX-Toolbox issue 165 ('requirement error: unsatisfied condition: cuda>=12.2')"
@@ -260,7 +260,7 @@ def gpu_hook_refuses_driver(case: Case) -> Hit | None:
         parts = [[_holds(case, part, driver) for part in one.split(",")] for one in value.split()]
         if parts and all(False in one for one in parts):
             supported, first = cuda.cuda_of_driver(driver), value.split()[0]
-            because = f"the image requires {first}, and driver {driver} supports CUDA {supported}"
+            because = f"the image requires {first}; driver {driver} supports only CUDA {supported}"
             evidence = (f"image: environment: {name}={value}", *case.cite("host.gpu_driver"))
             return Hit(evidence, "unavailable", because, because[0].upper() + because[1:])
     return None
@@ -286,10 +286,9 @@ def _holds(case: Case, part: str, driver: str) -> bool | None:
 
 @rule(
     "gpu-hook-lacks-rights",
-    "podman's hook for GPUs may not do its work as an ordinary user",
+    "podman's GPU hook fails because it runs as an ordinary user",
     severity="error",
-    fix="hand in the GPUs by CDI, in the user namespace that keep-id makes: "
-    "`--device=nvidia.com/gpu=all --userns=keep-id`",
+    fix="pass the GPUs with CDI and `--userns=keep-id`: `--device=nvidia.com/gpu=all --userns=keep-id`",
     source=(
         "NVIDIA/nvidia-container-toolkit issue 648 ('error executing hook nvidia-cdi-hook'); "
         "NVIDIA/nvidia-container-runtime issues 85 and 145, NVIDIA/nvidia-docker issue 1565 (--hooks-dir)"
@@ -308,9 +307,9 @@ def gpu_hook_lacks_rights(case: Case) -> Hit | None:
     evidence = (f"plan: {said}", *case.cite("host.gpus"))
     by_cdi = podman.CDI in said
     if by_cdi and podman.UNMAPPED in said:
-        because = f"the hook of CDI cannot write into a container with {podman.UNMAPPED}"
+        because = f"CDI's GPU hook cannot write into a container with {podman.UNMAPPED}"
         return Hit(evidence, "unavailable", because, because)
     if by_cdi or podman.HOOKS not in said:
         return None
-    because = "it is unknown whether no-cgroups is set for the hook of --hooks-dir, in its config.toml"
+    because = "toolkit does not know whether config.toml of the hook in --hooks-dir sets no-cgroups"
     return Hit(evidence, "unknown", because)

@@ -284,7 +284,7 @@ def _left_out(case: Case) -> Hit | None:
     if found is None or not hidden or not case.host_facts.gpus:
         return None
     option, evidence = next(iter(hidden)), (*case.cite("host.runtime"), *hidden.values())
-    title = f"{_NO_GPUS}: with {option} this release leaves /dev/nvidia* out"
+    title = f"{_NO_GPUS}: with {option}, this release of the runtime does not mount /dev/nvidia*"
     fix = f"leave `{option}` out; administrator: install a later release"
     rows = (r for r in runtime().hidden_gpus if r.name == found.name and within(found.version, r.versions))
     return next((Hit(evidence, title=title, fix=fix, source=row.source) for row in rows), None)

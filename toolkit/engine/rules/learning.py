@@ -363,5 +363,5 @@ def nccl_interface_unrouted(case: Case) -> Hit | None:
     chosen = [name for name in usable if name.startswith("ib")]
     if not chosen or set(chosen) & set(routed):
         return None
-    title = f"NCCL chooses {chosen[0]}, and only {', '.join(routed)} has a route to other nodes"
+    title = f"NCCL chooses {chosen[0]}, but only {', '.join(routed)} has a route to other nodes"
     return Hit(case.cite("host.interfaces"), title=title)

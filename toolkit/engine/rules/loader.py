@@ -196,10 +196,10 @@ def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
 
 @rule(
     "bind-lacks-lustre",
-    "MPI-IO of Cray MPICH needs liblustreapi for files on Lustre, and the image has none",
+    "MPI-IO of Cray MPICH needs liblustreapi for files on Lustre, which the image does not have",
     severity="info",
-    fix="change nothing if the program opens no files by MPI-IO or parallel HDF5; otherwise bind "
-    "`/usr/lib64/liblustreapi.so.1` and name its folder in LD_LIBRARY_PATH",
+    fix="change nothing if the program does not use MPI-IO or parallel HDF5; otherwise bind "
+    "`/usr/lib64/liblustreapi.so.1`, and add its folder to LD_LIBRARY_PATH",
     source=(
         "underworldcode/underworld2 issue 668 and Pawsey technical newsletter of 13 March 2023 "
         "('Assertion failed … liblustreapi != NULL')"

@@ -190,8 +190,8 @@ def image_glibc_too_old(case: Case) -> Hit | None:
     "pytorch-lacks-gpu-code",
     "PyTorch in the image has no machine code for this kind of GPU",
     severity="error",
-    fix="use an image whose PyTorch was built for a CUDA that supports the GPU: the index of PyTorch has one "
-    "wheel for each CUDA",
+    fix="use an image whose PyTorch was built for a CUDA that supports the GPU; PyTorch's package index has "
+    "one wheel for each CUDA release",
     source=(
         "recipes/knowledge/cuda.toml, [[gpu]] and [[pytorch_gpu]]; "
         "pytorch/pytorch:.ci/manywheel/build_cuda.sh; "
