@@ -70,9 +70,9 @@ def open_image(
 
     ``image`` may also name an image of the Docker engine, or start with a transport such as ``oci:``
     (:mod:`toolkit.image.files.reference`). ``platform``, for example ``linux/arm64``, selects one image of a
-    multi-platform index, and toolkit checks it for any other image. toolkit first checks a file against
-    ``FILE.sha256`` beside it. ``view`` names the program of a rank and the mounts over the image, so that the
-    facts describe that program.
+    multi-platform index. For any other image, toolkit checks that the image is for this platform. toolkit
+    first checks a file against ``FILE.sha256`` beside it. ``view`` names the program of a rank and the mounts
+    over the image, so that the facts describe that program.
 
     Raises:
         BadInput: if the file is not an image, or contains several images and the arguments select none.

@@ -28,7 +28,8 @@ class BaseName(Row, frozen=True, kw_only=True):
 class Distribution(Row, frozen=True, kw_only=True):
     """A release of a distribution, and the versions of its packages.
 
-    A version is empty if it is unknown, or if updates of the distribution change it.
+    A version is empty if toolkit does not know the version, or if updates of the distribution change the
+    version.
 
     ``pmix`` is the version of the PMIx library that the distribution's Open MPI is linked with.
     """

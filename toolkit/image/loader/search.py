@@ -1,8 +1,9 @@
 """Find folders with software in an image that the system's package manager did not install.
 
 toolkit searches prefixes below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), /usr/local and unusual
-folders of the root folder. It also searches the folders in PATH, LD_LIBRARY_PATH and similar variables. The
-search is breadth-first and limited, and skips folders that usually contain neither programs nor libraries.
+folders of the root folder. toolkit also searches the folders in PATH, LD_LIBRARY_PATH and similar variables.
+The search is breadth-first and limited, and skips folders that usually contain neither programs nor
+libraries.
 """
 
 import errno

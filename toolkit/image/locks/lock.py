@@ -56,7 +56,8 @@ def lock_path(name: str) -> Path:
     """Return the path of a recipe's lock, which may not exist.
 
     The lock is beside the recipe, except for shipped recipes. For a shipped recipe, the user's own lock has
-    priority over the shipped lock. If toolkit is installed and ships no lock, a new lock is the user's own.
+    priority over the shipped lock. If toolkit is an installed package and ships no lock, a new lock is the
+    user's own lock.
     """
     recipe = data.find("recipes", name, ".toml")
     beside = recipe.with_name(recipe.name.removesuffix(".toml") + SUFFIX)

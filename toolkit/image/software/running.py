@@ -39,7 +39,7 @@ def find_rank_programs(
     budget: Budget,
     book: ImageEvidence,
 ) -> Running:
-    """Return the program that a rank runs, or, if it is unknown, every program that loads an MPI."""
+    """Return the program that a rank runs; if unknown, every program of the image that loads an MPI."""
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
         book.absent["program"] = "the request names no command"
