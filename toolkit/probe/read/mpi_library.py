@@ -261,7 +261,7 @@ def fabric(library: MpiLibrary) -> str | None:
 
 
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
-    """Return the newest glibc version that a library or any library bound together with it needs.
+    """Return the newest glibc version that a library needs, or any library that is bound with it.
 
     If ``prefix`` is the system's, all libraries count. Otherwise libraries in the system's folders do not
     count, because they are not bound.
