@@ -1,9 +1,9 @@
 """Analyse Horovod's timeline: the phases of a step, and the ranks that are last.
 
 Each moment of a step belongs to the phase of the most advanced tensor: ``reduce`` before ``copy`` before
-``queue`` before ``negotiate``, or ``compute`` if no tensor is in any of them. A step starts with the first
-negotiated gradient. A step before an evaluation or a checkpoint takes much longer than the others, and is
-ignored.
+``queue`` before ``negotiate``. The phase is ``compute`` if no tensor is in any of these phases. A step starts
+with the first negotiated gradient. A step before an evaluation or a checkpoint takes much longer than the
+others, and is ignored.
 """
 
 import math
