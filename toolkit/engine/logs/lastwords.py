@@ -54,6 +54,9 @@ _NAMED = 4
 write between report and name.
 """
 
+_FRAME = re.compile(r"(?:@|#\d{1,3}) +0x[\da-f]{4,}|\*\*\* SIG\w{2,6} received")
+"""A line of a stack trace that a handler of signals writes."""
+
 _FRAMES = 40
 """Maximum number of lines, mostly stack frames, between an error and the report of an abort."""
 
@@ -82,7 +85,7 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
     known = {cause.position: cause for cause in causes if cause.class_ != "signal"}
     for position, line in reversed(output.before(clue.position, _SAID)):
         text = strip_label(line.text)
-        if line.task != clue.line.task or not text.strip():
+        if line.task != clue.line.task or not text.strip() or _FRAME.search(text):
             continue
         if position in known or _LEVEL.search(text):
             return known.get(position) or Clue(position, line, "unknown-error", 3, "cause")

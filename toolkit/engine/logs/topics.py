@@ -32,6 +32,16 @@ _INNERMOST = 2
 _VALUE = re.compile(r"(['\"`])(?:(?!\.so\b)[^'\"`/]){1,80}\1")
 """A quoted name or value that is not a path; it is from the program and says nothing about the fault."""
 
+_FOLDERS = re.compile(r"(?:[\w.+-]{1,60}/){1,20}(?=[\w-]{1,60}\.(?:cc?|cpp|cu|cxx|h|hpp|go|rs)\b)")
+"""The folders of a source file; their names say nothing about the fault."""
+
+_STATUS = re.compile(
+    r"(?:CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED"
+    r"|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE"
+    r"|DATA_LOSS|UNAUTHENTICATED): "
+)
+"""A status code of Abseil, which XLA and TensorFlow write before the message."""
+
 _EXCEPTION = re.compile(r"(?P<module>(?:\w{1,60}\.){0,9})(?P<name>[A-Z]\w{2,80})(?::|$)")
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _COMPILES = re.compile(r"Compil\w*")
@@ -42,7 +52,7 @@ build.
 
 def class_of_text(text: str) -> str | None:
     """Return the fault class whose subject a line names first; ``None`` if it names none."""
-    text = _VALUE.sub("''", text)
+    text = _FOLDERS.sub("", _VALUE.sub("''", text))
     found = ((match.start(), class_) for class_, pattern in _subjects() if (match := pattern.search(text)))
     return min(found, default=(0, None))[1]
 
@@ -58,7 +68,9 @@ def class_of_exception(text: str) -> str | None:
         return None
     module = found["module"].rstrip(".").replace(".", "/")
     named = class_of_files([f"/{module}.py"]) if module else None
-    first = text[found.end() :].lstrip().partition(" ")[0]
+    message = text[found.end() :].lstrip()
+    status = _STATUS.match(message)
+    first = message[status.end() if status else 0 :].partition(" ")[0]
     subject = first if first.isalnum() else ""
     return named or class_of_text(_plain(found["name"])) or class_of_text(_plain(subject))
 

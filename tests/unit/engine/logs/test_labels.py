@@ -6,7 +6,7 @@ from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.rows import classify
-from toolkit.engine.logs.topics import class_of_files, class_of_text
+from toolkit.engine.logs.topics import class_of_exception, class_of_files, class_of_text
 
 HEADS = [
     "Traceback (most recent call last):",
@@ -142,6 +142,35 @@ def test_an_error_that_quotes_nothing_stays_the_root_line():
 )
 def test_what_a_process_says_before_it_aborts_is_the_root_line(said):
     assert told(f"step 1\n{said}\nAborted (core dumped)\n")[0] == said
+
+
+def test_a_stack_trace_before_an_abort_is_no_root_line():
+    frames = "E 12:00 log.cc:3]  @  0x7f6d660d  raise\nF 12:00 log.cc:3] *** SIGABRT received at time=1"
+    assert told(f"{frames}\nFatal Python error: Aborted\n")[:2] == ("Fatal Python error: Aborted", "signal")
+
+
+@every_row(
+    ("message", "class_"),
+    [
+        ("RESOURCE_EXHAUSTED: GPU 3 has no free streams", None),
+        ("INTERNAL: NCCL communicator is damaged", "nccl-or-rccl"),
+        ("INTERNAL: RET_CHECK failure (xla/compiler/service/verifier.cc:23) size() == 2", None),
+    ],
+)
+def test_the_first_word_after_a_status_code_names_the_class(message, class_):
+    assert class_of_exception(f"jaxlib.XlaRuntimeError: {message}") == class_
+
+
+@every_row(
+    ("text", "class_"),
+    [
+        ("odd state (third_party/compiler/xla/verifier.cc:2330)", None),
+        ("the compiler ended", "build"),
+        ("odd state in nccl_utils/nccl.cc:5", "nccl-or-rccl"),
+    ],
+)
+def test_the_folders_of_a_source_file_name_no_class(text, class_):
+    assert class_of_text(text) == class_
 
 
 def test_progress_before_an_abort_is_no_root_line():
