@@ -4,8 +4,8 @@
 # make test            check, unit and smoke in about ten minutes: run it before a push (CHANGED=1: only the tests that
 #                      the change since the main branch can affect)
 # make test-all        everything: make test, and each shard of the tests with services. A shard runs alone too:
-#                      make test-image, test-cluster, test-trainers, test-courses, test-package (WORKERS=1: one at a time,
-#                      RECIPE=name: with another image)
+#                      make test-image, test-cluster, test-jobs, test-programs, test-trainers, test-courses, test-package
+#                      (WORKERS=1: one at a time, RECIPE=name: with another image)
 # make image           build the training image and its SIF (RECIPE=name of another recipe; for a cluster: SITE=name of
 #                      its profile, or FACTS=file that `toolkit probe -o file` wrote there)
 # make fuzz            test 10,000 damaged and hostile images and facts files (N=, SEED=; failures stay in build/fuzz),
@@ -60,7 +60,7 @@ WORKERS ?= 2
 CHANGED ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
-SHARDS := test-package test-image test-cluster test-trainers test-courses
+SHARDS := test-package test-image test-cluster test-jobs test-programs test-trainers test-courses
 # Start a Docker engine if none runs, and label the images and containers of this clone.
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash

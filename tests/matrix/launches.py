@@ -166,7 +166,7 @@ def planned(
             continue
         for request in shapes(launch):
             plan = propose(host, facts, request, mode_of(launch, host))
-            if by_agent(plan):  # needs a whole job script: tests/full/cluster/test_mpirun_nodes.py
+            if by_agent(plan):  # needs a whole job script: tests/full/jobs/test_mpirun_nodes.py
                 continue
             made = Launch(image, flavour, launch, "planned", plan, request)
             if made.argv(runtime) != Launch(

@@ -45,7 +45,7 @@ _TRAININGS_HEAD = """
 `toolkit launch mnist` trained MNIST with Horovod on two ranks, with its preflight
 (`tests/matrix/trainings.toml`; `python -m tests.matrix.train`). **Bold** modes were launched without
 `--mode`: the engine chose them. `mpirun-container` ran on one node here;
-`tests/full/cluster/test_mpirun_nodes.py` runs it on several. Launches with a predicted failure were forced.
+`tests/full/jobs/test_mpirun_nodes.py` runs it on several. Launches with a predicted failure were forced.
 
 | cluster | image | mode | nodes | predicted | happened | test accuracy |
 |---|---|---|---|---|---|---|

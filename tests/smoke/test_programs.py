@@ -1,4 +1,4 @@
-"""Test some users' programs; tests/full/cluster tests the remaining programs."""
+"""Test some users' programs; tests/full/programs tests the remaining programs."""
 
 import pytest
 

@@ -50,7 +50,7 @@ def test_one_that_failed_said_so_before_the_training(one: Trained):
 def test_every_mode_trained_two_ranks():
     worked = [one for one in ROWS if one.outcome == "ok"]
     assert {one.wanted.mode for one in worked} == MODES
-    # tests/full/cluster/test_mpirun_nodes.py tests a launcher inside the container with two nodes.
+    # tests/full/jobs/test_mpirun_nodes.py tests a launcher inside the container with two nodes.
     over_nodes = {one.wanted.mode for one in worked if one.wanted.nodes == 2}
     assert over_nodes == MODES - {"mpirun-container"}
 
