@@ -96,8 +96,8 @@ def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[s
     """Return the command that ``apptainer run`` starts and its source, or None and the reason.
 
     For a converted OCI image, Apptainer's runscript contains the entrypoint and the command
-    (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go). Otherwise the runscript itself is the
-    command.
+    (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go). For any other image, the runscript itself is
+    the command.
     """
     if config is not None:
         return (*config.entrypoint, *config.command), f"{config.origin}: Entrypoint and Cmd"

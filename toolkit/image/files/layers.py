@@ -51,8 +51,8 @@ class _Folder:
 class _Leaf:
     """A file that is not a folder.
 
-    ``layer`` is the layer that added the file, ``source`` the layer with its bytes. ``why`` is the reason if
-    toolkit cannot read the file.
+    ``layer`` is the layer that added the file, ``source`` the layer with its bytes. ``why`` is the reason why
+    toolkit cannot read the file, or empty.
     """
 
     kind: Kind
@@ -179,7 +179,7 @@ class LayeredTree:
     def _store_entry(self, entry: TarMember, layer: int) -> None:
         above, name = posixpath.split(self._clean(entry.name))
         if not name:
-            return  # the root folder itself
+            return  # the member is the root folder itself
         folder = self._folder(above, layer)
         if name.startswith(_WHITEOUT):
             self._hide(folder, name, layer)

@@ -42,8 +42,8 @@ class _Head(msgspec.Struct):
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file, build step or environment variable that differs between two locks.
 
-    ``old`` and ``new`` are versions, options or values. If only one of the locks has the entry, the other
-    text is empty.
+    ``old`` and ``new`` are versions, options or values. If only one lock has the entry, the text for the
+    other lock is empty.
     """
 
     where: str
@@ -151,7 +151,7 @@ def lock_command(name: str) -> str:
 
 
 def lock_to_replace(name: str) -> tuple[Lock | None, str]:
-    """Return the lock that a new lock replaces, or None and the reason if the lock is invalid."""
+    """Return the lock that a new lock replaces, or None and the reason why that lock is invalid."""
     try:
         return load_lock(name), ""
     except BadInput as error:

@@ -56,7 +56,8 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of names and its source.
 
-    If ``names`` is None, ``line`` is the reason. The list is then absent, or unknown if ``told`` is false.
+    If ``names`` is None, ``line`` is the reason why the list is absent, or, if ``told`` is false, why it is
+    unknown.
     """
 
     names: tuple[str, ...] | None

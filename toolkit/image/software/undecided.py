@@ -20,7 +20,7 @@ _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 def why_mpi_unknown(
     loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]
 ) -> str | None:
-    """Return the reason if toolkit cannot know which MPI programs load, or None if it knows."""
+    """Return the reason why toolkit cannot know which MPI programs load, or None if toolkit knows."""
     kinds = sorted({found.mpi.implementation for found in mpis})
     if (
         len(kinds) > 1
@@ -115,7 +115,7 @@ def why_undecided(
     programs: dict[str, str],
     untold: dict[str, str],
 ) -> str | None:
-    """Return the reason if toolkit cannot know which MPI programs load, or None if it knows."""
+    """Return the reason why toolkit cannot know which MPI programs load, or None if toolkit knows."""
     why = why_mpi_unknown(loader, mpis, programs, untold)
     if why or any(programs.values()):
         return why

@@ -65,7 +65,7 @@ def unbundle(
         connect: returns the Docker engine, or None if no engine responds.
         tell: receives progress messages.
         keyring: a file of public keys; the bundle must then have a signature by one of these keys.
-        replace: replace different recipes of the user.
+        replace: whether the bundle's recipes may replace different recipes of the user.
 
     Raises:
         BadInput: if the file is not a bundle, or a different recipe exists and ``replace`` is false.
