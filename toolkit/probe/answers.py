@@ -21,8 +21,8 @@ _READY = {"idle", "mixed", "planned"}
 class Answers:
     """The answers to a probe: ``place`` from the contacted machine, ``nodes`` from each compute node by name.
 
-    ``silent`` has the reason for each node without an answer. ``trouble`` is the reason if no compute node
-    answered. ``ended`` is false if the output of the nodes is truncated.
+    ``silent`` has the reason for each node without an answer. ``trouble`` is the reason why no compute node
+    answered, or empty. ``ended`` is false if the output of the nodes is truncated.
     """
 
     place: str

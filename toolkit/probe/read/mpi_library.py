@@ -263,8 +263,8 @@ def fabric(library: MpiLibrary) -> str | None:
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
     """Return the newest glibc version that a library needs, or any library that is bound with it.
 
-    If ``prefix`` is the system's, all libraries count. Otherwise libraries in the system's folders do not
-    count, because they are not bound.
+    If ``prefix`` is the system's prefix, all libraries count. For any other prefix, libraries in the system's
+    folders do not count, because toolkit does not bind them.
     """
     if not library.is_followed:
         return None

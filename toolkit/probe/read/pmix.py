@@ -42,8 +42,8 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     """Return the libpmix that Slurm's PMIx plugin loads, or None if unknown.
 
     If the plugin names or links a libpmix, the result is that library, or None if the library is unreadable.
-    Otherwise the result is a libpmix with the plugin's major version (``pmix_v5``). If Slurm names no
-    version, the result is the only release of libpmix on the machine.
+    If the plugin names none, the result is a libpmix with the plugin's major version (``pmix_v5``). If Slurm
+    names no version, the result is the only release of libpmix on the machine.
     """
     found = libraries(section)
     if named := _plugin_names(section, mpi_types):
