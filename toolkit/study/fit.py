@@ -102,7 +102,7 @@ def check(curve: Curve) -> FitCheck | None:
 def further(curve: Curve) -> tuple[int, ...]:
     """Return the sizes to predict: two, four and eight times the largest measured size.
 
-    Two measured sizes cannot separate serial work from communication, so the result is then empty.
+    The result is empty for two measured sizes, which cannot separate serial work from communication.
     """
     if len(curve.points) < 3:
         return ()

@@ -2,8 +2,8 @@
 
 Each moment of a step belongs to the phase of the most advanced tensor: ``reduce`` before ``copy`` before
 ``queue`` before ``negotiate``. The phase is ``compute`` if no tensor is in any of these phases. A step starts
-with the first negotiated gradient. A step before an evaluation or a checkpoint takes much longer than the
-others, and is ignored.
+with the first negotiated gradient. A step before an evaluation or a checkpoint takes much longer than other
+steps, and is ignored.
 """
 
 import math
