@@ -41,7 +41,7 @@ def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
     """
     tree = LayeredTree(blobs.name, budget)
     parts = [_part(blobs, layer) for layer in chosen.layers]
-    # In a compressed archive, decompression has already verified the checksum of each layer.
+    # The decompression of a compressed archive has already verified the checksum of its content.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
     for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"

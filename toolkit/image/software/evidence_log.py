@@ -11,7 +11,7 @@ _SURELY = {"digest"}
 
 @dataclass
 class ImageEvidence:
-    """``evidence`` has a line for each known fact; ``absent`` and ``unknown`` have reasons for the others."""
+    """``evidence`` has a line for each known fact; ``absent`` and ``unknown`` have a reason for any other."""
 
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
