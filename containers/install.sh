@@ -7,7 +7,7 @@ usage() {
     echo "usage: sh install.sh [--prefix DIR] [--python PYTHON] [--replace]"
     echo "  --prefix DIR      where toolkit is installed (default: ~/toolkit)"
     echo "  --python PYTHON   the Python to use (default: the first that the bundle has wheels for)"
-    echo "  --replace         install recipes that would be used in place of others of yours or of toolkit"
+    echo "  --replace         also install recipes that replace a recipe of yours or of toolkit"
 }
 
 fail() {

@@ -1,14 +1,14 @@
 """Programs that train inside images. The trainers import nothing from the rest of toolkit.
 
-Run a trainer as ``python -m toolkit.trainers.mnist``, or import these modules from your own trainer. Modules
-such as ``mnist`` describe a model, a data set and defaults (``trainer``, ``command``). ``preflight`` checks
-ranks, network and nodes; ``gloo`` starts ranks without MPI. The parts are in folders: ``data``, ``models``,
-``learning``, ``training`` (one run of a trainer), ``ranks``, ``strategies`` (the ways to distribute it) and
-``checks``. ``docs/metrics.md`` describes the output of a training. TensorFlow, Horovod and mpi4py are
-imported where they are first used.
+Run a trainer as ``python -m toolkit.trainers.mnist``, or import these modules from your own trainer. A module
+such as ``mnist`` defines a model, a data set and defaults (see ``trainer`` and ``command``). ``preflight``
+checks ranks, network and nodes; ``gloo`` starts ranks without MPI. The folders are ``data``, ``models``,
+``learning``, ``training`` (one run of a trainer), ``ranks``, ``strategies`` (how a training is distributed)
+and ``checks``. ``docs/metrics.md`` describes the output of a training. The modules import TensorFlow, Horovod
+and mpi4py at their first use.
 """
 
 import time
 
 BEGUN = time.time()
-"""When the interpreter had started, in seconds since 1970."""
+"""Time at which Python imported this package, in seconds since 1970."""

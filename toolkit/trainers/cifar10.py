@@ -66,7 +66,7 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 
 
 def _networks(depth: int, *, augment: bool) -> Mapping[FrameworkName, Network]:
-    """Return the residual network of ``depth`` layers in the frameworks beside Keras."""
+    """Return the PyTorch and JAX versions of the residual network with ``depth`` layers."""
     in_torch = partial(torchnetworks.residual, cifar.CLASSES, depth=depth)
     in_jax = partial(jaxnetworks.residual, cifar.CLASSES, depth=depth)
     return {

@@ -26,17 +26,17 @@ from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, count_or_auto, positive, seed
 
 _TIME_TO_SPEAK = 1.0
-"""Seconds that the other ranks wait for rank 0 before they report their own fault."""
+"""Seconds for which other ranks delay their error message, so that rank 0 reports first."""
 
 
 def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
-    """Train as the command line says, and exit; if this rank fails, abort the whole job.
+    """Train with the options of the command line, and exit; if this rank fails, abort all ranks.
 
     Exit status: 0 trained, 1 failed, 2 an option or the data is wrong, 3 a package is not installed, 75
-    stopped on request after writing a checkpoint, from which the same command resumes.
+    stopped on request after writing a checkpoint. After status 75 the same command resumes the training.
     """
     trainer, options = parse(trainer, words)
-    # TensorFlow's messages about its own set-up do not help users who train.
+    # TensorFlow's start-up messages are of no use to users.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if options.learning.xla == "off" else "3")
     world: World | None = None
     try:
@@ -52,8 +52,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         (trainer.run or train)(trainer, options, world, threads)
         _leave(world, 0)
     except Trouble as error:
-        # If Horovod cannot be loaded there is no world to abort. The exit status stops the other ranks, which
-        # wait for this rank: mpirun then aborts the job, and srun does so with --kill-on-bad-exit.
+        # If Horovod cannot be loaded, this rank cannot abort the other ranks, which wait. Its exit status
+        # makes mpirun abort the job; srun does so with --kill-on-bad-exit.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
     except Stopped as wish:
@@ -75,9 +75,10 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
 
 
 def _prepare_devices(world: World, trouble: Trouble | None) -> int:
-    """Prepare the devices of all ranks, and return the number of threads of this rank.
+    """Select the devices of this rank, and return the number of its threads.
 
-    A fault of any rank stops all ranks; a rank with a fault still joins the others to report it.
+    If any rank has a fault, all ranks stop. A rank with a fault therefore still joins the others to report
+    it.
     """
     if world.size == 1:
         world.agree(trouble)
@@ -91,9 +92,8 @@ def _prepare_devices(world: World, trouble: Trouble | None) -> int:
 
 
 def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
-    """Parse the options, and return the trainer that they configure.
-
-    For wrong options, the process exits with status 2.
+    """Return the trainer that the options configure, and its options; exit with status 2 if an option is
+    wrong.
     """
     parser = _parser(trainer)
     values = parser.parse_args(words)
@@ -180,7 +180,7 @@ def _add_output(add: Callable[..., None]) -> None:
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:
-    """Exit on the first rank if options exclude each other or have no effect."""
+    """Stop with an error if options exclude each other or have no effect; only one rank prints the error."""
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit is for --batch-size auto, and not for {options.batch_size}")
     if wrong := find_framework_refusal(trainer, options):
@@ -191,7 +191,9 @@ def _refuse(trainer: Trainer, options: Options) -> None:
 
 
 def _look(trainer: Trainer, options: Options) -> Trouble | None:
-    """Return the first fault that can be found before TensorFlow is loaded."""
+    """Return the first fault of the data or output folder, or None; the check runs before TensorFlow
+    loads.
+    """
     try:
         if options.data:
             if not options.data.is_dir():

@@ -8,7 +8,7 @@
     def names():
         return sorted(Path("data").glob("*.tfrecord"))
 
-    mine = names()          # on each rank: its own share of what the function returned on rank 0
+    mine = names()          # each rank gets its share of the list that the function returned on rank 0
 
 The semantics follow ``DataDistributor`` of HPC4Neuro; the code is independent.
 """
@@ -24,11 +24,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Loader = Callable[P, Iterable[T]]
-"""A function that lists the items; its result has a length."""
+"""A function that returns the items to distribute, in a collection with a length."""
 
 
 class Communicator(Protocol):
-    """The methods of mpi4py's communicator that are used here, with the same names."""
+    """The methods of mpi4py's communicator that this module calls, with mpi4py's names."""
 
     def Get_rank(self) -> int: ...  # noqa: N802
     def Get_size(self) -> int: ...  # noqa: N802
@@ -38,18 +38,18 @@ class Communicator(Protocol):
 
 
 class DataDistributionError(Exception):
-    """The items could not be listed or distributed; all ranks raise it, with the message of rank 0."""
+    """Rank 0 could not list or distribute the items; all ranks raise this error, with rank 0's message."""
 
 
 class DataDistributor:
-    """Turns a function that lists items into a function that returns this rank's share of them.
+    """Decorator for a function that lists items: on each rank, the new function returns the rank's share.
 
-    Only rank 0 calls the function. Ranks take turns to get the items of the list: with 10 items and 4 ranks,
-    rank 0 gets items 0, 4 and 8, and rank 3 gets 3 and 7. Each item is assigned exactly once, and the numbers
-    of items differ by at most one.
+    Only rank 0 calls the original function. Ranks take turns to get the items of the list: with 10 items and
+    4 ranks, rank 0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item is assigned exactly once,
+    and the numbers of items per rank differ by at most one.
 
-    With ``shutdown_on_error`` an error stops all ranks with status 1, after rank 0 has printed it; otherwise
-    all ranks raise it.
+    With ``shutdown_on_error``, rank 0 prints an error and all ranks exit with status 1. Otherwise all ranks
+    raise the error.
     """
 
     def __init__(self, communicator: Communicator, shutdown_on_error: bool = False) -> None:
@@ -62,11 +62,11 @@ class DataDistributor:
         self, loader: None = None, shuffle: bool = False
     ) -> Callable[[Loader[P, T]], Callable[P, list[T]]]: ...
     def __call__(self, loader: Loader[P, T] | None = None, shuffle: bool = False) -> Any:
-        """Decorate a function; ``shuffle`` shuffles the items before they are assigned.
+        """Decorate a function that lists items; ``shuffle`` shuffles the items before they are assigned.
 
         Raises:
-            DataDistributionError: on all ranks, when the new function is called, if the old one fails, or
-                returns no countable items, or fewer items than there are ranks.
+            DataDistributionError: by the new function, on all ranks, if the original function fails, returns
+                something without a length, or returns fewer items than there are ranks.
         """
         if loader is None:
             return functools.partial(self.__call__, shuffle=shuffle)
@@ -83,7 +83,7 @@ class DataDistributor:
                     hands = self._dealt(loader(*args, **kwargs), shuffle)
                 except Exception as error:  # noqa: BLE001 - the other ranks wait, and must hear of any error
                     failure, cause = _error_text(error), error
-            # All ranks first receive whether there are items, and then each receives only its own.
+            # All ranks first receive the fault, if there is one, and then each rank receives its own items.
             failure = self._communicator.bcast(failure, root=0)
             if failure is not None:
                 self._fail(failure, cause)
@@ -93,7 +93,9 @@ class DataDistributor:
         return mine
 
     def _dealt(self, items: Iterable[T], shuffle: bool) -> list[bytes]:
-        """Return the items of each rank as bytes; an item that cannot be sent is an error of rank 0."""
+        """Return the pickled items of each rank; raise ``DataDistributionError`` for a result without enough
+        items.
+        """
         size = self._communicator.Get_size()
         if not isinstance(items, Iterable) or not isinstance(items, Sized):
             raise DataDistributionError(
@@ -109,7 +111,7 @@ class DataDistributor:
     def _fail(self, message: str, cause: Exception | None) -> NoReturn:
         if not self._shutdown_on_error:
             raise DataDistributionError(message) from cause
-        # Print before any rank exits: launchers stop the other ranks, and their output, at the first exit.
+        # Rank 0 prints before any rank exits, because launchers stop the other ranks at the first exit.
         self._communicator.barrier()
         if self._communicator.Get_rank() == 0:
             print(f"data distribution: {message}", file=sys.stderr, flush=True)

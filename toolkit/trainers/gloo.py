@@ -1,19 +1,20 @@
 """Start Horovod ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once for each rank.
 
-Every task of a step that ``srun --mpi=none`` started runs this before its command. Task 0 opens the store in
-which Horovod looks up its peers: HTTP, as in ``horovod/runner/http/http_server.py``. The other tasks find the
-store on the first node of the step. A few ports follow from the numbers of job and step, and the server at a
-port confirms which step it serves. So no file is written, no file can be out of date, and jobs that
-share a node do not meet. When all tasks have joined, each receives its place and executes its command.
+Every task of a step that ``srun --mpi=none`` started runs this program before its command. Task 0 opens the
+store, an HTTP server in which Horovod looks up its peers, as in ``horovod/runner/http/http_server.py``. The
+other tasks look for the store on the first node of the step, at a few ports that follow from the numbers of
+job and step. The server at a port confirms which step it serves. The program therefore writes no file that
+could be out of date, and jobs that share a node do not connect to each other. When all tasks have joined,
+each task receives its Horovod variables and executes its command.
 
-A process that knows the secret of the job is a rank: requests and answers carry a proof (HMAC). Horovod's own
-client sends no header, so its keys are below a path that follows from the secret.
+Tasks prove with an HMAC in each request that they know the job's secret. Horovod's own client sends no such
+header, so Horovod's keys are below a URL path that follows from the secret.
 
-The file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both modules, as
-one file, into images without toolkit. The program obeys ``HOROVOD_GLOO_IFACE`` and
-``HOROVOD_GLOO_TIMEOUT_SECONDS``, and ``HOROVOD_START_TIMEOUT``, the seconds in which all ranks must join.
-Exit status: the command's; 1 if ranks do not find each other; 2 for a wrong call; 126 and 127 as in shells
-for a command that cannot be started.
+This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both modules, as
+one file, into images without toolkit. The program reads ``HOROVOD_GLOO_IFACE``,
+``HOROVOD_GLOO_TIMEOUT_SECONDS``, and ``HOROVOD_START_TIMEOUT``, the seconds within which all ranks must join.
+Exit status: the command's status; 1 if ranks do not find each other; 2 for wrong arguments; 126 or 127, as in
+shells, if the command cannot be started.
 """
 
 from __future__ import annotations
@@ -50,20 +51,20 @@ from toolkit.trainers.rendezvous import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Seconds: until all ranks must have joined, since mounting an image on nodes takes time (the preflight has
-# more); for one answer; until a store that answered counts as closed; and by which other ranks let rank 0
-# report first, because srun stops them when it fails.
+# Four limits in seconds: for all ranks to join (mounting an image takes time; the preflight has more); for
+# one answer; for a store that no longer answers to count as closed; for rank 0 to report first, because srun
+# stops the other ranks when rank 0 fails.
 _SECONDS, _ANSWER_SECONDS, _GONE_SECONDS, _TIME_TO_SPEAK = 240, 5.0, 15.0, 3.0
 
-_PEER_SECONDS = "300"  # Gloo's own limit is 30 s; ranks may load TensorFlow at very different speeds.
-# Largest value in the store in bytes; the addresses of a rank among thousands take less than a megabyte.
+_PEER_SECONDS = "300"  # Gloo's default of 30 s is too short: ranks load TensorFlow at different speeds.
+# Largest size in bytes of a value in the store; thousands of ranks have less than a megabyte of addresses.
 _LARGEST = 1 << 24
 _LARGEST_HELLO = 4096
 _HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
 
 
 def main(words: Sequence[str]) -> int:
-    """Execute the command, or return the exit status of a failure."""
+    """Join the other ranks and execute the command; return an exit status only after a failure."""
     if len(words) < 2 or words[0] != "--":
         return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
     try:
@@ -76,8 +77,9 @@ def main(words: Sequence[str]) -> int:
 
 
 def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]:
-    """Join the other ranks and return the variables that Horovod needs; raise ``Trouble`` if they do not
-    meet.
+    """Join the other ranks, and return the environment variables that Horovod needs.
+
+    Raises ``RendezvousFault`` if the ranks do not find each other.
     """
     seconds = _number(environment, "HOROVOD_START_TIMEOUT", str(_SECONDS))
     ports, caller = ports_of(task.step), environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
@@ -92,18 +94,18 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
         **place,
         "HOROVOD_CONTROLLER": "gloo",
         "HOROVOD_CPU_OPERATIONS": "gloo",
-        # Horovod joins address, colon and port into a URL without changes (horovod/common/gloo/http_store.h).
+        # Horovod concatenates address, colon and port to a URL (horovod/common/gloo/http_store.h).
         "HOROVOD_GLOO_RENDEZVOUS_ADDR": f"{address}:{port}/{path_of(secret, task.step)}",
         "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port),
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
     }
-    # Without an interface Gloo uses the address of the host's name.
+    # If no interface is found, Gloo uses the address of the host's name.
     return {name: value for name, value in variables.items() if value}
 
 
 def read_task(environment: Mapping[str, str]) -> Task:
-    """Return this task as Slurm's variables describe it; raise ``Trouble`` if they are missing or wrong."""
+    """Return this task from Slurm's variables; raise ``RendezvousFault`` if they are missing or wrong."""
     rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if rank >= size:
         raise RendezvousFault(f"SLURM_PROCID is {rank} in a step of {size} tasks")
@@ -122,12 +124,12 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the part of a path below which a step has its keys; it follows from the secret."""
+    """Return the first part of the URL path of a step's keys; it follows from the secret."""
     return proof(secret, b"path", step.encode())
 
 
 class Store(ThreadingHTTPServer):
-    """Stores values under ``/SCOPE/KEY`` for other ranks; ``OSError`` if the port is taken."""
+    """HTTP server that stores values under ``/SCOPE/KEY``; raises ``OSError`` if the port is in use."""
 
     daemon_threads = True
     request_queue_size = 1024  # All ranks connect at once.
@@ -145,16 +147,18 @@ class Store(ThreadingHTTPServer):
         super().__init__((address, port), _Handler)
 
     def server_bind(self) -> None:
-        """Bind without looking up the name of this host, which may take a minute."""
+        """Bind without the usual look-up of this host's name, which may take a minute."""
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """Exit when the rank that opened the store exits, whatever program it has become."""
+        """Exit when the parent process exits: rank 0, or the command that rank 0 executes."""
         if os.getppid() != self.owner:
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the answer to a rank that joins; ``at`` is the address of this node that the rank used."""
+        """Return the answer to a rank that joins; ``at`` is the address of this node to which the rank
+        connected.
+        """
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -166,7 +170,8 @@ class Store(ThreadingHTTPServer):
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
-                # Rank 0 may finish at once and close the store, so the other ranks must read it first.
+                # Rank 0 may finish immediately and close the store, so all other ranks must read their place
+                # first.
                 absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
             if absent:
                 return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
@@ -175,8 +180,8 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete a scope after all ranks have left it: before Horovod 0.23 a rank may leave while other ranks
-        still ask.
+        """Delete a scope after all ranks have left it: before Horovod 0.23, a rank may leave while other
+        ranks still read.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -187,7 +192,7 @@ class Store(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """The HTTP requests of Gloo."""
+    """Handles the HTTP requests of Horovod's Gloo client and of :func:`join`."""
 
     server: Store
     timeout = 30
@@ -223,7 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200)
 
     def _greet(self, value: bytes) -> None:
-        """Answer a process that proves that it is a rank."""
+        """Answer a request to join; reject the request if its HMAC does not prove the secret."""
         nonce, secret = self.headers.get(_NONCE, "").encode(), self.server.secret
         if not proves(self.headers.get(_PROOF, ""), secret, b"hello", nonce, value):
             return self._answer(403)
@@ -233,8 +238,8 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, body, proof(secret, b"answer", nonce, body))
 
     def _names(self) -> tuple[str, str] | None:
-        """Return scope and key of a request; ``None`` if it does not come from a rank of the step."""
-        # Horovod puts the port after the path of HOROVOD_GLOO_RENDEZVOUS_ADDR.
+        """Return the scope and the key of a request; ``None`` if its path does not prove the secret."""
+        # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret path.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
         if not hmac.compare_digest(first.encode("utf-8", "replace"), wanted.encode()):
@@ -255,7 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _task(said: bytes) -> Task | None:
-    """Return the task that a rank describes; ``None`` for anything else."""
+    """Return the task from the JSON text of a request; ``None`` if the text does not describe a task."""
     try:
         task = Task(**json.loads(said))
     except (ValueError, TypeError):
@@ -264,7 +269,7 @@ def _task(said: bytes) -> Task | None:
 
 
 def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
-    """Open the store at the first free port of these; raise ``Trouble`` if none is free."""
+    """Open the store at the first free port of ``ports``; raise ``RendezvousFault`` if no port is free."""
     why = ""
     for port in ports:
         try:
@@ -275,14 +280,14 @@ def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "
 
 
 def serve_beside(store: Store) -> None:
-    """Serve in a child until this process exits, so that signals and exit status are the command's own."""
+    """Run the store in a child process, so that signals and the exit status belong to the command alone."""
     if os.fork():
         return store.server_close()
     try:
         for number in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"):
             signal.signal(getattr(signal, number), signal.SIG_IGN)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):  # srun waits until no process has these streams open.
+        for stream in range(3):  # srun waits until all processes have closed these streams.
             os.dup2(nothing, stream)
         store.serve_forever(poll_interval=0.2)
     finally:
@@ -292,12 +297,12 @@ def serve_beside(store: Store) -> None:
 def join(
     task: Task, ports: Sequence[int], caller: str, seconds: float, secret: bytes
 ) -> tuple[dict[str, str], str, tuple[str, int]]:
-    """Ask the store until all ranks have joined; return this rank's variables, its address, and the store's
-    place.
+    """Wait until all ranks have joined; return the rank's variables, its own address, and the store's host
+    and port.
 
-    ``caller`` is the address of the node where srun was called: in a batch script the first node, known
-    without a name service. Raises ``Trouble`` if not all ranks join within ``seconds``, or the store is not
-    found.
+    ``caller`` is the address of the node where srun was called. In a batch script this is the first node,
+    which tasks can then reach without a name service. Raises ``RendezvousFault`` if not all ranks join within
+    ``seconds``, or the task does not find the store.
     """
     begun = heard = time.monotonic()
     limit = seconds + (_TIME_TO_SPEAK if task.rank else 0)
@@ -326,7 +331,7 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return possible addresses of the first node, and the message if no address has the store."""
+    """Return the possible addresses of the first node, and the error message if no address has the store."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"
@@ -338,7 +343,9 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
 
 
 def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
-    """Return the answer of this step's store at a place, empty if it is another step's; and our address."""
+    """Ask the store at ``place``; return its answer (empty without an answer for this step) and our own
+    address.
+    """
     connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
     nonce, body = os.urandom(16).hex(), json.dumps(task._asdict()).encode()
     try:
@@ -368,7 +375,7 @@ def _number(environment: Mapping[str, str], name: str, default: str = "") -> int
 
 
 def _become(command: list[str]) -> int:
-    # Python ignores SIGPIPE, and the executed command would inherit that.
+    # Python ignores SIGPIPE, and the executed command would inherit this setting.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606 - the user's command

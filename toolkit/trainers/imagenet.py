@@ -1,7 +1,7 @@
 """Image models on ImageNet, or on your own images: ``python -m toolkit.trainers.imagenet``.
 
-``--data`` holds TFRecords in the usual form of ImageNet (:mod:`toolkit.trainers.data.records`), or a folder
-for each class (:mod:`toolkit.trainers.data.folder`).
+The folder ``--data`` has TFRecords with ImageNet's usual names (:mod:`toolkit.trainers.data.records`), or one
+folder per class (:mod:`toolkit.trainers.data.folder`).
 """
 
 import argparse
@@ -46,16 +46,16 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 
 
 def check(data: Path) -> None:
-    """Check the data in their format.
+    """Check the files in ``data``, TFRecords or class folders, before the training.
 
     Raises:
-        Trouble: naming what is wrong.
+        Trouble: if a file or folder is wrong; the message names the file or folder.
     """
     _form(data).check(data)
 
 
 def load(data: Path, side: int = SIDE, seed: int = 1, classes: int = CLASSES) -> tuple[Data, Data]:
-    """Return the images for training and for testing; the number of folders is the number of classes."""
+    """Return the training and test images; ``classes`` matters for TFRecords only."""
     if _form(data) is folder:
         return folder.load(data, side, seed)
     return records.load(data, side, seed, classes=classes)
@@ -66,7 +66,7 @@ def _form(data: Path) -> ModuleType:
 
 
 def _classes(data: Path) -> int:
-    """Return the number of class folders; 0 if the data has another form or cannot be read."""
+    """Return the number of class folders; 0 if the data has no class folders or cannot be read."""
     try:
         return sum(path.is_dir() and path.name[0] != "." for path in (data / folder.TRAIN).iterdir())
     except OSError:

@@ -1,4 +1,4 @@
-"""Types that ranks, learning and frameworks share; these packages import this module, and it imports none of
+"""Types that the packages ``ranks``, ``learning`` and ``frameworks`` import; this module imports none of
 them.
 """
 
@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 FrameworkName = Literal["tensorflow", "pytorch", "jax"]
 
 Step = Callable[..., "tuple[tf.Tensor, tf.Tensor]"]
-"""One device's work on a batch: it returns the sums of the loss and of the right answers."""
+"""Processes one batch on one device; returns the sum of the losses and the number of right answers."""
 
 Steer = Callable[["tf.keras.optimizers.Optimizer", "tf.Tensor"], None]
-"""Sets the rate for a step, after a number of epochs; part of a graph."""
+"""Sets an optimizer's learning rate for a step, from the number of epochs done; runs in a TensorFlow
+graph.
+"""

@@ -1,11 +1,11 @@
 """The dense network of the classic tutorial, on MNIST: ``python -m toolkit.trainers.mnist``.
 
-With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs, over as many samples as the data set has. So
-two ranks train two epochs each and see every image four times together, as in the tutorial. But the
-tutorial's ranks each shuffle independently; these ranks divide one shuffle after the other, and no image
-repeats before every image was used once (see :mod:`toolkit.trainers.data.shares`). Dividing one pass for each
-epoch would halve the steps: measured with three seeds, two such epochs reach a test accuracy of 0.9715 to
-0.9773, and two epochs of this trainer 0.9769 to 0.9803.
+With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs, each over as many samples as the data set has.
+Two ranks train two epochs each and together see every image four times, as in the tutorial. The tutorial's
+ranks shuffle independently. The ranks of this trainer divide one shuffle after the other, so no image repeats
+before every image was used once (see :mod:`toolkit.trainers.data.shares`). A division of one pass per epoch
+would halve the number of steps. With three seeds, two such epochs reach a test accuracy of 0.9715 to 0.9773;
+two epochs of this trainer reach 0.9769 to 0.9803.
 """
 
 from functools import partial
@@ -24,10 +24,10 @@ CLASSES = 10
 
 
 def check(folder: Path) -> None:
-    """Check the headers and sizes of the four files.
+    """Check the headers and sizes of the four files of MNIST.
 
     Raises:
-        Trouble: naming the file that is wrong.
+        Trouble: if a file is missing or damaged; the message names the file.
     """
     for part in ("train", "t10k"):
         images, labels = _files(folder, part)
@@ -40,7 +40,7 @@ def check(folder: Path) -> None:
 
 
 def load(folder: Path) -> tuple[Samples, Samples]:
-    """Return the images, as bytes, and their digits: 60,000 for training and 10,000 for testing."""
+    """Return 60,000 training and 10,000 test samples: images of 28 x 28 bytes and their digits."""
     return _part(folder, "train"), _part(folder, "t10k")
 
 

@@ -1,7 +1,7 @@
 """Check the options of a trainer without training: ``python -m toolkit.trainers.options NAME OPTIONS``.
 
-The module prints the strategy that the options choose. For wrong options it exits with status 2 and a line on
-standard error. Neither TensorFlow nor the data are needed.
+The module prints the strategy that the options choose. For wrong options, it exits with status 2 and prints
+one line on standard error. The check needs neither TensorFlow nor the data.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from toolkit.trainers.learning.refusals import find_framework_refusal, find_refu
 
 
 def main(words: list[str]) -> NoReturn:
-    """Check the options in ``words`` behind the name of the trainer's module."""
+    """Check ``words``: the name of a trainer's module, and the options of the trainer; then exit."""
     module, *given = words
     trainer, options = parse(importlib.import_module(f"toolkit.trainers.{module}").TRAINER, given)
     default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)

@@ -1,11 +1,11 @@
 """A worked example of model parallelism: ``python -m toolkit.trainers.pipeline --data DIR``.
 
-The layers of a network are split over two devices, as for a model that is too large for one device. The
-second device waits for the first, unless a batch is cut into micro-batches: then it processes one micro-batch
-while the first device processes the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965). The gradients
-are summed before the update, so the result equals the whole batch on one device; ``--compare`` shows it.
+The layers of a network are split over two devices, as for a model that is too large for one device. Without
+micro-batches, the second device waits for the first. With micro-batches, the second device processes one
+micro-batch while the first device processes the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965). The
+gradients are summed before the update, so the result equals the result on one device, as ``--compare`` shows.
 
-Without GPUs the devices are two parts of the CPU, which shows the mechanism but no speed-up.
+Without GPUs, the two devices are halves of the CPU, which shows the mechanism without a speed-up.
 """
 
 import argparse
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 
 class Pipeline:
-    """Stages of a network, each on its own device."""
+    """A network that is split into stages, each on its own device."""
 
     def __init__(self, stages: "Sequence[tf.keras.Model]", devices: Sequence[str], pieces: int) -> None:
-        """Store stages whose variables are on ``devices``; a batch is cut into ``pieces`` pieces."""
+        """Create a pipeline of stages whose variables are on ``devices``; ``pieces`` is the number of
+        micro-batches.
+        """
         self.stages, self._devices, self._pieces = stages, devices, pieces
 
     @property
@@ -38,10 +40,10 @@ class Pipeline:
         return [variable for stage in self.stages for variable in stage.trainable_variables]
 
     def gradients(self, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, list[tf.Tensor]]":
-        """Return the mean loss of a batch and its gradients; part of a graph.
+        """Return the mean loss of a batch and its gradients; runs in a TensorFlow graph.
 
-        No code here schedules a stage: a device starts with a micro-batch when the stage's inputs are ready,
-        so the stages of different micro-batches overlap, forward and backward.
+        TensorFlow starts a stage when its inputs are ready. The stages of different micro-batches therefore
+        overlap, in the forward and the backward pass.
         """
         import tensorflow as tf
 
@@ -100,7 +102,7 @@ def train(
 
 
 def two_devices() -> list[str]:
-    """Return the names of two GPUs, or of two parts of the CPU."""
+    """Return TensorFlow's names of two GPUs, or of two logical CPU devices; raise ``Trouble`` for one GPU."""
     import tensorflow as tf
 
     gpus = tf.config.list_physical_devices("GPU")
@@ -114,7 +116,7 @@ def two_devices() -> list[str]:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Train as the command line says."""
+    """Train with the options in ``words``, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.pipeline",
         description="Trains a network whose layers are on two devices.",

@@ -1,10 +1,10 @@
 """Check MPI or Gloo before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Every rank runs the preflight. The preflight checks that MPI's world has the size that was started, that
-messages arrive and how fast, and the state of every node. The check loads no TensorFlow and takes about a
-second. Without it, you may notice a wrong start only the next morning. ``docs/preflight.md`` describes the
-checks and what they prove. Exit
-status: 0 passed, 1 failed (a sentence for each fault), 3 mpi4py is not installed.
+Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as were started, that
+messages arrive, how fast they are, and the state of every node. The preflight does not load TensorFlow and
+takes about a second. Without a preflight, you may notice a wrong start only the next morning.
+``docs/preflight.md`` describes the checks and what they prove. Exit status: 0 passed, 1 failed (with a
+sentence for each fault), 3 mpi4py is not installed.
 """
 
 import array
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _TIME_TO_SPEAK = 2.0
-"""Seconds that silent ranks wait before they fail, because a launcher may stop all ranks with the first."""
+"""Seconds for which other ranks delay their exit, so that rank 0 can report before the launcher stops it."""
 
 _LINES = 5
-"""Number of sentences to print; on thousands of nodes more would hide the important ones."""
+"""Largest number of faults to print: on thousands of nodes, more lines would hide the important ones."""
 
 _NUMBERS = 1 << 16
-"""Numbers in the test message: half a megabyte takes another path in MPI than a few bytes."""
+"""Count of numbers in the test message: half a megabyte, because MPI sends short messages by another
+protocol.
+"""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -69,7 +71,8 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
     if first and nodes.Get_size() > 1:
         facts = replace(facts, gbit=over_mpi(nodes))
     nodes.Free()
-    # All ranks leave a barrier within the time of one message.
+    # Ranks leave a barrier almost at the same time, within the time of one message, so their clocks can be
+    # compared.
     world.Barrier()
     now = time.time()
     facts = replace(facts, ahead=now - world.bcast(now))
@@ -79,7 +82,7 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
 
 
 def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: float) -> int:
-    """Print the verdict on the first process, and return the exit status."""
+    """Print the verdict on the first rank, and return the exit status."""
     if started_rank(os.environ) == 0:
         for warning in verdict.warnings[:_LINES]:
             print(f"preflight: warning: {warning}.", file=sys.stderr, flush=True)
@@ -99,7 +102,7 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
 
 
 def check_messages(world: "Comm") -> str:
-    """Send numbers among all ranks; return what is wrong with the results, or an empty text."""
+    """Sum an array over all ranks; return what is wrong with the result, or an empty string."""
     rank, size = world.Get_rank(), world.Get_size()
     if sorted(world.allgather(rank)) != list(range(size)):
         return "MPI gave two ranks the same number"
@@ -108,14 +111,14 @@ def check_messages(world: "Comm") -> str:
     world.Allreduce(sent, received)
     wanted = size * (size + 1) / 2
     wrong = sum(number != wanted for number in received)
-    # Every rank must exit alike, so the rank that prints must know the faults of the other ranks.
+    # All ranks must return the same result, because only one rank prints it.
     if world.allreduce(wrong):
         return f"MPI's messages do not arrive whole: the sum over {size} ranks is wrong"
     return ""
 
 
 def library_name(told: str) -> str:
-    """Return name and version of an MPI library from the text that it reports.
+    """Return name and version of an MPI library from the text that ``MPI_Get_library_version`` returns.
 
     >>> library_name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4")
     'Open MPI 4.1.4'
@@ -137,7 +140,7 @@ def _wrong_size(found: int, tasks: int) -> str:
 
 
 def _fail(*sentences: str, code: int = 1) -> int:
-    # MPI's own rank does not identify the process: if every rank is alone, each is number 0.
+    # MPI's rank does not identify the process: if each process is a world of size 1, each has rank 0.
     if started_rank(os.environ) == 0:
         for sentence in sentences:
             print(f"preflight: {sentence}.", file=sys.stderr, flush=True)

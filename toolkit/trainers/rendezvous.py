@@ -1,9 +1,9 @@
-"""What ranks without MPI need to find and to trust each other: ports, addresses, the secret of their job.
+"""Find and authenticate the other ranks of a job without MPI: ports, addresses, and the job's secret.
 
 Each run of a job script writes a secret to the job's folder, which only its user can read. A process that
-knows the secret is a rank of the job; other connections are refused.
+knows the secret is a rank of the job; ranks refuse all other connections.
 
-The file needs only Python 3.8: a job script copies it into images without toolkit.
+This file needs only Python 3.8, because a job script copies it into images without toolkit.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 JOB_DIR = "TOOLKIT_JOB_DIR"
 SECRET = ".secret"  # noqa: S105 - the name of a file in the job's folder
 _LEAST = 32  # bytes of a secret
-_WAIT_SECONDS = 60.0  # until a network file system shows a new file on all nodes (nfs(5), acregmax)
+_WAIT_SECONDS = 60.0  # a network file system may take this long to show a new file (nfs(5), acregmax)
 
-_FIRST_PORT, _PORTS = 16384, 16384  # Below the ports of outgoing connections (ip_local_port_range).
+_FIRST_PORT, _PORTS = 16384, 16384  # below the ports of outgoing connections (ip_local_port_range)
 _SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7), and the size of its struct ifreq on 64 bits
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 
 class RendezvousFault(Exception):
-    """A fault in one sentence for the user."""
+    """The ranks cannot find each other; the message is one sentence for the user."""
 
 
 class Task(NamedTuple):
-    """One task of a step, from Slurm's variables; ``step`` identifies this run of this step."""
+    """One task of a Slurm step; ``step`` identifies this run of the step."""
 
     step: str
     rank: int
@@ -52,11 +52,13 @@ class Task(NamedTuple):
 def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
     """Return the secret of a job, which its script wrote to the job's folder.
 
-    The script of an older toolkit wrote none: then the ``first`` rank does, and the others wait for the file.
-    Ranks ``alone`` on one node need no job's folder; they use the folder for temporary files.
+    The scripts of older toolkits write no secret. In this case, the ``first`` rank writes it, and the other
+    ranks wait for the file. ``alone`` means that all ranks are on one node: without a job's folder, they use
+    the folder for temporary files.
 
     Raises:
-        Trouble: if other users may read or replace the secret, or ranks on several nodes share no folder.
+        RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no
+            common folder.
     """
     folder = environment.get(JOB_DIR, "")
     if not folder and not alone:
@@ -82,9 +84,10 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
 
 
 def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
-    """Return every rank's place on its node and among the nodes, as the variables of ``horovodrun``.
+    """Return Horovod's variables of each rank: its number among all ranks, on its node, and among the nodes.
 
-    Nodes may have different numbers of ranks, in any order.
+    The variables are the same as ``horovodrun`` sets. Nodes may have different numbers of ranks, in any
+    order.
     """
     by_host: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda t: t.rank):
@@ -105,21 +108,21 @@ def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
 
 
 def proof(secret: bytes, *parts: bytes) -> str:
-    """Return a proof of these parts that needs the secret (HMAC-SHA256, RFC 2104)."""
+    """Return an HMAC-SHA256 (RFC 2104) over ``parts`` with the secret as key."""
     message = b"".join(struct.pack(">I", len(part)) + part for part in parts)
     return hmac.new(secret, message, hashlib.sha256).hexdigest()
 
 
 def proves(given: object, secret: bytes, *parts: bytes) -> bool:
-    """Return whether a proof is right, in constant time."""
+    """Return whether ``given`` is the right HMAC over ``parts``; the comparison takes constant time."""
     said = given.encode("utf-8", "replace") if isinstance(given, str) else b""
     return hmac.compare_digest(said, proof(secret, *parts).encode())
 
 
 def listening_address(first: str, caller: str, *, alone: bool) -> str:
-    """Return the address at which rank 0 listens on this node; empty for all, if none is known.
+    """Return the address at which rank 0 listens on this node; empty for all addresses, if none is known.
 
-    ``first`` is the name of this node, ``caller`` the address at which Slurm knows it.
+    ``first`` is the name of this node, and ``caller`` the address at which Slurm reaches this node.
     """
     if alone:
         return "127.0.0.1"
@@ -128,7 +131,7 @@ def listening_address(first: str, caller: str, *, alone: bool) -> str:
 
 
 def addresses_of(name: str) -> list[str]:
-    """Return the IPv4 addresses of a name; none if it is unknown here."""
+    """Return the IPv4 addresses of a host name; an empty list if the name is unknown on this node."""
     try:
         known = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -157,13 +160,13 @@ def _make_secret(path: str) -> None:
         number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(number, "wb") as file:
             file.write(os.urandom(_LEAST).hex().encode())
-        os.rename(part, path)  # noqa: PTH104 - pathlib is read for this alone
+        os.rename(part, path)  # noqa: PTH104 - importing pathlib only for this call would be slow
     except OSError as error:
         raise RendezvousFault(f"{path}: {error.strerror or error}") from None
 
 
 def first_node(nodes: str) -> str:
-    """Return the first node of a list in Slurm's notation.
+    """Return the first node of a node list in Slurm's notation.
 
     >>> first_node("rack[01-02]n[3,5],gpu7")
     'rack01n3'
@@ -176,13 +179,15 @@ def first_node(nodes: str) -> str:
 
 
 def ports_of(step: str) -> list[int]:
-    """Return the possible ports of a step's store, the likeliest first."""
+    """Return the possible ports of a step's store, the most likely first; all ranks compute the same
+    ports.
+    """
     numbers = struct.unpack(">16H", hashlib.sha256(step.encode()).digest())
     return list(dict.fromkeys(_FIRST_PORT + number % _PORTS for number in numbers))
 
 
 def interfaces() -> list[tuple[str, str]]:
-    """Return the interfaces of this machine with their IPv4 addresses, in the order of the kernel."""
+    """Return names and IPv4 addresses of this machine's network interfaces, in the kernel's order."""
     buffer = array.array("B", bytes(_ENTRY * 512))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         told = fcntl.ioctl(asked, _SIOCGIFCONF, struct.pack("iL", len(buffer), buffer.buffer_info()[0]))
@@ -192,7 +197,7 @@ def interfaces() -> list[tuple[str, str]]:
 
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the interface whose first address this is, as Gloo needs it; empty if there is none."""
+    """Return the interface whose first address is ``address``, as Gloo needs it; empty if there is none."""
     first: dict[str, str] = {}
     for name, own in known:
         first.setdefault(name, own)

@@ -1,4 +1,4 @@
-"""When the parts of a start ended on this rank, for the line ``start`` of the metrics."""
+"""Record when each part of a rank's start finished, for the ``start`` line of the metrics."""
 
 import os
 import time
@@ -12,7 +12,7 @@ _MARKS: dict[str, float] = {}
 
 
 def mark(part: str) -> None:
-    """Note that a part has ended; only the first time counts."""
+    """Record the time at which a part of the start finished; later calls for the same part have no effect."""
     if part not in _MARKS:
         _MARKS[part] = time.time()
         if part == FIRST and (reads := read_calls(Path("/proc/self/io"))) is not None:
@@ -20,9 +20,10 @@ def mark(part: str) -> None:
 
 
 def marks() -> dict[str, float]:
-    """Return when each part ended, in seconds since 1970, and the read calls until the first batch.
+    """Return when each part of the start finished, in seconds since 1970, and the read calls until the first
+    batch.
 
-    Without ``first_batch`` nothing has been trained.
+    If ``first_batch`` is missing, the rank has not trained yet.
     """
     own = {"interpreter": BEGUN, **_MARKS}
     if (mounted := container_made(Path("/"), BEGUN)) is not None:
@@ -31,7 +32,7 @@ def marks() -> dict[str, float]:
 
 
 def read_calls(io: Path) -> int | None:
-    """Return how often this process has read from a file, ``None`` if the kernel does not say."""
+    """Return the number of read system calls of this process; ``None`` if the kernel does not report it."""
     try:
         return int(dict(line.split(": ") for line in io.read_text().splitlines())["syscr"])
     except (OSError, ValueError, KeyError):
@@ -39,14 +40,14 @@ def read_calls(io: Path) -> int | None:
 
 
 def container_made(root: Path, begun: float) -> float | None:
-    """Return when the container was complete, ``None`` if unknown.
+    """Return when the runtime finished the container, in seconds since 1970; ``None`` if unknown.
 
     Apptainer and Singularity write ``/etc/passwd`` of a container after they have mounted its image. With
-    other runtimes the file is older than this process.
+    other runtimes, the file is older than this process, and the time is unknown.
 
     Args:
         root: the root folder of the container.
-        begun: when the interpreter had started.
+        begun: when the interpreter had started, in seconds since 1970.
     """
     try:
         moment = (root / "etc" / "passwd").stat().st_ctime
@@ -57,7 +58,9 @@ def container_made(root: Path, begun: float) -> float | None:
 
 
 def _process_started(stat: str, root: Path) -> float:
-    """Return when this process was made; the kernel counts clock ticks since its own start."""
+    """Return when this process was created, in seconds since 1970, from the boot time and clock ticks since
+    boot.
+    """
     ticks = int(stat.rpartition(")")[2].split()[19])
     lines = (root / "proc" / "stat").read_text().splitlines()
     booted = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
@@ -65,9 +68,9 @@ def _process_started(stat: str, root: Path) -> float:
 
 
 _ROUNDED = 1.0
-"""The kernel writes its own start in whole seconds."""
+"""Seconds of rounding error: the kernel reports its boot time in whole seconds."""
 
 
 def is_complete(found: Mapping[str, float]) -> bool:
-    """Return whether a first batch was trained."""
+    """Return whether the times include the first batch, the last part of a start."""
     return FIRST in found

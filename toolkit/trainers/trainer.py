@@ -1,4 +1,4 @@
-"""A trainer, and the options that every trainer has."""
+"""The definition of a trainer, and the options that all trainers have."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -24,15 +24,16 @@ Passes = Literal["each", "shared"]
 
 
 def nothing(_: object) -> None:
-    """Do nothing: the default of a trainer without a check and without its own options."""
+    """Do nothing: the default for a trainer without a data check or own options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A model in PyTorch or JAX; its module says what ``model`` returns and ``augment`` takes.
+    """A model in PyTorch or JAX.
 
-    ``model`` returns a new model (:mod:`toolkit.trainers.models.torchnetworks`). ``augment`` augments the
-    inputs of a batch at random while the model trains.
+    ``model`` returns a new model, as in :mod:`toolkit.trainers.models.torchnetworks` or
+    :mod:`toolkit.trainers.models.jaxnetworks`. ``augment`` changes the inputs of a batch at random in
+    training.
     """
 
     model: Callable[[], Any]
@@ -41,16 +42,16 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Trainer:
-    """A model, its data and the defaults for both.
+    """A model, its data, and the defaults of their options.
 
-    ``data`` names the data set; a trainer without one needs no ``--data``. ``fetched`` says whether ``toolkit
-    data get`` downloads it. ``check`` checks the data without loading it, ``load`` returns the samples for
-    training and testing, and ``model`` returns a Keras model, whose outputs are logits for inputs as they are
-    stored; it is ``None`` for a trainer with other ``networks`` only. ``variant`` distinguishes trainings of
-    one name; a training can only be resumed with the same variant.
+    ``data`` is the name of the data set; if it is empty, the trainer needs no ``--data``. ``fetched`` says
+    whether ``toolkit data get`` downloads the data set. ``check`` checks the data without loading it.
+    ``load`` returns the samples for training and testing. ``model`` returns a Keras model from stored inputs
+    to logits; it is ``None`` for a trainer that only has other ``networks``. ``variant`` distinguishes the
+    trainings of one trainer: a training can only be resumed with the same variant.
 
-    ``passes`` is the meaning of an epoch. With ``each``, every rank trains on as many samples as there are,
-    so that N ranks go N times through the data; with ``shared``, all ranks together go through it once.
+    ``passes`` defines an epoch. With ``each``, every rank trains on as many samples as the data has, so N
+    ranks make N passes over the data. With ``shared``, all ranks together make one pass over the data.
     """
 
     name: str
@@ -65,9 +66,9 @@ class Trainer:
     tuning: Tuning = UNTUNED
     """Horovod's message settings for this model if ranks compute on CPUs."""
     augment: "Augment | None" = None
-    """Augments the inputs of a batch at random while the model trains."""
+    """Changes the inputs of a batch at random in training."""
     networks: Mapping[FrameworkName, Network] = field(default_factory=dict)
-    """The same model in other frameworks: ``pytorch`` or ``jax``."""
+    """The same model in the other frameworks, by the names ``pytorch`` and ``jax``."""
     passes: Passes = "shared"
     variant: Mapping[str, str | int | float] = field(default_factory=dict)
     add_options: Callable[[argparse.ArgumentParser], None] = nothing
@@ -77,14 +78,16 @@ class Trainer:
     unused: tuple[str, ...] = ()
     """Common options that this trainer does not use, such as ``--tensorboard``."""
     run: "Callable[[Trainer, Options, World, int], None] | None" = None
-    """Replaces the training: a function of the options, all ranks, and the cores of this one."""
+    """Replaces the training loop: a function of the trainer, the options, the ranks, and this rank's
+    cores.
+    """
 
     @property
     def keras_model(self) -> "Callable[[], tf.keras.Model]":
-        """Return what makes the model in Keras.
+        """Return the function that creates the Keras model.
 
         Raises:
-            Trouble: if the trainer has no model in Keras.
+            Trouble: if the trainer has no Keras model.
         """
         if self.model is None:
             raise Trouble(f"{self.name} has no model in TensorFlow")
@@ -99,11 +102,11 @@ class Trainer:
 
 @dataclass(frozen=True)
 class Options:
-    """The user's options. ``epochs`` is for all ranks together, ``batch_size`` for each device.
+    """The user's options. ``epochs`` counts for all ranks together, ``batch_size`` for each device.
 
-    A ``batch_size`` of 0 is found by trial, up to ``batch_limit``. ``fresh`` ignores existing checkpoints,
-    ``keep`` is how many checkpoints stay, ``checkpoint_seconds`` the time between checkpoints within an
-    epoch, and ``log_seconds`` the time between lines in the log.
+    If ``batch_size`` is 0, the trainer tries sizes up to ``batch_limit``. ``fresh`` ignores existing
+    checkpoints. ``keep`` is the number of checkpoints to keep. ``checkpoint_seconds`` is the time between
+    checkpoints within an epoch, and ``log_seconds`` the time between log lines within an epoch.
     """
 
     data: Path | None

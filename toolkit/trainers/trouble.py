@@ -1,8 +1,10 @@
-"""Exceptions that stop a trainer with one line: a fault, or a request to stop."""
+"""Exceptions that stop a trainer with a one-line message: a fault, or a request to stop."""
 
 
 class Trouble(Exception):
-    """A fault that the user can fix; ``code`` is the exit status: 1 failed, 2 wrong call, 3 missing."""
+    """A fault that the user can fix; ``code`` is the exit status: 1 failed, 2 wrong options or data, 3
+    missing package.
+    """
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)
@@ -11,8 +13,8 @@ class Trouble(Exception):
 
 
 class Stopped(Exception):
-    """The training was stopped on request and has written a checkpoint; all ranks raise it together."""
+    """The training stopped on request after writing a checkpoint; all ranks raise this exception together."""
 
 
 STOPPED = 75
-"""The exit status for it: EX_TEMPFAIL of sysexits.h, "try again later"."""
+"""Exit status after :class:`Stopped`: EX_TEMPFAIL of sysexits.h, "try again later"."""

@@ -6,7 +6,7 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def count(text: str) -> int:
-    """Parse a positive integer."""
+    """Return the positive integer in ``text``; raise an error that argparse reports for any other text."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is less than 1")
@@ -14,12 +14,14 @@ def count(text: str) -> int:
 
 
 def count_or_auto(text: str) -> int:
-    """Parse a positive integer, or return 0 for ``auto``."""
+    """Return the positive integer in ``text``, or 0 for ``auto``."""
     return 0 if text == "auto" else count(text)
 
 
 def positive(text: str) -> float:
-    """Parse a positive number."""
+    """Return the positive, finite number in ``text``; raise an error that argparse reports for any other
+    text.
+    """
     value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{value} is not a positive number")
@@ -27,7 +29,7 @@ def positive(text: str) -> float:
 
 
 def seed(text: str) -> int:
-    """Parse a seed that both NumPy and TensorFlow accept."""
+    """Return the seed in ``text``, from 0 to 2**31 - 1, the range that both NumPy and TensorFlow accept."""
     value = int(text)
     if not 0 <= value < 2**31:
         raise argparse.ArgumentTypeError(f"{value} is not between 0 and {2**31 - 1}")
@@ -35,7 +37,7 @@ def seed(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """Parse a number of bytes.
+    """Return the number of bytes in ``text``, an integer with an optional unit K, M, G or T.
 
     >>> size("2G") == 2 * 1024**3
     True
@@ -47,7 +49,7 @@ def size(text: str) -> int:
 
 
 def format_bytes(count: float) -> str:
-    """Format a number of bytes for a message.
+    """Return a number of bytes as text with a binary unit, for a message.
 
     >>> format_bytes(1.5 * 2**30)
     '1.5 GiB'

@@ -1,1 +1,3 @@
-"""The checks that ``preflight`` makes of nodes, ranks and the links between them, without TensorFlow."""
+"""Checks that ``preflight`` runs on the nodes, the ranks and the network between nodes; none needs
+TensorFlow.
+"""

@@ -1,4 +1,4 @@
-"""Exchange values between ranks through the store of :mod:`toolkit.trainers.gloo`, if there is no MPI."""
+"""Exchange values between ranks without MPI, through the HTTP store of :mod:`toolkit.trainers.gloo`."""
 
 import contextlib
 import math
@@ -11,14 +11,15 @@ _PAUSE = 0.02
 
 
 class Silence(Exception):
-    """The store sent no answer in time, or has closed."""
+    """The HTTP store on rank 0 did not answer within the time limit, or closed the connection."""
 
 
 class Board:
-    """The store that the ranks share: each rank can read all entries."""
+    """A client of the HTTP store on rank 0: each rank can write values, and read the values of all ranks."""
 
     def __init__(self, address: str, port: int, deadline: float) -> None:
-        # The address ends in a path that only ranks of the job know, as Horovod's own client expects it.
+        # The address includes a secret path that only ranks of the job know; Horovod's own client expects
+        # this form.
         host, _, path = address.partition("/")
         self._place, self._deadline = (host.partition(":")[0], port), deadline
         self._below = f"/{path}:{port}/{_SCOPE}"
@@ -26,19 +27,22 @@ class Board:
 
     @property
     def ahead(self) -> float:
-        """Return by how many seconds at least this clock is ahead of the store's clock.
+        """Return a lower bound, in seconds, by which this node's clock is ahead of the clock of rank 0's
+        node.
 
-        Each answer has a date in whole seconds, and was sent between the question and the answer.
+        The bound comes from the ``Date`` headers of the store's answers, which have whole seconds.
         """
         least, most = self._clock
         return min(max(0.0, least), most)
 
     def write(self, key: str, text: str) -> None:
-        """Store a value under a key; raise ``Silence`` if the store does not answer."""
+        """Store ``text`` under ``key``; raise ``Silence`` if the store does not answer."""
         self._ask("PUT", key, text.encode())
 
     def read(self, key: str) -> str:
-        """Wait until a rank has written this key, and return its value; raise ``Silence`` after the limit."""
+        """Wait until a rank has written ``key``, and return its value; raise ``Silence`` after the
+        deadline.
+        """
         while True:
             status, body = self._ask("GET", key)
             if status == 200:

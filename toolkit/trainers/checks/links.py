@@ -1,4 +1,4 @@
-"""Measure how fast messages pass between nodes: all nodes send to the next node at once, as in a ring."""
+"""Measure the network speed between nodes: all nodes send to the next node at the same time, as in a ring."""
 
 import socket
 import threading
@@ -11,19 +11,21 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _FIRST, _LARGEST = 1 << 20, 1 << 26
-"""Sizes in bytes of the first and the largest message over MPI."""
+"""Sizes in bytes of the first and the largest MPI message."""
 
 _ENOUGH = 0.05
-"""Seconds: a message that takes this long is large enough to measure the speed."""
+"""Seconds: a transfer that takes at least this long is long enough to measure the speed."""
 
 _SECONDS = 0.5
-"""Seconds during which data is sent over TCP."""
+"""Seconds during which each node sends data over TCP."""
 
 _CHUNK = 1 << 20
 
 
 def over_mpi(nodes: "Comm") -> float:
-    """Return the Gbit/s that arrive from the rank before this one; the world has one rank a node."""
+    """Return the Gbit/s at which this rank receives from the previous rank; ``nodes`` has one rank per
+    node.
+    """
     from mpi4py import MPI
 
     rank, size = nodes.Get_rank(), nodes.Get_size()
@@ -36,16 +38,17 @@ def over_mpi(nodes: "Comm") -> float:
         nodes.Sendrecv(sent, (rank + 1) % size, recvbuf=received, source=(rank - 1) % size)
         took = max(time.monotonic() - begun, 1e-6)
         best = max(best, count * 8 / took / 1e9)
-        # All ranks must continue or stop together.
+        # All ranks must take the same decision, or some of them would wait for a message that no rank sends.
         if nodes.allreduce(took, op=MPI.MAX) > _ENOUGH or count >= _LARGEST:
             return best
         count *= 4
 
 
 def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: float) -> float:
-    """Return the Gbit/s that arrive from the node before this one, which is number ``number`` of ``nodes``.
+    """Return the Gbit/s at which this node receives from the previous node over TCP.
 
-    Raises ``OSError`` or :class:`Silence` if nothing arrives.
+    ``number`` is the number of this node, from 0 to ``nodes`` - 1. Raises ``OSError`` or :class:`Silence` if
+    no data arrives before the deadline.
     """
     following = (number + 1) % nodes
     with socket.create_server((address, 0)) as listener:
@@ -63,7 +66,7 @@ def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: floa
 
 
 def _pour(place: tuple[str, int], deadline: float) -> None:
-    """Send data until the deadline; the receiver reports errors."""
+    """Send data for ``_SECONDS`` seconds; ignore errors, because the receiver reports them."""
     chunk = bytes(_CHUNK)
     try:
         with socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())) as connection:

@@ -1,4 +1,4 @@
-"""Facts that a rank finds on its node before a training: GPUs, free space, and its image."""
+"""Facts that a rank reads on its node before a training: GPUs, free disk space, and its image."""
 
 import contextlib
 import hashlib
@@ -15,19 +15,19 @@ DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _BLOCK = 1 << 16
 _BLOCKS = 16
-"""Number of blocks that are read from an image: one megabyte a node, so that thousands of nodes can read at
-once.
+"""Number of 64 KiB blocks that each node reads from its image. One MiB per node is little enough for
+thousands of nodes.
 """
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts that one rank knows. Only the first rank of a node fills in the facts that are the same for
-    all ranks of the node.
+    """Facts about one rank and its node; only the first rank of a node fills in the node's facts.
 
-    ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are free bytes, or the
-    reason why the bytes are unknown. ``ahead`` is by how many seconds at least its clock is ahead of rank
-    0's, and ``gbit`` how many Gbit/s arrived from the previous node.
+    ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are free bytes in the
+    output folder and in TMPDIR, or the reason why the number is unknown. ``ahead`` is the number of seconds,
+    at least, by which the node's clock is ahead of the clock of rank 0's node. ``gbit`` is the speed at which
+    data arrived from the previous node, in Gbit/s.
     """
 
     rank: int
@@ -42,8 +42,10 @@ class Facts:
 
 
 def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Return the facts that ``wanted`` asks for. Nothing in this module raises, because the other ranks wait
-    for the result.
+    """Return the facts that ``wanted`` needs about this rank; record errors in the facts instead of raising
+    them.
+
+    An exception on one rank would make all other ranks wait.
     """
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:
@@ -60,8 +62,8 @@ def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devic
 
 
 def openable(devices: Path) -> tuple[int, ...]:
-    """Return the numbers of the NVIDIA GPUs that this process can open; Slurm's cgroups forbid other jobs'
-    GPUs.
+    """Return the numbers of the NVIDIA GPUs that this process can open. Slurm's cgroups block the GPUs of
+    other jobs.
     """
     found = []
     for path in devices.glob("nvidia[0-9]*"):
@@ -74,7 +76,7 @@ def openable(devices: Path) -> tuple[int, ...]:
 
 
 def free(folder: Path) -> int | str:
-    """Return how many bytes can be written into a folder, or why none can."""
+    """Return the number of free bytes in a folder, or the reason why this process cannot write there."""
     try:
         told = os.statvfs(folder)
         if not os.access(folder, os.W_OK):
@@ -85,10 +87,10 @@ def free(folder: Path) -> int | str:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a digest of an image's size and of blocks from all over it; or ``!`` and the reason why not.
+    """Return a SHA-256 digest of an image's size and 16 of its blocks; on an error, ``!`` and the reason.
 
-    The digest identifies the image, but does not prove every byte: the first block is the header of a SIF,
-    which has the unique number and time of its creation.
+    The digest identifies the image, but does not cover every byte. The first block is the SIF header, which
+    has a unique number and the time of creation.
     """
     digest = hashlib.sha256()
     try:
@@ -104,5 +106,5 @@ def fingerprint(path: Path) -> str:
 
 
 def facts_of(values: Mapping[str, object]) -> Facts:
-    """Return the facts that another rank wrote as JSON."""
+    """Return the facts of another rank from the JSON object that it wrote."""
     return Facts(**{**values, "gpus": tuple(values["gpus"])})  # type: ignore[arg-type]  # ours; JSON has no tuples

@@ -1,7 +1,7 @@
-"""Check what Gloo needs before a training: all ranks at the store, and TCP messages between nodes.
+"""Check before a training that all ranks reach the store, and that TCP works between nodes, as Gloo needs it.
 
-Each rank sends half a megabyte to the next rank, over the interface that Gloo will use. Neither TensorFlow
-nor Horovod is loaded. Rank 0 collects the faults and reports for all ranks.
+Each rank sends half a megabyte to the next rank, over the network interface that Gloo will use. The check
+loads neither TensorFlow nor Horovod. Rank 0 collects the faults and reports them for all ranks.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _TIME_TO_HEAR = 5.0
 
 
 def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
-    """Return the faults of the ranks, their network and their nodes, and the network interface of this rank.
+    """Return the verdict about all ranks, their network and their nodes, and this rank's network interface.
 
     ``environment`` has the variables that :mod:`toolkit.trainers.gloo` sets for a rank.
     """
@@ -63,7 +63,9 @@ def _failed_verdict(sentence: str) -> PreflightVerdict:
 
 
 def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
-    """Send to the next rank and receive from the rank before; return the fault, or an empty text."""
+    """Send bytes to the next rank and receive from the previous rank; return the fault, or an empty
+    string.
+    """
     left, right = (rank - 1) % size, (rank + 1) % size
     with socket.create_server((address, 0)) as listener:
         host, port = listener.getsockname()
@@ -92,27 +94,28 @@ def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) 
 
 
 def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirements) -> PreflightVerdict:
-    """Report to rank 0 what this rank found, and return rank 0's verdict about all ranks."""
+    """Send this rank's fault and facts to rank 0, and return rank 0's verdict about all ranks."""
     rank = facts.rank
     board.write(f"result-{rank}", json.dumps([problem, asdict(facts)]))
     if rank == 0:
         told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
         worst = next((said for said, _ in told if said), "")
         verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
-        # If messages do not arrive, other faults do not matter.
+        # A failed message between ranks is reported alone, because it stops the job whatever the other faults
+        # are.
         verdict = replace(verdict, failures=(worst,)) if worst else verdict
         board.write("verdict", json.dumps(asdict(verdict)))
     said = json.loads(board.read("verdict"))
     board.write(f"done-{rank}", "")
     if rank == 0:
-        # The store closes when this rank exits, so the others must have read it before.
+        # The store closes when rank 0 exits, so rank 0 waits until all other ranks have read the verdict.
         for other in range(size):
             board.read(f"done-{other}")
     return PreflightVerdict(tuple(said["failures"]), tuple(said["warnings"]), said["nodes"], said["slowest"])
 
 
 def _message(rank: int) -> bytes:
-    """Return bytes that differ from every other rank's and show where a piece is lost or swapped."""
+    """Return the test message of a rank: no two ranks have the same, and no two 32-byte pieces are equal."""
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)
 
@@ -136,7 +139,7 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
 
 
 def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the address that Gloo will have: the first address of its interface, or else the host name's
+    """Return the address that Gloo will use: the first address of ``interface``, or else the host name's
     address.
     """
     found = next((address for name, address in known if name == interface), "")
@@ -144,5 +147,5 @@ def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
 
 
 def connect_ring(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether this rank finds the others through Gloo."""
+    """Return whether the environment variables select Gloo and name the address of its store."""
     return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

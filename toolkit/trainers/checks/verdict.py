@@ -1,4 +1,4 @@
-"""Judge what all ranks found before a training: failures that stop the job, and warnings."""
+"""Derive failures, which stop the job, and warnings from the facts that all ranks read before a training."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,24 @@ from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.words import format_bytes
 
 _SKEW_TO_TELL = 1.0
-"""Seconds; `make` and checkpoints that are compared by time fail with clocks less than a minute apart."""
+"""Seconds of clock skew above which toolkit warns: `make` compares times, and less than a minute misleads
+it.
+"""
 
 _SLOW = 0.2
-"""Share of the fabric's speed below which there is a fault: the wrong network, or a broken link."""
+"""Share of the fabric's speed below which toolkit warns of the wrong network or a broken link."""
 
 _ONE_STREAM_GBIT = 4.0
-"""Gbit/s that one TCP stream from Python reaches on any machine; a fifth of a fabric's speed may be more."""
+"""Gbit/s that one TCP stream from Python reaches on any machine; 20% of a fast fabric may exceed this
+speed.
+"""
 
 
 @dataclass(frozen=True)
 class PreflightVerdict:
-    """``failures`` stop the job; ``slowest`` is the slowest speed between two nodes in Gbit/s."""
+    """Result of the preflight: ``failures`` stop the job; ``slowest`` is the lowest Gbit/s between two
+    nodes.
+    """
 
     failures: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -28,7 +34,9 @@ class PreflightVerdict:
 
 
 def judge(facts: Sequence[Facts], wanted: Requirements, *, tcp: bool = False) -> PreflightVerdict:
-    """Return the faults of a job from the facts of its ranks; ``tcp`` if Python measured the speed."""
+    """Return the verdict about a job from the facts of its ranks; ``tcp``: Python measured the speed over
+    TCP.
+    """
     hosts = list(dict.fromkeys(one.host for one in facts))
     speeds = [one.gbit for one in facts if one.gbit is not None]
     failures = [*_nodes(hosts, wanted), *_gpus(facts, wanted), *_space(facts, wanted)]

@@ -1,4 +1,4 @@
-"""The checks that a preflight has to make, read from its command line."""
+"""Read from the command line which conditions a preflight has to check."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ from toolkit.trainers.words import count, positive, size
 
 @dataclass(frozen=True)
 class Requirements:
-    """What must be true before a training; ``None`` is unknown and therefore not checked.
+    """Conditions that must hold before a training; ``None`` means that toolkit does not check the condition.
 
-    ``seconds`` is the limit for all messages together. ``fabric_gbit`` is the speed of one node, in Gbit/s.
-    ``output`` is the folder that needs ``min_free`` bytes; TMPDIR needs ``min_free_tmp`` bytes. ``image`` is
-    the image's file, and ``max_skew`` how many seconds the clocks of two nodes may differ.
+    ``seconds`` is the time limit for all messages together. ``fabric_gbit`` is the network speed of one node
+    in Gbit/s. ``output`` is the folder that needs ``min_free`` bytes; TMPDIR needs ``min_free_tmp`` bytes.
+    ``image`` is the image file. ``max_skew`` is the largest difference in seconds between the clocks of two
+    nodes.
     """
 
     tasks: int

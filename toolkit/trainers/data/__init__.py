@@ -1,1 +1,1 @@
-"""The data of trainers: readers for each kind of file, image crops, and the assignment of samples."""
+"""Data sets of the trainers: file readers, image crops, and the assignment of samples to ranks."""

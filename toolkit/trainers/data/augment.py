@@ -11,10 +11,11 @@ _PIXELS = 4
 
 
 def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
-    """Flip half of the images and shift all by up to 4 pixels each way; new pixels are black.
+    """Flip half of the images, and shift each image by up to 4 pixels in each direction; new pixels are
+    black.
 
-    ``images`` has the shape (batch, height, width, channels), and ``draw`` is two int32 (He et al. 2015,
-    arXiv:1512.03385, section 4.2).
+    ``images`` has the shape (batch, height, width, channels). ``draw`` is a seed of two int32 numbers. The
+    method is from He et al. 2015, arXiv:1512.03385, section 4.2.
     """
     import tensorflow as tf
 
@@ -30,7 +31,9 @@ def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
 
 
 def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.Tensor":
-    """Do the same in PyTorch, with random numbers of ``draws``."""
+    """Flip and shift images like :func:`mirrored_and_moved`, in PyTorch, with the random generator
+    ``draws``.
+    """
     import torch
 
     batch, height, width, _ = images.shape
@@ -45,7 +48,7 @@ def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.T
 
 
 def moved_in_jax(images: "jax.Array", key: "jax.Array") -> "jax.Array":
-    """Do the same in JAX, with random numbers of ``key``."""
+    """Flip and shift images like :func:`mirrored_and_moved`, in JAX, with the random key ``key``."""
     import jax
     import jax.numpy as jnp
 

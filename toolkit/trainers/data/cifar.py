@@ -1,4 +1,4 @@
-"""Read the binary version of CIFAR-10: records of 3,073 bytes, a class and one plane for each colour."""
+"""Read the binary version of CIFAR-10: each record has 3,073 bytes, a class and one plane for each colour."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,10 @@ _FIX = "fetch the files again with: toolkit data get cifar10"
 
 
 def check(folder: Path) -> None:
-    """Check the sizes of the six files.
+    """Check the sizes of the six files of CIFAR-10.
 
     Raises:
-        Trouble: naming the file that is wrong.
+        Trouble: if a file is missing, unreadable, or has a wrong size; the message names the file.
     """
     for name in (*_TRAIN, *_TEST):
         path = folder / name
@@ -37,7 +37,7 @@ def check(folder: Path) -> None:
 
 
 def load(folder: Path) -> tuple[Samples, Samples]:
-    """Return images as bytes of 32 x 32 x 3 and their classes: 50,000 for training, 10,000 for testing."""
+    """Return 50,000 training and 10,000 test samples: images of 32 x 32 x 3 bytes and their classes."""
     return _samples(folder, _TRAIN), _samples(folder, _TEST)
 
 
@@ -46,8 +46,7 @@ def _samples(folder: Path, names: tuple[str, ...]) -> Samples:
 
     records = np.concatenate([_records(folder / name) for name in names])
     planes = records[:, 1:].reshape(-1, COLOURS, SIDE, SIDE)
-    # Layers need the values of a pixel side by side; one copy at this point is cheaper than a copy at each
-    # step.
+    # Layers need the colours of a pixel side by side. One copy here is cheaper than a copy in each step.
     return Samples(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
 
 

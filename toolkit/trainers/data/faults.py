@@ -1,4 +1,4 @@
-"""Name the sample that cannot be read, if TensorFlow does not name it."""
+"""Find the sample that cannot be read, if TensorFlow's error does not name it."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -8,17 +8,17 @@ from toolkit.trainers.data.sources import Data
 from toolkit.trainers.trouble import Trouble
 
 _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "FailedPreconditionError"}
-"""TensorFlow's errors that a file can cause; a lost rank causes other errors."""
+"""TensorFlow errors that a damaged file can cause; a lost rank causes other errors."""
 
 
 @contextlib.contextmanager
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
-    """If the body fails, find the sample that caused the failure.
+    """Run the body of the ``with`` statement; if it fails, find the sample that caused the failure.
 
-    Only sources with a method ``fault`` are checked; it returns a sentence about a sample, or nothing.
+    The search needs a data source with a method ``fault``, which returns a sentence about a damaged sample.
 
     Raises:
-        Trouble: naming the sample.
+        Trouble: if the search finds a damaged sample; the message names the sample.
     """
     try:
         yield

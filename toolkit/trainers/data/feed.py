@@ -1,4 +1,4 @@
-"""Pass the samples that this process was assigned to its steps, a batch at a time."""
+"""Pass the samples of this rank to its training steps, one batch at a time."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,36 +10,38 @@ if TYPE_CHECKING:
 
 
 Portion = Any
-"""Some steps of a table: sample numbers with a row for each step, or an iterator over their batches."""
+"""Input for some consecutive steps: sample numbers with a row per step, or an iterator over batches."""
 
 
 class Feed(Protocol):
-    """Converts tables of sample numbers to arguments of a compiled function, and back to batches."""
+    """Converts a table of sample numbers to arguments of a compiled function, and these arguments to
+    batches.
+    """
 
     signature: Any
-    """The first argument of the compiled function: the specification of a portion."""
+    """TensorFlow's specification of the compiled function's first argument, a :data:`Portion`."""
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
-        """Start a table in the epoch after ``turn`` epochs."""
+        """Start to read the samples of a table; ``turn`` is the number of earlier epochs."""
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return the inputs and classes of a step of the portion; steps come in order."""
+        """Return the inputs and classes of one step of the portion; call it for the steps in order."""
 
     def waited(self) -> float | None:
-        """Return for how many seconds steps have waited for their batches; ``None`` if unknown."""
+        """Return the total time in seconds that steps waited for their batches; ``None`` if unknown."""
 
 
 class Portions(Protocol):
-    """One table, which is read in portions of steps."""
+    """A table of sample numbers that is read in portions of several steps."""
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the argument of the compiled function for the steps from ``start`` up to ``stop``."""
+        """Return the compiled function's argument for the steps ``start`` to ``stop`` - 1."""
 
 
 class InMemory:
-    """Samples in the host's memory; the host also gathers the batches.
+    """Samples in the host's memory; the CPU also gathers the batches.
 
-    TensorFlow does not gather bytes on a GPU: it would copy all samples back for each batch.
+    TensorFlow does not gather bytes on a GPU: it would copy all samples back to the CPU for each batch.
     """
 
     def __init__(self, samples: Samples) -> None:
@@ -65,7 +67,7 @@ class InMemory:
 
 
 class NumberTable:
-    """A table of numbers in memory."""
+    """A table of sample numbers in memory."""
 
     def __init__(self, table: "numpy.ndarray") -> None:
         self._table = table
@@ -75,7 +77,7 @@ class NumberTable:
 
 
 class Streamed:
-    """Samples that several threads read or generate ahead of the step that needs them."""
+    """Samples that several threads read or generate before the step that needs them."""
 
     def __init__(self, source: Source) -> None:
         import tensorflow as tf
@@ -93,7 +95,7 @@ class Streamed:
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
 
-        # A step starts after the previous step, so the time spent here is time without computation.
+        # No computation runs during this wait, because a step starts only after the previous step.
         with tf.device("/CPU:0"):
             with tf.control_dependencies([step]):
                 begun = tf.timestamp()
@@ -108,7 +110,7 @@ class Streamed:
 
 
 class Stream:
-    """A table whose samples are being read."""
+    """An iterator over the batches of a table, which TensorFlow reads in the background."""
 
     def __init__(self, source: Source, table: "numpy.ndarray", turn: int = 0) -> None:
         import tensorflow as tf
@@ -118,10 +120,10 @@ class Stream:
         self._batches = iter(one_by_one.batch(table.shape[1]).prefetch(tf.data.AUTOTUNE))
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the rest of the stream; its portions must be read in order."""
+        """Return the iterator over the remaining batches; read the portions in order."""
         return self._batches
 
 
 def feed(data: Data) -> Feed:
-    """Return the feed that passes the samples of ``data`` to the steps."""
+    """Return an in-memory feed for ``Samples``, or a feed that reads samples in background threads."""
     return InMemory(data) if isinstance(data, Samples) else Streamed(data)

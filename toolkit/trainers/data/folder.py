@@ -1,7 +1,7 @@
-"""Images in a folder for each class: ``DIR/train/CLASS/*.jpg`` and ``DIR/val/CLASS/*.jpg``, JPEG or PNG.
+"""Read JPEG or PNG images from one folder per class: ``DIR/train/CLASS/*.jpg`` and ``DIR/val/CLASS/*.jpg``.
 
-Classes are numbered in the order of the folder names in ``train``. Each file is read by its number when a
-step needs it, so files are assigned to ranks like samples in memory.
+The class numbers follow the order of the folder names in ``train``. A step reads each file by its number, so
+files are assigned to ranks like samples in memory.
 """
 
 import os
@@ -21,8 +21,8 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Images of ``side`` x ``side`` pixels: with a seed a random crop, different in each turn; without a seed
-    the centre.
+    """Images of ``side`` x ``side`` pixels: random crops that differ in each epoch with a seed, else centre
+    crops.
     """
 
     def __init__(
@@ -39,7 +39,9 @@ class Images:
         return self._count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class; ``number`` keeps increasing in later turns."""
+        """Return one image and its class; ``number`` continues to increase in later epochs (see
+        ``Source.item``).
+        """
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, self._count)
@@ -48,7 +50,7 @@ class Images:
         return image, self._classes[sample]
 
     def fault(self, sample: int) -> str:
-        """Return the fault of one file; empty for a good file."""
+        """Return why the file of a sample cannot be read; empty for a good file."""
         path = self._names[sample]
         try:
             return views.fault(Path(path).read_bytes(), path)
@@ -57,10 +59,10 @@ class Images:
 
 
 def check(folder: Path) -> None:
-    """Check that the folder has classes for training and the same classes for testing.
+    """Check that the folder has training classes, and that each test class is also a training class.
 
     Raises:
-        Trouble: naming the folder that is wrong.
+        Trouble: if a folder is missing, unreadable or empty, or a test class is unknown.
     """
     known = _classes(folder / TRAIN)
     tested = _test(folder)
@@ -70,7 +72,7 @@ def check(folder: Path) -> None:
 
 
 def list_images(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
-    """Return paths and classes of the images for training and for testing, in the same order on all ranks.
+    """Return the paths and class numbers of the training and test images, in the same order on all ranks.
 
     Raises:
         Trouble: if the folder has no images.
@@ -80,7 +82,7 @@ def list_images(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[s
 
 
 def load(folder: Path, side: int = 224, seed: int = 1) -> tuple[Images, Images]:
-    """Return the images for training, randomly cropped, and the images for testing, cropped to the centre."""
+    """Return the training images, cropped at random, and the test images, cropped to the centre."""
     train, test = list_images(folder)
     return Images(*train, side, seed), Images(*test, side)
 
@@ -101,13 +103,15 @@ def _images(folder: Path) -> Iterator[str]:
         with os.scandir(folder) as entries:
             yield from (entry.path for entry in entries if _is_image_name(entry.name))
     except FileNotFoundError:
-        return  # a class without test images
+        return  # The class has no test images.
     except OSError as error:
         raise Trouble(f"{folder}: cannot be read: {error.strerror}") from None
 
 
 def _is_image_name(name: str) -> bool:
-    """Return whether a file name is an image; macOS keeps files such as ``._1.jpg`` beside images."""
+    """Return whether a file name is an image name; macOS writes other files, such as ``._1.jpg``, beside
+    images.
+    """
     return name[0] != "." and name.lower().endswith(_ENDINGS)
 
 

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     import numpy
 
 _UNSIGNED_BYTES = 0x08
-"""The third byte of the magic number; MNIST and related data sets only use this type."""
+"""Third byte of the magic number: the elements are unsigned bytes, the only type in MNIST-like data sets."""
 
 FIX = "fetch the files again with: toolkit data get NAME"
 
 
 def shape(path: Path, dimensions: int) -> tuple[int, ...]:
-    """Return the shape from the header, after checking it against the size of the file.
+    """Return the array's shape from the file's header, after a check against the size of the file.
 
     Raises:
         Trouble: if the file is missing, is not an idx file of that many dimensions, or is cut short.
@@ -45,7 +45,7 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
 
 
 def read(path: Path, dimensions: int) -> "numpy.ndarray":
-    """Return the content as an array of unsigned bytes."""
+    """Return the array in an idx file, as unsigned bytes; ``dimensions`` is its number of dimensions."""
     import numpy as np
 
     sizes = shape(path, dimensions)

@@ -1,7 +1,7 @@
-"""Find where each record of TFRecord files starts. The index is read from the record headers once and cached.
+"""Find the offset of each record in TFRecord files; cache the offsets in a file beside the data.
 
-A record is its length in 8 bytes, a checksum of the length, the data, and a checksum of the data (4 bytes
-each).
+A record has four parts: the length of the data (8 bytes), a checksum of the length (4 bytes), the data, and a
+checksum of the data (4 bytes).
 """
 
 import contextlib
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     import numpy
 
 HEAD, _TAIL = 12, 4
-"""Bytes before and after the data of a record."""
+"""Number of bytes before and after the data of a record."""
 
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 """Exceptions that NumPy raises if the cached index is missing or damaged."""
 
 _AT_ONCE = 16
-"""Files that are read at once: on a shared file system most of the time is spent waiting."""
+"""Number of files to read at once: on a shared file system, reading is mostly waiting."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordIndex:
-    """``places`` has a row for each record: the index of its file in ``paths``, the first byte, and the
+    """Offsets of all records; each row of ``places`` has the file's index in ``paths``, the first byte, the
     length.
     """
 
@@ -44,7 +44,7 @@ class RecordIndex:
 
     @staticmethod
     def begin(path: Path) -> int:
-        """Return the length of the first record.
+        """Return the length in bytes of a file's first record.
 
         Raises:
             Trouble: if the file does not begin with a record.
@@ -57,10 +57,10 @@ class RecordIndex:
 
 
 def index_records(paths: Sequence[Path]) -> RecordIndex:
-    """Return the index of all records of some files, in order; cache it if the folder is writable.
+    """Return the index of all records of these files, in order; cache it if the folder is writable.
 
     Raises:
-        Trouble: naming the file that does not hold records, or is cut short.
+        Trouble: if a file is truncated or is not a TFRecord file; the message names the file.
     """
     import numpy as np
 
@@ -80,7 +80,7 @@ def index_records(paths: Sequence[Path]) -> RecordIndex:
 
 
 def _lengths(path: Path) -> list[int]:
-    """Return the lengths of all records of a file, in order."""
+    """Return the lengths in bytes of all records of a file, in order."""
     try:
         with path.open("rb", buffering=0) as file:
             size, at, found = os.fstat(file.fileno()).st_size, 0, list[int]()
@@ -106,7 +106,7 @@ def _length(file: int, at: int, size: int, path: Path) -> int:
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """Return a name for an index from the names, sizes and times of its files."""
+    """Return a digest of the files' names, sizes and times, for the name of the cached index."""
     digest = hashlib.sha256()
     for path in paths:
         try:
@@ -118,7 +118,9 @@ def _digest(paths: Sequence[Path]) -> str:
 
 
 def _keep(path: Path, places: "numpy.ndarray") -> None:
-    """Write to a temporary name and rename. If the folder is read-only, the headers are read every time."""
+    """Write the cached index under a temporary name and rename it; write nothing if the folder is
+    read-only.
+    """
     import numpy as np
 
     beside = path.with_name(f"{path.stem}.{os.uname().nodename}.{os.getpid()}.part.npz")

@@ -1,9 +1,10 @@
-"""Images in TFRecords in the usual form of ImageNet: ``DIR/train-00000-of-01024``, ``DIR/validation-…``.
+"""Read images from TFRecord files with ImageNet's usual names: ``DIR/train-00000-of-01024``,
+``DIR/validation-…``.
 
 A record is a ``tf.train.Example`` with ``image/encoded``, a JPEG or PNG, and ``image/class/label``, a number
-from 1 to 1000; 0 means "no class". :mod:`toolkit.trainers.data.recordindex` finds each record by its number,
-so records are assigned to ranks like samples in memory: shuffled over all shards, each once in a pass. The
-checksums of records are not checked.
+from 1 to 1000; 0 means "no class". :mod:`toolkit.trainers.data.recordindex` finds each record by its number.
+Records are therefore assigned to ranks like samples in memory: shuffled over all shards, each once in a pass.
+This module does not verify the checksums of records.
 """
 
 import os
@@ -25,19 +26,19 @@ IMAGE, LABEL = "image/encoded", "image/class/label"
 TRAIN = ("train",)
 TESTS = ("validation", "val", "test")
 _LARGEST = 2**31 - 1
-"""The largest label that a step accepts."""
+"""Largest label of a record: a step stores classes as int32."""
 
 _OTHERS = 256
-"""Other files that a training may open at the same time."""
+"""Number of other files that a training may have open at the same time."""
 
 _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrecord)?")
 
 
 class Records:
-    """Images of ``side`` x ``side`` pixels: with a seed a random crop, different in each turn; without a seed
-    the centre.
+    """Images of ``side`` x ``side`` pixels: random crops that differ in each epoch with a seed, else centre
+    crops.
 
-    ``lowest`` is the label of the first class. If the number of ``classes`` is unknown, no label is too
+    ``lowest`` is the label of the first class. Without ``classes``, the number of classes, no label is too
     large.
     """
 
@@ -61,16 +62,18 @@ class Records:
             os.close(file)
 
     def read(self, sample: "numpy.ndarray") -> bytes:
-        """Return the bytes of one record."""
+        """Return the bytes of one record, a serialised ``tf.train.Example``."""
         shard, offset, length = self._index.places[sample]
         return os.pread(self._files[shard], length, offset)
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class; ``number`` keeps increasing in later turns."""
+        """Return one image and its class; ``number`` continues to increase in later epochs (see
+        ``Source.item``).
+        """
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, len(self))
-        # TensorFlow reads whole files or from their start; docs/data.md has the measurements.
+        # TensorFlow cannot read from the middle of a file; docs/data.md has the measurements.
         record = tf.ensure_shape(tf.numpy_function(self.read, [sample], tf.string, stateful=False), ())
         found = tf.io.parse_single_example(record, features())
         name = tf.strings.join([f"{self._index.paths[0].parent}: record ", tf.strings.as_string(sample)])
@@ -78,8 +81,8 @@ class Records:
         return image, tf.cast(self._check_label(found[LABEL], name), tf.int32) - self._lowest
 
     def _check_label(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
-        """Return a label after checking that it belongs to a class: on a GPU a wrong label makes the loss
-        NaN.
+        """Return the label, or fail in the graph if it belongs to no class: on a GPU, a wrong label makes the
+        loss NaN.
         """
         import tensorflow as tf
 
@@ -89,7 +92,7 @@ class Records:
             return tf.identity(label)
 
     def fault(self, sample: int) -> str:
-        """Return the fault of one record; empty for a good record."""
+        """Return why a record cannot be used; empty for a good record."""
         import numpy as np
         import tensorflow as tf
 
@@ -119,10 +122,11 @@ class Records:
 
 
 def _open_shards(paths: Sequence[Path]) -> list[int]:
-    """Open all shards; raise the limit of open files if there are more.
+    """Open all shards and return their file descriptors; first raise the limit of open files if it is too
+    low.
 
     Raises:
-        Trouble: if the limit cannot be raised enough.
+        Trouble: if a shard cannot be opened, for example because the hard limit is too low.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(len(list(Path("/proc/self/fd").iterdir())) + len(paths) + _OTHERS, hard)
@@ -142,7 +146,7 @@ def _open_shards(paths: Sequence[Path]) -> list[int]:
 
 
 def features() -> "dict[str, tf.io.FixedLenFeature]":
-    """Return the keys that a record must have."""
+    """Return the names and types of the two features that a record must have."""
     import tensorflow as tf
 
     one = tf.io.FixedLenFeature
@@ -153,7 +157,7 @@ def check(folder: Path) -> None:
     """Check that all shards exist and begin with a record.
 
     Raises:
-        Trouble: naming the file that is wrong.
+        Trouble: if a shard is missing, unreadable, or does not begin with a record.
     """
     for part in (TRAIN, TESTS):
         for path in shards(folder, part):
@@ -163,14 +167,15 @@ def check(folder: Path) -> None:
 def load(
     folder: Path, side: int = 224, seed: int = 1, lowest: int = 1, classes: int | None = None
 ) -> tuple[Records, Records]:
-    """Return the images for training, randomly cropped, and the images for testing, cropped to the centre."""
+    """Return the training images, cropped at random, and the test images, cropped to the centre."""
     train, test = (index_records(shards(folder, part)) for part in (TRAIN, TESTS))
     _look(train)
     return Records(train, side, seed, lowest, classes), Records(test, side, None, lowest, classes)
 
 
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
-    """Return the files of the first of these parts that exists, in the order of their numbers.
+    """Return the shards of the first of these parts (such as ``train``) that exists, in order of their
+    numbers.
 
     Raises:
         Trouble: if there are no shards, or a shard is missing.
@@ -196,7 +201,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
 
 
 def _look(index: RecordIndex) -> None:
-    """Check the first record: with wrong keys the training would fail with a page of TensorFlow's errors."""
+    """Check the names of the features in the first record, because TensorFlow's own error fills a page."""
     import tensorflow as tf
 
     shard, offset, length = index.places[0]

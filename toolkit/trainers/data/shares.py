@@ -19,10 +19,11 @@ def deal(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the samples of a rank with ``devices`` devices, side by side in a row; see :func:`share`.
+    """Return the sample tables of a rank with several devices; a row has the batches of all devices, side by
+    side.
 
-    Each device counts as a rank in this table. In the last, smaller step the first devices may have one
-    sample more.
+    The arguments and the tables are as in :func:`share`, where each device has the part of a rank. In the
+    last, smaller step, the first devices may have one sample more than the others.
     """
     import numpy as np
 
@@ -55,19 +56,19 @@ def share(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return one rank's samples of an epoch: a table with a row for each step, and a table of the last,
-    smaller step.
+    """Return the numbers of one rank's samples in an epoch: a table with one row per step, and a table with
+    the last, smaller step.
 
-    In an epoch the ranks together make ``passes`` passes over the data, one after the other; by default as
-    many as there are ranks. A pass is a shuffle of all samples that depends only on ``seed`` and its number,
-    so all ranks compute the same shuffle without messages. The passes form one stream. Each step takes
-    ``batch`` samples a rank from it: the same batches that one process with a batch of ``size * batch`` would
-    take. The samples that do not fill a step form one smaller step. In this step all ranks have equally many
-    samples if there are as many passes as ranks.
+    In an epoch, the ranks together make ``passes`` passes over the data (default: as many passes as ranks). A
+    pass is a shuffle of all ``count`` samples that depends only on ``seed`` and the number of the pass. All
+    ranks compute the same shuffle without messages. The passes form one stream, and each step takes ``batch``
+    samples per rank from the stream. One process with a batch of ``size * batch`` would take the same
+    batches. The samples that do not fill a step form one smaller step. All ranks have equally many samples in
+    this step if there are as many passes as ranks.
 
-    ``done`` samples of the stream have been used before, perhaps by another number of ranks. If fewer samples
-    are left than there are ranks, the step before includes them; if there is no such step, several ranks
-    train on the same sample.
+    The first ``done`` samples of the stream were used before, perhaps by another number of ranks. If fewer
+    samples are left than there are ranks, the last whole step includes them. If there is no whole step,
+    several ranks train on the same sample.
     """
     import numpy as np
 

@@ -15,17 +15,17 @@ class Source(Protocol):
     def __len__(self) -> int: ...
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one sample, counted from 0: its input, of a fixed shape, and its class as an int32.
+        """Return sample ``number``, counted from 0: its input, of a fixed shape, and its class as an int32.
 
-        Numbers keep increasing in later epochs: with N samples, N + 2 is sample 2 in the second epoch, so
-        that its random crop can depend on the number. The function is TensorFlow graph code, which runs for
-        many samples at once, on several threads.
+        Numbers continue to increase in later epochs: with N samples, N + 2 is sample 2 in the second epoch. A
+        random crop can therefore depend on the number. The function is TensorFlow graph code, which runs for
+        many samples at once, in several threads.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Unchanged inputs (the model scales them) and their classes, all in memory."""
+    """Unscaled inputs and their classes, all in memory; the model scales the inputs."""
 
     inputs: "numpy.ndarray"
     classes: "numpy.ndarray"

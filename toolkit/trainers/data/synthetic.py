@@ -1,4 +1,4 @@
-"""Random samples of any shape and number, for measurements and trials without data."""
+"""Random samples of any shape and number, for benchmarks and for tests without a data set."""
 
 import math
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 1 << 30
-"""Bytes of one table of samples; :class:`Synthetic` generates more samples when they are needed."""
+"""Largest size in bytes of samples in memory; :class:`Synthetic` generates samples at use instead."""
 
 
 def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> Samples:
-    """Return random bytes of a shape, and random classes, in memory.
+    """Return ``count`` samples in memory: random bytes of ``shape``, and random classes below ``classes``.
 
     Raises:
         ValueError: if the samples take more than a GiB.
@@ -29,7 +29,7 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """Any number of samples, each generated when it is needed, and always with the same content."""
+    """Random samples that are generated at use; a sample has the same content each time."""
 
     shape: tuple[int, ...]
     classes: int
@@ -40,7 +40,7 @@ class Synthetic:
         return self.count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return random bytes of the shape, and a random class."""
+        """Return one sample: random bytes of the shape, and a random class."""
         import tensorflow as tf
 
         draw = tf.stack([self.seed, number % self.count])

@@ -1,7 +1,7 @@
-"""Crop an image: its centre for tests of a network, another random part at each use in training.
+"""Crop an image: to its centre for tests, and at random, differently in each epoch, for training.
 
-Random numbers depend on a seed, the turn in which a sample is used, and the sample's number. Crops are
-therefore equal on any rank of a world of any size, and after a resumed training.
+Random numbers depend on a seed, the number of the epoch, and the sample's number. Crops are therefore equal
+on any rank of a world of any size, and after a resumed training.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 COLOURS = 3
 _JPEG, _PNG = b"\xff\xd8\xff", b"\x89PNG"
 _CENTRE = 0.875
-"""Side of the centre crop, as a share of the shorter side: 224 of 256 pixels, as in most work on ImageNet."""
+"""Side of the centre crop as a share of the image's shorter side: 224 / 256, the usual crop for ImageNet."""
 
 _AREA, _ASPECT, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
-"""Random crops in training: Szegedy et al. 2015, arXiv:1409.4842, section 6."""
+"""Range of a random crop's area and aspect ratio, and number of tries (Szegedy et al. 2015, arXiv:1409.4842,
+section 6).
+"""
 
 
 def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return the sample for a number, of ``count`` samples, and the turn in which it is used.
+    """Return the number of the epoch, and the number of the sample among ``count`` samples.
 
     >>> turn_and_sample(7, 5)
     (1, 2)
@@ -29,7 +31,7 @@ def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Ten
 
 
 def draw(seed: int, turn: "tf.Tensor", sample: "tf.Tensor") -> "tf.Tensor":
-    """Return the two numbers that determine all random choices about a sample."""
+    """Return the seed, two int32 numbers, of all random choices about one sample in one epoch."""
     import tensorflow as tf
 
     fold = tf.random.experimental.stateless_fold_in
@@ -44,9 +46,9 @@ def random_view(
     sample: "tf.Tensor",
     name: "tf.Tensor",
 ) -> "tf.Tensor":
-    """Return a random part of a JPEG or PNG if ``seed`` is given, or else its centre.
+    """Return a random crop of a JPEG or PNG if ``seed`` is given, or else a crop of its centre.
 
-    ``name`` is the file name for the error message, if the file is neither.
+    The error message starts with ``name`` if ``encoded`` is neither a JPEG nor a PNG.
     """
     import tensorflow as tf
 
@@ -59,7 +61,7 @@ def random_view(
 
 
 def fault(encoded: bytes, name: str) -> str:
-    """Return why an image cannot be used, beginning with its name; empty for a usable image."""
+    """Return why TensorFlow cannot decode an image, beginning with its name; empty for a good image."""
     import tensorflow as tf
 
     if not encoded.startswith((_JPEG, _PNG)):
@@ -73,7 +75,7 @@ def fault(encoded: bytes, name: str) -> str:
 
 
 def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
-    """Return the centre of a JPEG or PNG as bytes of (side, side, 3)."""
+    """Return the centre of a JPEG or PNG as an array of bytes with the shape (side, side, 3)."""
     import tensorflow as tf
 
     def window(shape: "tf.Tensor") -> "tf.Tensor":
@@ -85,7 +87,9 @@ def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
-    """Return a random part of a JPEG or PNG, perhaps flipped, as bytes of (side, side, 3)."""
+    """Return a random crop of a JPEG or PNG, flipped in half of the cases, as bytes of shape (side, side,
+    3).
+    """
     import tensorflow as tf
 
     def window(shape: "tf.Tensor") -> "tf.Tensor":
@@ -105,7 +109,9 @@ def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
 
 
 def _crop(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
-    """Decode the window (top, left, height, width) of an image; of a JPEG only this window is decoded."""
+    """Decode the window (top, left, height, width) of an image; TensorFlow decodes only this window of a
+    JPEG.
+    """
     import tensorflow as tf
 
     def jpeg() -> "tf.Tensor":
@@ -127,7 +133,7 @@ def _resize(image: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def _mirror(image: "tf.Tensor", seeds: "tf.Tensor") -> "tf.Tensor":
-    """Flip half of the images at random; the draw is independent of the crop's."""
+    """Flip half of the images at random, independently of the random crop."""
     import tensorflow as tf
 
     chance = tf.random.stateless_uniform((), tf.random.experimental.stateless_fold_in(seeds, 1))

@@ -1,4 +1,4 @@
-"""What trains a model: TensorFlow, PyTorch or JAX. A trainer imports the framework of its strategy."""
+"""The frameworks TensorFlow, PyTorch and JAX; a trainer imports only the framework of its strategy."""
 
 import importlib
 from collections.abc import Sequence
@@ -19,68 +19,68 @@ if TYPE_CHECKING:
 
 
 class TrainingLoop(Protocol):
-    """A model that trains on this rank's share of the samples, in step with all other ranks."""
+    """Trains a model on this rank's share of the samples, in step with all other ranks."""
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
-        """Train the rest of an epoch, counted from 0."""
+        """Train the remaining part of epoch ``number``, counted from 0, and return the results."""
 
     def evaluate(self, data: "Data") -> "Score":
-        """Score the model on samples that are divided among the ranks."""
+        """Return the model's score on ``data``, whose samples are divided among the ranks."""
 
     @property
     def learning_rate(self) -> float:
-        """The rate of the last step."""
+        """The learning rate of the last step."""
 
     @property
     def parameters(self) -> int:
         """The number of the model's parameters."""
 
     def collect(self) -> None:
-        """Copy values that ranks hold in parts to rank 0; all ranks call it before ``state`` and ``save``."""
+        """Copy sharded values to rank 0; all ranks must call this method before ``state`` and ``save``."""
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return the state of the training, model and optimizer, in whole arrays."""
+        """Return the state of model and optimizer as unsharded arrays."""
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load a state on all ranks, from rank 0."""
+        """Load the state that rank 0 passes in ``arrays`` on all ranks."""
 
     def save(self, path: "Path") -> None:
         """Write the model to a file."""
 
 
 class Framework(Protocol):
-    """What a module of this package has."""
+    """Interface of the framework modules in this package."""
 
     TITLE: str
-    """The framework's name in a sentence."""
+    """The framework's name as messages write it."""
 
     MODEL: str
-    """The file of the trained model."""
+    """The file name of the trained model."""
 
     def prepare_devices(self, world: "World") -> int:
-        """Select this rank's devices and cores; return the number of cores."""
+        """Select this rank's devices and CPU cores; return the number of cores."""
 
     def gpus(self, world: "World") -> tuple[int, list[int]]:
-        """Return the number of GPUs that this rank sees, and the GPUs on which it computes."""
+        """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
 
     def seed(self, number: int) -> None:
-        """Set the seed of all random draws."""
+        """Set the seed of all random number generators."""
 
     def loop(
         self, trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int
     ) -> TrainingLoop:
-        """Build model, optimizer and step, and start all ranks from the variables of rank 0."""
+        """Build the model, optimizer and training step, and copy rank 0's variables to all ranks."""
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the framework and of NumPy."""
 
 
 def framework_of(world: "World") -> Framework:
-    """Return the framework that the ranks train with."""
+    """Return the module of the framework that the ranks of ``world`` train with."""
     return framework_named(world.framework)
 
 
 def framework_named(name: FrameworkName) -> Framework:
-    """Return the framework of a name; its module imports the framework itself where it is first used."""
+    """Return the module for a framework's name; the module imports the framework at its first use."""
     module: Framework = importlib.import_module(f"{__name__}.{name}")
     return module

@@ -1,4 +1,4 @@
-"""JAX: models of pure functions, which XLA compiles for the devices of all ranks."""
+"""JAX framework: models are pure functions, which XLA compiles for the devices of all ranks."""
 
 import os
 from typing import TYPE_CHECKING
@@ -19,15 +19,16 @@ MODEL = "model.npz"
 
 
 def prepare_devices(world: "World") -> int:
-    """Take this rank's cores and return their number; JAX has not started its back end yet."""
+    """Set the number of XLA's CPU threads to the number of this rank's cores; return the number of cores."""
     threads = own_cores(world)
-    # The pool of XLA's threads for processors (xla/pjrt/utils.cc, DefaultThreadPoolSize).
+    # XLA reads NPROC for the size of its CPU thread pool (xla/pjrt/utils.cc, DefaultThreadPoolSize), when JAX
+    # starts its back end.
     os.environ.setdefault("NPROC", str(threads))
     return threads
 
 
 def gpus(_: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the GPUs on which it computes."""
+    """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
     import jax
 
     own = [device.local_hardware_id for device in jax.local_devices() if device.platform == "gpu"]
@@ -35,14 +36,14 @@ def gpus(_: "World") -> tuple[int, list[int]]:
 
 
 def seed(number: int) -> None:
-    """Set the seed of NumPy; every draw of JAX has a separate key."""
+    """Set the seed of NumPy; JAX has no global seed, because each random draw takes a key."""
     import numpy as np
 
     np.random.seed(number)
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "JaxLoop":
-    """Build model, optimizer and step, and start all ranks from the variables of rank 0.
+    """Build the model, optimizer and training step, and copy rank 0's variables to all ranks.
 
     Raises:
         Trouble: if the samples are not in memory.

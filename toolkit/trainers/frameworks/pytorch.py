@@ -1,4 +1,4 @@
-"""PyTorch: models that DistributedDataParallel distributes."""
+"""PyTorch framework: DistributedDataParallel distributes the models."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ MODEL = "model.pt"
 
 
 def prepare_devices(world: "World") -> int:
-    """Take this rank's cores and return their number; the strategy has taken its GPU."""
+    """Set the number of PyTorch's threads to the number of this rank's cores; return the number of cores."""
     import torch
 
     threads = own_cores(world)
@@ -26,7 +26,7 @@ def prepare_devices(world: "World") -> int:
 
 
 def gpus(world: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the GPUs on which it computes."""
+    """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
     import torch
 
     device = getattr(world, "device", None)
@@ -35,7 +35,7 @@ def gpus(world: "World") -> tuple[int, list[int]]:
 
 
 def seed(number: int) -> None:
-    """Set the seed of all random draws."""
+    """Set the seed of NumPy's and PyTorch's random number generators."""
     import numpy as np
     import torch
 
@@ -44,7 +44,7 @@ def seed(number: int) -> None:
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "TorchLoop":
-    """Build model, optimizer and step, and start all ranks from the variables of rank 0.
+    """Build the model, optimizer and training step, and copy rank 0's variables to all ranks.
 
     Raises:
         Trouble: if the samples are not in memory.

@@ -1,4 +1,4 @@
-"""TensorFlow: Keras models that Horovod or TensorFlow's own strategies distribute."""
+"""TensorFlow framework: Horovod or TensorFlow's own strategies distribute Keras models."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ MODEL = "model.keras"
 
 
 def gpus(_: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the GPUs on which it computes."""
+    """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
     import tensorflow as tf
 
     taken = [int(one.name.rpartition(":")[2]) for one in tf.config.get_visible_devices("GPU")]
@@ -26,14 +26,14 @@ def gpus(_: "World") -> tuple[int, list[int]]:
 
 
 def seed(number: int) -> None:
-    """Set the seed of all random draws."""
+    """Set the seed of Python's, NumPy's and TensorFlow's random number generators."""
     import tensorflow as tf
 
     tf.keras.utils.set_random_seed(number)
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "Loop":
-    """Build model, optimizer and step, and start all ranks from the variables of rank 0."""
+    """Build the model, optimizer and training step, and copy rank 0's variables to all ranks."""
     from toolkit.trainers.training.loop import Loop
 
     return Loop(

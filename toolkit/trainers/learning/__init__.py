@@ -1,1 +1,1 @@
-"""How weights change: learning rates, optimizers, precision, and the compiled step."""
+"""Update the weights: learning rates, optimizers, precision, and the compiled training step."""

@@ -1,8 +1,8 @@
 """Skip the gradients of biases that a batch normalisation cancels.
 
-The normalisation subtracts the mean of a batch, so a bias added before it has no effect on the loss, and its
-gradient is 0 except for rounding. Computing it reads all gradients of the layer again; ResNet50 has 53 such
-layers.
+The normalisation subtracts the mean of a batch, so a bias before the normalisation has no effect on the loss.
+The bias's gradient is 0 except for rounding, but computing it reads all gradients of the layer again.
+ResNet50 has 53 such layers.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def spare_biases(model: "tf.keras.Model") -> int:
-    """Make the gradient of all such biases 0 without computing it; return how many there are.
+    """Set the gradient of each bias before a batch normalisation to 0; return the number of changed layers.
 
-    The layers keep their Keras classes, so that the model is saved as a plain Keras model. A normalisation
-    that is frozen later would need the gradient.
+    The layers keep their Keras classes, so that the model is saved as a plain Keras model. Do not freeze the
+    normalisations later: a frozen normalisation does not cancel the bias, whose gradient is then needed.
     """
     import tensorflow as tf
 
@@ -33,7 +33,7 @@ def spare_biases(model: "tf.keras.Model") -> int:
 
 
 def _is_normalised(convolution: "tf.keras.layers.Layer") -> bool:
-    """Return whether only a channel normalisation by the mean of each batch reads this convolution."""
+    """Return whether a trainable batch normalisation over channels is the only reader of this convolution."""
     import tensorflow as tf
 
     reader = only_reader(convolution, tf.keras.layers.BatchNormalization)

@@ -1,4 +1,4 @@
-"""Build the parts of a training: the model, its optimizer, and the step of one device."""
+"""Build the model, its optimizer, and the training step of one device."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 def build(
     make: "Callable[[], tf.keras.Model]", world: "World", learning: Learning, batch: int
 ) -> "tuple[tf.keras.Model, tf.keras.optimizers.Optimizer, Step]":
-    """Build the parts in the world's scope, for a batch of ``batch`` samples.
+    """Return the model, optimizer and step for batches of ``batch`` samples, built in the world's scope.
 
     Raises:
-        Trouble: if the model has no layer for a chosen option.
+        Trouble: if the model has no layer to which a chosen option applies.
     """
     try:
         return _build(make, world, learning, batch)
     except Trouble as trouble:
-        # All ranks have the same fault; agree() lets one of them report it.
+        # All ranks have the same fault; agree() makes only one rank report the fault.
         world.agree(trouble)
         raise
 
@@ -46,7 +46,8 @@ def _build(
         pool_first(model)
         spare_biases(model)
         optimizer = learning.optimizer_for(world, batch)
-        # The rate becomes a variable when it is first read, and within a loop that is too late.
+        # The optimizer creates the variable of the learning rate at the first read, which must not be inside
+        # a loop.
         _ = optimizer.learning_rate
     return model, optimizer, training(model, optimizer, world, learning, compiled=by_xla(learning))
 
@@ -54,7 +55,7 @@ def _build(
 def by_xla(learning: Learning) -> bool:
     """Return whether XLA compiles the forward and backward pass.
 
-    ``auto`` is on where XLA was measured to be faster: so far nowhere. On a CPU, XLA slows dense networks to
-    0.9 and convolutions to 0.56 of their speed (docs/learning-benchmarks.md); GPUs were not measured.
+    ``auto`` means off, because no measurement has shown XLA to be faster. On a CPU, XLA slows dense networks
+    to 0.9 and convolutions to 0.56 of their speed (docs/learning-benchmarks.md); GPUs were not measured.
     """
     return learning.xla == "on"

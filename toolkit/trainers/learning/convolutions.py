@@ -1,4 +1,4 @@
-"""Find convolutions that may be computed in another way than by Keras, and the only layer that reads each."""
+"""Find convolutions whose computation may be replaced, and the only layer that reads their output."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
     """Return the plain convolutions with a bias whose output is not an output of the model.
 
-    The layers of nested models count, too.
+    The result includes layers of nested models.
     """
     import tensorflow as tf
 
@@ -21,7 +21,7 @@ def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
 def _plain(layer: "tf.keras.layers.Layer") -> bool:
     import tensorflow as tf
 
-    # Subclasses may compute something else, and Keras computes groups differently.
+    # Subclasses of Conv2D may compute something else, and Keras computes grouped convolutions differently.
     return (
         type(layer) is tf.keras.layers.Conv2D
         and layer.use_bias
@@ -36,7 +36,7 @@ def _plain(layer: "tf.keras.layers.Layer") -> bool:
 def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
-    """Return the layer of this kind that is the only reader of a convolution and reads nothing else."""
+    """Return the only reader of a convolution, if it has the class ``kind`` and no other input; else None."""
     if len(convolution.outbound_nodes) != 1:
         return None
     reader = convolution.outbound_nodes[0].layer

@@ -1,4 +1,4 @@
-"""Dropout that draws a few random bits for each number; Keras draws and compares floats."""
+"""Dropout that draws 1 to 16 random bits for each value; Keras draws a float for each value."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,14 +6,14 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _BITS = (1, 2, 4, 8, 16)
-"""Largest number of bits for a draw: a rate of 0.5 needs one; other rates are met to within 1/65536."""
+"""Possible numbers of bits per draw: a rate of 0.5 needs 1 bit; 16 bits match any rate to within 1/65536."""
 
 
 def draw_bits(model: "tf.keras.Model") -> int:
-    """Make all dropout layers of a model draw fewer bits; return how many layers.
+    """Make all dropout layers of a model use :func:`drop_out`; return the number of changed layers.
 
     The layers keep their Keras classes, so that the model is saved as a plain Keras model. Layers with their
-    own seed keep their random numbers.
+    own seed do not change, and keep their random numbers.
     """
     import tensorflow as tf
 
@@ -25,7 +25,7 @@ def draw_bits(model: "tf.keras.Model") -> int:
 
 
 def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Tensor":  # noqa: ANN401
-    """Return the inputs with a share of ``rate`` set to 0 and the rest scaled up, so that the mean stays.
+    """Return the inputs with a share of ``rate`` set to 0 and the other values scaled up, so the mean stays.
 
     ``noise_shape`` has a 1 for each dimension along which all numbers are dropped together, as in Keras.
     """
@@ -42,7 +42,8 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
 
 
 def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
-    """Draw ``count`` numbers of ``bits`` bits, and return whether each is at least ``least``.
+    """Draw ``count`` random numbers of ``bits`` bits; return for each number whether it is at least
+    ``least``.
 
     The numbers are cut from 64-bit draws: first the lowest bits of every byte, then the next bits, and so on.
     """
@@ -55,7 +56,7 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # If the other bits are zero, shifted numbers compare like unshifted ones.
+    # Shifting both numbers by the same number of bits does not change the comparison.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
         for shift in shifts

@@ -1,18 +1,18 @@
-"""Adam and SGD on trees of JAX's arrays, for the options of a trainer; part of a compiled step."""
+"""Adam and SGD for JAX, with the options of a trainer; the functions are part of a compiled step."""
 
 from typing import Any
 
 from toolkit.trainers.learning.policy import Learning
 
 Tree = Any
-"""Arrays in lists and dictionaries."""
+"""A JAX pytree: arrays in nested lists and dictionaries."""
 
 _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-7
-"""Adam's decay of both averages, and Keras's epsilon."""
+"""Decay rates of Adam's two moving averages, and Keras's default of epsilon."""
 
 
 def slots(parameters: Tree, learning: Learning) -> Tree:
-    """Return the state of an optimizer for each parameter, at the start."""
+    """Return the initial state of the optimizer: zeros for each parameter."""
     import jax
     import jax.numpy as jnp
 
@@ -27,7 +27,9 @@ def slots(parameters: Tree, learning: Learning) -> Tree:
 def update(
     learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
 ) -> tuple[Tree, Tree]:
-    """Return new parameters and slots. Weight decay leaves biases and normalisations alone, as with Keras."""
+    """Return the updated parameters and optimizer state. As in Keras, biases and normalisations do not
+    decay.
+    """
     step = _adam if learning.optimizer == "adam" else _sgd
     return step(learning, parameters, slots, gradients, rate)
 
@@ -35,7 +37,9 @@ def update(
 def _adam(
     learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
 ) -> tuple[Tree, Tree]:
-    """Make a step of Adam with decoupled decay (Loshchilov and Hutter 2019, arXiv:1711.05101)."""
+    """Return the result of one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019,
+    arXiv:1711.05101).
+    """
     import jax
     import jax.numpy as jnp
 
@@ -54,7 +58,7 @@ def _adam(
 
 
 def _sgd(learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree) -> tuple[Tree, Tree]:
-    """Make a step whose velocity does not hold the rate, so a changing rate needs no correction."""
+    """Return the result of one step of SGD; its velocity does not include the learning rate."""
     import jax
 
     momentum = learning.momentum

@@ -1,9 +1,9 @@
 """The optimizers SGD, Adam, LARS and LAMB, with weight decay for all variables but biases and norms.
 
-Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons had LAMB and was given up in 2024; the LARS of the
-TensorFlow models needs dozens of packages. LARS and LAMB here implement the algorithms of the papers as
-optimizers of the legacy API: Horovod averages its gradients, and its SGD and Adam update a variable by one
-fused kernel.
+Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, was abandoned in 2024. The LARS of
+the TensorFlow models needs dozens of packages. This module implements LARS and LAMB from the publications,
+with Keras's legacy optimizer API, because Horovod averages its gradients, and its SGD and Adam update a
+variable by one fused kernel.
 """
 
 from functools import cache
@@ -26,9 +26,9 @@ def optimizer(
     trust: float,
     corrected: bool = False,
 ) -> "tf.keras.optimizers.Optimizer":
-    """Return an optimizer; ``momentum`` is for SGD and LARS, ``trust`` for LARS.
+    """Return the optimizer called ``name``; ``momentum`` is for SGD and LARS, ``trust`` for LARS.
 
-    ``corrected`` is for SGD with Nesterov's momentum whose velocity must follow a changing rate.
+    ``corrected`` selects SGD with Nesterov's momentum whose velocity can be rescaled when the rate changes.
     """
     import tensorflow as tf
 
@@ -47,13 +47,15 @@ def optimizer(
 
 
 def is_spared(variable: "tf.Variable") -> bool:
-    """Return whether weight decay leaves a variable alone: a bias, or a part of a normalisation."""
+    """Return whether weight decay excludes a variable, because it is a bias or part of a normalisation."""
     return len(variable.shape) <= 1
 
 
 @cache
 def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return SGD whose decay is part of the gradient (Goyal et al. 2017, arXiv:1706.02677, section 3)."""
+    """Return a class of SGD that adds the weight decay to the gradient (Goyal et al. 2017, arXiv:1706.02677,
+    section 3).
+    """
     import tensorflow as tf
 
     class DecayedSGD(tf.keras.optimizers.legacy.SGD):  # type: ignore[misc]
@@ -74,10 +76,10 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return SGD that multiplies its velocity by ``correction`` before each update.
+    """Return a class of SGD that multiplies its velocity by ``correction`` before each update.
 
-    ``momentum`` would do so too; but with Nesterov's momentum it is also the length of the look-ahead, which
-    must not change with the rate.
+    ``momentum`` cannot serve as this factor, because with Nesterov's method ``momentum`` also sets the length
+    of the look-ahead. The look-ahead must not change with the rate.
     """
     import tensorflow as tf
 
@@ -97,7 +99,9 @@ def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def decayed_adam() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return Adam with decay separate from the gradient (Loshchilov and Hutter 2019, arXiv:1711.05101)."""
+    """Return a class of Adam whose weight decay is separate from the gradient (Loshchilov and Hutter 2019,
+    arXiv:1711.05101).
+    """
     import tensorflow as tf
 
     class DecayedAdam(tf.keras.optimizers.legacy.Adam):  # type: ignore[misc]
@@ -120,7 +124,7 @@ def decayed_adam() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return the common base of LARS and LAMB."""
+    """Return the base class of LARS and LAMB."""
     import tensorflow as tf
 
     class Layerwise(tf.keras.optimizers.legacy.Optimizer):  # type: ignore[misc]
@@ -139,7 +143,7 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
                     self.add_slot(variable, slot)
 
         def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, **_: object) -> Any:  # noqa: ANN401
-            # The norms cover whole variables, so a sparse gradient saves nothing.
+            # LARS and LAMB compute norms of whole variables, so a sparse gradient saves nothing.
             whole = tf.scatter_nd(indices[:, tf.newaxis], grad, tf.shape(var, out_type=indices.dtype))
             return self._resource_apply_dense(whole, var)
 
@@ -151,7 +155,7 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
 
 
 def _ratio(above: "tf.Tensor", below: "tf.Tensor") -> "tf.Tensor":
-    """Return the trust ratio of a layer; 1 if one of both norms is 0."""
+    """Return the trust ratio ``above / below`` of a layer; 1 if either norm is 0."""
     import tensorflow as tf
 
     return tf.where((above > 0) & (below > 0), tf.math.divide_no_nan(above, below), 1.0)
@@ -159,7 +163,7 @@ def _ratio(above: "tf.Tensor", below: "tf.Tensor") -> "tf.Tensor":
 
 @cache
 def lars() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return LARS (You, Gitman, Ginsburg 2017, arXiv:1708.03888, algorithm 1)."""
+    """Return the LARS optimizer class (You, Gitman, Ginsburg 2017, arXiv:1708.03888, algorithm 1)."""
     import tensorflow as tf
 
     class LARS(_layerwise()):  # type: ignore[misc]
@@ -181,7 +185,9 @@ def lars() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def lamb() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2), with the constants of the paper."""
+    """Return the LAMB optimizer class (You et al. 2020, arXiv:1904.00962, algorithm 2), with the paper's
+    constants.
+    """
     import tensorflow as tf
 
     class LAMB(_layerwise()):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The command-line options for how a model learns."""
+"""Command-line options of a trainer for the learning rate, the optimizer and the training step."""
 
 import argparse
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from toolkit.trainers.words import count, positive
 
 
 def not_negative(text: str) -> float:
-    """Parse a number that is zero or more."""
+    """Return the number in ``text``; raise ``ArgumentTypeError`` if it is negative or not finite."""
     value = float(text)
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{value} is not zero or more")
@@ -20,7 +20,7 @@ def not_negative(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """Parse a number from 0 to below 1."""
+    """Return the number in ``text``; raise ``ArgumentTypeError`` if it is below 0, or 1 or more."""
     value = float(text)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{value} is not from 0 to below 1")
@@ -28,7 +28,8 @@ def share(text: str) -> float:
 
 
 def epochs(text: str) -> tuple[float, ...]:
-    """Parse epochs, each later than the epoch before.
+    """Return the epochs in ``text``; raise ``ArgumentTypeError`` if an epoch is not later than the previous
+    epoch.
 
     >>> epochs("30,60,80")
     (30.0, 60.0, 80.0)
@@ -40,7 +41,7 @@ def epochs(text: str) -> tuple[float, ...]:
 
 
 def add_options(learning: Learning, parser: argparse.ArgumentParser) -> None:
-    """Add the options; ``learning`` has their defaults."""
+    """Add the options to ``parser``, with the values of ``learning`` as defaults."""
     rates = parser.add_argument_group("the learning rate").add_argument
     _add_rate(learning, rates)
     _add_decay(learning, rates)
@@ -49,7 +50,7 @@ def add_options(learning: Learning, parser: argparse.ArgumentParser) -> None:
 
 
 def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
-    """Add the options of the first rate and of the warm-up."""
+    """Add the options for the initial learning rate and the warm-up."""
     rates(
         "--learning-rate",
         type=positive,
@@ -87,7 +88,7 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
 
 
 def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
-    """Add the options of the rate after the warm-up."""
+    """Add the options for the decay of the learning rate after the warm-up."""
     rates("--decay", choices=get_args(Decay), default=learning.decay, help="how it falls after the warm-up")
     rates(
         "--decay-at",

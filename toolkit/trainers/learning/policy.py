@@ -1,6 +1,6 @@
-"""How a model learns: its optimizer, its learning rate over time, and the precision of a step.
+"""Settings of a training: the optimizer, the learning rate over time, and the precision of a step.
 
-``docs/learning.md`` explains every option, with its paper and a measurement.
+``docs/learning.md`` explains each option, with its paper and a measurement.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ Compiled = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """The user's choices; ``learning_rate`` is for an update by ``reference_batch`` samples.
+    """The user's settings; ``learning_rate`` is the rate for an update with ``reference_batch`` samples.
 
-    Without ``reference_batch`` the rate is for one batch. Without ``warmup_from`` the warm-up rises from
-    ``learning_rate``, or stays at the scaled rate if that is lower.
+    Without ``reference_batch``, the rate is for one batch. Without ``warmup_from``, the warm-up starts at the
+    lower of ``learning_rate`` and the scaled rate.
     """
 
     learning_rate: float
@@ -52,15 +52,17 @@ class Learning:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> Self:
-        """Return these choices from the parsed options."""
+        """Return the settings from the parsed options, and remove these options from ``options``."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def of_batch(self, batch: int) -> Self:
-        """Return the same choices with a reference batch: ``batch``, if the user chose none."""
+        """Return the settings with ``batch`` as the reference batch, unless the user chose a reference
+        batch.
+        """
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
-        """Return the settings that must be equal for one run to resume another."""
+        """Return the settings that a run must share with an earlier run to resume its training."""
         chosen = {**asdict(self), "decay_at": ",".join(f"{epoch:g}" for epoch in self.decay_at)}
         return {
             **chosen,
@@ -73,16 +75,16 @@ class Learning:
 
     @property
     def corrected(self) -> bool:
-        """Return whether the velocity follows a changing rate."""
+        """Return whether the optimizer's velocity is rescaled when the learning rate changes."""
         return self.optimizer == "sgd" and self.momentum > 0 and self.momentum_correction
 
     def scaled(self, world: "World", batch: int) -> float:
-        """Return the rate after the warm-up, for all ranks with ``batch`` samples a device."""
+        """Return the learning rate after the warm-up, for all ranks with ``batch`` samples per device."""
         samples = batch * self.accumulate * world.averaged
         return scale_rate(self.learning_rate, samples / (self.reference_batch or batch), self.scaling)
 
     def optimizer_for(self, world: "World", batch: int) -> "tf.keras.optimizers.Optimizer":
-        """Return the optimizer of all ranks."""
+        """Return the optimizer, distributed over all ranks by the world's strategy."""
         rates = self.rates(world, batch, 1)
         one = optimizers.optimizer(
             self.optimizer,
@@ -97,12 +99,12 @@ class Learning:
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
 
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-        """Return the state of an optimizer that a resumed run needs and that is not among its variables."""
+        """Return the variables that a resumed run needs beside the optimizer's own variables."""
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
         return kept + precision.loss_scale(optimizer)
 
     def rates(self, world: "World", batch: int, epochs: float) -> Rates:
-        """Return the learning rate over ``epochs`` epochs."""
+        """Return the schedule of the learning rate for a training of ``epochs`` epochs."""
         peak = self.scaled(world, batch)
         return Rates(
             peak=peak,
@@ -117,7 +119,7 @@ class Learning:
         )
 
     def course(self, world: "World", batch: int, epochs: int) -> Steer | None:
-        """Return a function that sets the rate during ``epochs`` epochs; ``None`` if the rate is constant."""
+        """Return a function that sets the learning rate in each step; ``None`` if the rate is constant."""
         rates = self.rates(world, batch, epochs)
         if rates.constant:
             return None
@@ -127,8 +129,8 @@ class Learning:
 
             rate, before = tf.cast(rates.rate(done, tf), tf.float32), optimizer.learning_rate.read_value()
             if self.corrected:
-                # Keras's velocity includes the rate of its step; it is rescaled to the new rate (Goyal et al.
-                # 2017, arXiv:1706.02677, equation 10).
+                # Keras's velocity includes the learning rate of its step, so it is rescaled to the new rate
+                # (Goyal et al. 2017, arXiv:1706.02677, equation 10).
                 factor = tf.where(before > 0, tf.math.divide_no_nan(rate, before), 1.0)
                 if self.nesterov:
                     optimizer.correction.assign(factor)

@@ -1,8 +1,8 @@
-"""Pool the output of a convolution before its bias and ReLU are applied; Keras does it after.
+"""Pool the output of a convolution before its bias and ReLU are applied; Keras pools after bias and ReLU.
 
-The maximum of a window stays the maximum if the same number is added to all of it, or if negative values
-become 0; rounding does not change the order. The output of the pooling is therefore identical to the bit.
-Bias, ReLU and their gradients process only the remaining values: a quarter with windows of 2 x 2.
+Adding a bias and applying ReLU do not change which value of a window is the largest, and neither does
+rounding. The output of the pooling is therefore identical to the bit. Bias, ReLU and their gradients process
+only the remaining values: a quarter with windows of 2 x 2.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def pool_first(model: "tf.keras.Model") -> int:
-    """Move bias and ReLU behind the pooling for all convolutions that only a maximum pooling reads; return
-    how many.
+    """Apply bias and ReLU after the pooling, for each convolution that only a maximum pooling reads.
 
-    The layers keep their Keras classes, so that the model is saved as a plain Keras model. A model that is
-    made of it later and reads such a convolution directly gets its output without bias and ReLU.
+    Return the number of changed convolutions. The layers keep their Keras classes, so that the model is saved
+    as a plain Keras model. Do not build another model on the output of such a convolution: the output lacks
+    bias and ReLU.
     """
     import tensorflow as tf
 

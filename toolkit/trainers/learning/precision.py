@@ -1,7 +1,7 @@
 """Mixed precision: layers compute in 16 bits; weights and updates stay in float32.
 
-Micikevicius et al. 2018, arXiv:1710.03740. A factor on the loss, which Keras adapts, keeps gradients that
-float16 would round to zero; bfloat16 has the range of float32 and needs none.
+Keras multiplies the loss by a factor, which it adapts, to keep gradients that float16 would round to zero
+(Micikevicius et al. 2018, arXiv:1710.03740). bfloat16 has the range of float32 and needs no factor.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +13,7 @@ Mixed = Literal["off", "float16", "bfloat16"]
 
 
 def compute_in(mixed: Mixed) -> None:
-    """Set the precision of the layers of all models that are made after this call."""
+    """Set the precision in which the layers of all models compute that are made after this call."""
     import tensorflow as tf
 
     policy = "float32" if mixed == "off" else f"mixed_{mixed}"
@@ -21,14 +21,16 @@ def compute_in(mixed: Mixed) -> None:
 
 
 def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.Optimizer":
-    """Return an optimizer that scales the loss up, and skips an update whose gradients are not finite."""
+    """Return the optimizer with loss scaling; it skips an update if a gradient is not finite."""
     import tensorflow as tf
 
     return tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
 
 
 def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-    """Return the factor on the loss and the steps since its last change, if it has a factor."""
+    """Return two variables, the loss factor and the steps since its last change; empty without loss
+    scaling.
+    """
     import tensorflow as tf
 
     if not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
@@ -38,7 +40,7 @@ def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]
 
 
 def enlarge_loss(loss: "tf.Tensor", optimizer: "tf.keras.optimizers.Optimizer") -> "tf.Tensor":
-    """Return the scaled loss whose gradients an optimizer expects."""
+    """Return the loss multiplied by the optimizer's loss factor; the same loss without loss scaling."""
     import tensorflow as tf
 
     if isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):

@@ -1,7 +1,8 @@
 """The learning rate over a training: scaling to the batch, warm-up and decay.
 
-All are functions of the epochs done, which may be a fraction, so that a resumed training continues with the
-same rate, with any number of ranks. ``docs/learning.md`` explains each option, with its paper.
+The rate is a function of the number of epochs done, which may be a fraction. A resumed training therefore
+continues with the same rate, with any number of ranks. ``docs/learning.md`` explains each option, with its
+paper.
 """
 
 import math
@@ -12,26 +13,28 @@ Scaling = Literal["linear", "sqrt", "none"]
 Decay = Literal["constant", "step", "exponential", "cosine", "polynomial"]
 
 FACTORS = {"step": 0.1, "exponential": 0.9}
-"""Default factors of a decay."""
+"""Default of ``factor`` for each kind of decay."""
 
 
 def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
-    """Return the rate for an update by ``batches`` of the batches that ``rate`` is for.
+    """Return the learning rate for an update with ``batches`` times as many samples as ``rate`` is for.
 
-    ``linear``: a step by k batches goes k times as far (Goyal et al. 2017, arXiv:1706.02677); ``sqrt``: the
-    noise of an update stays constant (Krizhevsky 2014, arXiv:1404.5997).
+    ``linear`` multiplies the rate by the number of batches (Goyal et al. 2017, arXiv:1706.02677). ``sqrt``
+    multiplies by its square root, which keeps the noise of an update constant (Krizhevsky 2014,
+    arXiv:1404.5997).
     """
     return rate * {"linear": batches, "sqrt": math.sqrt(batches), "none": 1.0}[scaling]
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The rate rises from ``start`` to ``peak`` in the first ``warmup`` of all ``epochs``, then decays.
+    """Schedule of the learning rate: rises from ``start`` to ``peak`` in ``warmup`` epochs, then decays.
 
-    A step decay multiplies by ``factor`` after each of the epochs ``at``, counted from the start; if empty,
-    after a third, two thirds and eight ninths of the training (Goyal et al.: 30, 60 and 80 of 90). An
-    exponential decay multiplies by ``factor`` each epoch. Cosine (Loshchilov and Hutter 2017,
-    arXiv:1608.03983) and polynomial decay of this ``power`` end at the share ``to`` of the peak.
+    A step decay multiplies the rate by ``factor`` after each of the epochs ``at``, counted from the start. If
+    ``at`` is empty, the steps are after 1/3, 2/3 and 8/9 of the training (Goyal et al.: 30, 60 and 80 of 90).
+    An exponential decay multiplies the rate by ``factor`` each epoch. Cosine decay (Loshchilov and Hutter
+    2017, arXiv:1608.03983) and polynomial decay with exponent ``power`` finish at the share ``to`` of the
+    peak.
     """
 
     peak: float
@@ -46,19 +49,21 @@ class Rates:
 
     @property
     def constant(self) -> bool:
-        """Return whether the rate is the same all the time, with any number of ranks.
+        """Return whether the rate never changes, for any number of ranks.
 
-        A warm-up to the same rate is not constant: the training may have been resumed with fewer ranks.
+        The rate is not constant if there is a warm-up, because the peak depends on the number of ranks.
         """
         return self.decay == "constant" and not self.warmup
 
     def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - numbers of NumPy or tensors
-        """Return the rate after ``done`` epochs; ``ops`` is the module that computes: NumPy or TensorFlow."""
+        """Return the learning rate after ``done`` epochs, computed with the module ``ops`` (NumPy or
+        TensorFlow).
+        """
         cold = self.start + (self.peak - self.start) * done / (self.warmup or 1.0)
         return ops.where(done < self.warmup, cold, self.peak * self._remaining_share(done, ops))
 
     def _remaining_share(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
-        """Return the share of the peak rate that the decay leaves."""
+        """Return the share of the peak rate that remains after ``done`` epochs."""
         warm = ops.maximum(done - self.warmup, 0.0 * done)
         share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)
         factor = self.factor or FACTORS.get(self.decay, 1.0)

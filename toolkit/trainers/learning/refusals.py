@@ -1,6 +1,6 @@
-"""Refuse options that a strategy cannot do or that have no effect, before TensorFlow is loaded.
+"""Refuse options that a strategy does not support or that have no effect, before TensorFlow is loaded.
 
-The table in ``docs/strategies.md`` says the same as :data:`REFUSALS`; a test compares them.
+The table in ``docs/strategies.md`` lists the same :data:`REFUSALS`; a test compares both.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The ``value`` of the field ``name`` that these ``strategies`` cannot do."""
+    """Says that these ``strategies`` do not support the ``value`` of the option ``name``, and why."""
 
     name: str
     value: str | bool
@@ -25,7 +25,7 @@ class Refusal:
 
     @property
     def option(self) -> str:
-        """The option in the form of the command line."""
+        """The option as a user writes it, for example ``--xla on``."""
         return f"{_flag(self.name)} {self.value}" if isinstance(self.value, str) else _flag(self.name)
 
 
@@ -84,13 +84,14 @@ _ONLY = (
     ("decay_to", "decay", ("cosine", "polynomial")),
     ("reference_batch", "scaling", ("linear", "sqrt")),
 )
-"""Options that have an effect only with some values of another option."""
+"""Options that have an effect only with some values of another option: name, other option, values."""
 
 
 def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
-    """Return a sentence about options that exclude each other or have no effect; empty for good options.
+    """Return a sentence about the first option that is unsupported or without effect; empty for good options.
 
-    The trainer's ``default`` was not chosen by the user, and may be without effect.
+    ``default`` has the trainer's defaults. A default may be without effect, because the user did not choose
+    it.
     """
     for one in REFUSALS:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:
@@ -99,8 +100,8 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
-    """Return a sentence about an option that a strategy's framework does not support; empty if it supports
-    all.
+    """Return a sentence about an option that the strategy's framework does not support; empty for good
+    options.
     """
     strategy = options.strategy
     framework = STRATEGIES[strategy].framework

@@ -1,4 +1,4 @@
-"""One device's work on a batch: one update of the model."""
+"""Update the model with one batch on one device."""
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
-"""From inputs, classes and the number of samples in the mean: the sum of the loss, the right answers, and the
-gradients of the mean loss.
+"""Function of inputs, classes and the number of samples in the mean; returns the sum of the losses, the
+number of right answers, and the gradients of the mean loss.
 """
 
 
 class GivenGradients:
-    """Gradients that were computed before, in place of a tape."""
+    """Returns gradients that were computed before; has the interface of ``tf.GradientTape``."""
 
     def __init__(self, gradients: "Sequence[tf.Tensor]") -> None:
         self._gradients = gradients
@@ -34,7 +34,7 @@ class GivenGradients:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let any error propagate."""
+        """Do nothing, so that an error propagates."""
 
 
 def training(
@@ -47,7 +47,8 @@ def training(
 ) -> "Step":
     """Return a function of inputs and classes that updates the model.
 
-    XLA compiles only the forward and backward pass if ``compiled``: it cannot compile messages between ranks.
+    With ``compiled``, XLA compiles the forward and backward pass, but not the update: XLA cannot compile
+    messages between ranks.
     """
     import tensorflow as tf
 
@@ -60,7 +61,8 @@ def training(
             loss, hits, found = compute(inputs, classes, tf.shape(classes)[0])
         else:
             loss, hits, found = _accumulate(compute, model, inputs, classes, learning.accumulate)
-        # Not apply_gradients: in Horovod 0.28 that applies the rank's own gradients without averaging.
+        # apply_gradients would be wrong: in Horovod 0.28 it applies the rank's own gradients without
+        # averaging.
         optimizer.minimize(loss, model.trainable_variables, tape=GivenGradients(found))
         return tf.cast(loss, tf.float64), hits
 
@@ -82,13 +84,13 @@ def _gradients(
             count = tf.cast(samples, tf.float32)
             mean = tf.reduce_sum(each) / (count * world.summed)
             if model.losses:
-                # Losses of regularised layers, in proportion to this part of a batch.
+                # Add the regularisation losses in proportion to the size of this part of the batch.
                 part = tf.cast(tf.shape(classes)[0], tf.float32) / (count * world.summed)
                 mean += part * tf.add_n(model.losses)
             mean = enlarge_loss(mean, optimizer)
         found = tape.gradient(mean, model.trainable_variables)
-        # An embedding's gradient only has the rows of this batch; optimizers would decay and move no other
-        # rows.
+        # Convert the sparse gradient of an embedding, or the optimizer would not decay rows that this batch
+        # lacks.
         whole = [one if one is None else tf.convert_to_tensor(one) for one in found]
         return tf.reduce_sum(each), right(outputs, classes), whole
 
@@ -98,7 +100,7 @@ def _gradients(
 def _accumulate(
     compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
 ) -> "tuple[Any, Any, Any]":
-    """Sum the results for ``pieces`` pieces of a batch, one after the other."""
+    """Return the summed results of ``pieces`` pieces of a batch, which are computed one after the other."""
     import tensorflow as tf
 
     samples = tf.shape(classes)[0]
@@ -111,7 +113,7 @@ def _accumulate(
         return number + 1, loss + more, hits + right, sums
 
     zeros = [tf.zeros_like(variable) for variable in model.trainable_variables]
-    # In parallel the pieces would need the memory that this function saves.
+    # Accumulation saves memory only if one piece at a time is computed.
     _, loss, hits, sums = tf.while_loop(
         lambda number, *_: number < count, piece, (0, 0.0, 0, zeros), parallel_iterations=1
     )
@@ -119,7 +121,9 @@ def _accumulate(
 
 
 def scoring(model: "tf.keras.Model") -> "Step":
-    """Return a function of inputs and classes that scores the model."""
+    """Return a function of inputs and classes that returns the summed loss and the number of right
+    answers.
+    """
     import tensorflow as tf
 
     def step(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
@@ -130,10 +134,10 @@ def scoring(model: "tf.keras.Model") -> "Step":
 
 
 def losses(outputs: "tf.Tensor", classes: "tf.Tensor", smoothing: float = 0.0) -> "tf.Tensor":
-    """Return the cross-entropy of each sample, from logits.
+    """Return the cross-entropy of each sample, computed from logits.
 
-    ``smoothing`` is the share of the target that is spread over all classes (Szegedy et al. 2016,
-    arXiv:1512.00567, section 7).
+    ``smoothing`` is the share of the target that label smoothing spreads over all classes (Szegedy et al.
+    2016, arXiv:1512.00567, section 7).
     """
     import tensorflow as tf
 
@@ -146,7 +150,7 @@ def losses(outputs: "tf.Tensor", classes: "tf.Tensor", smoothing: float = 0.0) -
 
 
 def right(outputs: "tf.Tensor", classes: "tf.Tensor") -> "tf.Tensor":
-    """Count the right answers in a type that stays exact; a float32 does not."""
+    """Return the number of right answers as an int32, because sums in float32 become inexact."""
     import tensorflow as tf
 
     hits = tf.argmax(outputs, axis=-1, output_type=tf.int32) == classes

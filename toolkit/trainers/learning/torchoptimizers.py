@@ -1,4 +1,4 @@
-"""PyTorch's optimizers for the options of a trainer, and their state as arrays."""
+"""Adam and SGD of PyTorch with the options of a trainer, and their state as arrays."""
 
 from typing import TYPE_CHECKING
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     import torch
 
 _SLOTS = {"adam": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)}
-"""What an optimizer keeps of each parameter, by PyTorch's names (torch/optim/adam.py, sgd.py)."""
+"""Names of an optimizer's state for each parameter (torch/optim/adam.py, sgd.py)."""
 
 _EPSILON = 1e-7
-"""Keras's epsilon of Adam; PyTorch's default is 1e-8."""
+"""Keras's default of Adam's epsilon; PyTorch's default is 1e-8."""
 
 
 def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "torch.optim.Optimizer":
-    """Return Adam or SGD. Weight decay leaves biases and normalisations alone, as with Keras."""
+    """Return PyTorch's Adam or SGD; as in Keras, biases and normalisations do not decay."""
     import torch
 
     weights = [one for one in model.parameters() if one.ndim > 1]
@@ -25,12 +25,13 @@ def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "to
     rate = float(rates.start if rates.warmup else rates.peak)
     if learning.optimizer == "adam":
         return torch.optim.AdamW(groups, rate, eps=_EPSILON, weight_decay=0.0)
-    # The velocity of PyTorch's SGD does not hold the rate, so a changing rate needs no correction.
+    # The velocity of PyTorch's SGD does not include the learning rate, so a changing rate needs no
+    # correction.
     return torch.optim.SGD(groups, rate, momentum=learning.momentum, nesterov=learning.nesterov)
 
 
 def slots(optimizer: "torch.optim.Optimizer", learning: Learning) -> "list[torch.Tensor]":
-    """Return all state of an optimizer in a fixed order; state that it has not made yet is made, as zeros."""
+    """Return all state tensors of an optimizer in a fixed order; create missing tensors as zeros."""
     import torch
 
     found = []

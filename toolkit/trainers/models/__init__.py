@@ -1,1 +1,1 @@
-"""Networks: the small networks of the courses, and the models of ``keras.applications`` by name."""
+"""Neural networks: small networks for courses, and the models of ``keras.applications`` by name."""

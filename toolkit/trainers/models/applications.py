@@ -9,14 +9,15 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _SCALE_THEMSELVES = ("ConvNeXt", "EfficientNet", "MobileNetV3", "RegNet", "ResNetRS")
-"""Families of models that scale bytes themselves; see the page of each in Keras' documentation."""
+"""Families of models that scale the image bytes themselves, as the pages of Keras's documentation say."""
 
 
 def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.keras.Model":
-    """Return a model for images of ``shape``, which it resizes to ``side`` x ``side`` pixels.
+    """Return an untrained model for images of ``shape``, which the model resizes to ``side`` x ``side``
+    pixels.
 
     Raises:
-        Trouble: if no model has that name, or its images are too small.
+        Trouble: if Keras has no model ``name``, or ``side`` is too small for it.
     """
     import tensorflow as tf
 
@@ -37,7 +38,7 @@ def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.kera
 
 
 def names() -> list[str]:
-    """Return the names of all models."""
+    """Return the names of all models in ``keras.applications``, sorted."""
     import tensorflow as tf
 
     known = vars(tf.keras.applications)

@@ -1,4 +1,4 @@
-"""Layers of JAX as pairs of functions, for networks with dropout and normalisations."""
+"""Neural-network layers in JAX, each a pair of pure functions, with dropout and batch normalisation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,22 +8,21 @@ if TYPE_CHECKING:
     import jax
 
 Array = Any
-"""An array of JAX."""
+"""A JAX array."""
 
 _KEPT = 0.9
-"""The share of the old moving average that a step keeps, as Keras' momentum."""
+"""Share of the old moving average that remains after a step; Keras calls it momentum."""
 
 _EPSILON = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class JaxModel:
-    """A model, or a layer of a model: two pure functions.
+    """A model, or a layer of a model, as two pure functions.
 
-    ``init(key)`` returns the parameters, which gradients move, and the state, such as moving averages: trees
-    of arrays. ``apply(parameters, state, inputs, key)`` returns the outputs and the next state. The key is
-    for random draws of a training. The key is ``None`` when the model is scored; the state then does not
-    change.
+    ``init(key)`` returns two trees of arrays: the parameters, which the optimizer updates, and the state,
+    such as moving averages. ``apply(parameters, state, inputs, key)`` returns the outputs and the next state.
+    In training, ``key`` is the random key. For evaluation ``key`` is ``None``, and the state does not change.
     """
 
     init: Callable[["jax.Array"], tuple[Any, Any]]
@@ -31,7 +30,7 @@ class JaxModel:
 
 
 def plain(init: "Callable[[jax.Array], Any]", apply: Callable[[Any, Array], Array]) -> JaxModel:
-    """Return a model without state and random draws: ``init(key)`` and ``apply(parameters, inputs)``."""
+    """Return a layer without state or randomness from ``init(key)`` and ``apply(parameters, inputs)``."""
     return JaxModel(
         lambda key: (init(key), ()),
         lambda parameters, state, inputs, _: (apply(parameters, inputs), state),
@@ -39,12 +38,12 @@ def plain(init: "Callable[[jax.Array], Any]", apply: Callable[[Any, Array], Arra
 
 
 def function(compute: Callable[[Array], Array]) -> JaxModel:
-    """Return a layer without parameters."""
+    """Return a layer without parameters that applies ``compute`` to its inputs."""
     return plain(lambda _: (), lambda _, inputs: compute(inputs))
 
 
 def sequential(*layers: JaxModel) -> JaxModel:
-    """Return layers one after the other."""
+    """Return a model that applies the layers one after the other."""
 
     def init(key: "jax.Array") -> tuple[Any, Any]:
         made = [layer.init(one) for layer, one in zip(layers, _keys(key, len(layers)), strict=True)]
@@ -67,7 +66,7 @@ def sequential(*layers: JaxModel) -> JaxModel:
 
 
 def residual(inner: JaxModel, shortcut: JaxModel) -> JaxModel:
-    """Return a block that adds both results, and rectifies the sum."""
+    """Return a block that adds the outputs of ``inner`` and ``shortcut`` and applies ReLU to the sum."""
 
     def init(key: "jax.Array") -> tuple[Any, Any]:
         made = [layer.init(one) for layer, one in zip((inner, shortcut), _keys(key, 2), strict=True)]
@@ -88,7 +87,7 @@ def residual(inner: JaxModel, shortcut: JaxModel) -> JaxModel:
 
 
 def linear(inputs: int, outputs: int) -> JaxModel:
-    """Return a dense layer."""
+    """Return a dense layer with ``inputs`` inputs and ``outputs`` outputs."""
 
     def init(key: "jax.Array") -> dict[str, Array]:
         import jax
@@ -109,7 +108,9 @@ def convolution(
     bias: bool = True,
     normal: bool = False,
 ) -> JaxModel:
-    """Return a convolution of images (height, width, channels); ``normal`` draws weights as He et al."""
+    """Return a convolution of images (height, width, channels); ``normal`` selects initial weights as by He
+    et al.
+    """
 
     def init(key: "jax.Array") -> dict[str, Array]:
         import jax
@@ -122,7 +123,7 @@ def convolution(
     def apply(own: dict[str, Array], images: Array) -> Array:
         import jax
 
-        # PyTorch pads both sides by half of the size; SAME of XLA differs with a stride.
+        # Pad both sides by half of the size, as PyTorch does; XLA's SAME pads differently with a stride.
         around = [(size // 2, size // 2)] * 2 if padding == "SAME" else padding
         found = jax.lax.conv_general_dilated(
             images,
@@ -164,16 +165,14 @@ def normalisation(channels: int) -> JaxModel:
 
 
 def dropout(share: float) -> JaxModel:
-    """Return a layer that sets a share of its inputs to 0 while the model trains, and scales the other
-    inputs.
-    """
+    """Return a layer that sets a share of its inputs to 0 in training, and scales up the remaining inputs."""
 
     def apply(_: Any, state: Any, values: Array, key: "jax.Array | None") -> tuple[Array, Any]:  # noqa: ANN401
         import jax
 
         if key is None:
             return values, state
-        # A byte is enough for a share of 256ths, and is drawn faster.
+        # Random bytes are faster to draw than 16-bit numbers, and exact for a multiple of 1/256.
         bits = 8 if (share * 256).is_integer() else 16
         draws = jax.random.bits(key, values.shape, f"uint{bits}")
         return jax.numpy.where(draws < round(share * 2**bits), 0.0, values / (1 - share)), state
@@ -182,14 +181,14 @@ def dropout(share: float) -> JaxModel:
 
 
 def relu(values: Array) -> Array:
-    """Return positive values, and 0 for other values."""
+    """Return the values, with negative values replaced by 0."""
     import jax
 
     return jax.nn.relu(values)
 
 
 def pool(images: Array) -> Array:
-    """Return the largest values of squares of 2 x 2; a last odd row or column is left out."""
+    """Return the maximum of each window of 2 x 2 pixels; a last odd row or column is left out."""
     count, height, width, channels = images.shape
     even = images[:, : height // 2 * 2, : width // 2 * 2]
     return even.reshape(count, height // 2, 2, width // 2, 2, channels).max((2, 4))
@@ -201,7 +200,9 @@ def mean_of_image(images: Array) -> Array:
 
 
 def _keys(key: "jax.Array | None", count: int) -> Any:  # noqa: ANN401 - keys, or nothing for each
-    """Return a key for each of ``count`` layers; ``None`` for each without a key."""
+    """Return ``count`` random keys that are split from ``key``; ``count`` times ``None`` if ``key`` is
+    ``None``.
+    """
     import jax
 
     return [None] * count if key is None or not count else list(jax.random.split(key, count))

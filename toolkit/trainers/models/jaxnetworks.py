@@ -1,7 +1,7 @@
-"""The networks of the trainers in JAX. Inputs are unchanged bytes; outputs are logits.
+"""The networks of the trainers in JAX. Inputs are unscaled bytes; outputs are logits.
 
-Layers, sizes and first weights are as in :mod:`toolkit.trainers.models.networks`: Keras draws from Glorot's
-uniform distribution, the residual network from He's normal distribution, and biases are zero.
+Layers, sizes and initial weights are as in :mod:`toolkit.trainers.models.networks`: Glorot's uniform
+distribution as in Keras, He's normal distribution for the residual network, and biases of zero.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from toolkit.trainers.models.jaxlayers import JaxModel
 
 
 def dense(side: int, classes: int) -> JaxModel:
-    """Return Flatten, Dense 512, Dense, as in the classic tutorial on MNIST."""
+    """Return the network of the classic MNIST tutorial: Flatten, Dense 512, Dense."""
     return layers.sequential(
         layers.function(partial(_scale_inputs, factor=1 / 255)),
         layers.function(_flat),
@@ -20,7 +20,7 @@ def dense(side: int, classes: int) -> JaxModel:
 
 
 def two_convolutions(side: int, classes: int) -> JaxModel:
-    """Return Conv 32 and 64 of 3 x 3, pool, Dense 128, with dropout: Keras's classic, for 12 epochs."""
+    """Return Keras's classic MNIST network: Conv 32 and 64 of 3 x 3, pooling, Dense 128, with dropout."""
     inner = (side - 4) // 2
     rectified = layers.function(layers.relu)
     return layers.sequential(
@@ -37,8 +37,8 @@ def two_convolutions(side: int, classes: int) -> JaxModel:
 
 
 def five_by_five(side: int, classes: int) -> JaxModel:
-    """Return Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense 1024: the network of TensorFlow's
-    tutorial.
+    """Return the network of TensorFlow's tutorial: Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense
+    1024.
     """
     inner = side // 4
     rectified, pooled = layers.function(layers.relu), layers.function(layers.pool)
@@ -70,7 +70,7 @@ def residual(classes: int, *, depth: int) -> JaxModel:
 def _scale_inputs(
     inputs: layers.Array, *, factor: float, offset: float = 0.0, channels: int = 0
 ) -> layers.Array:
-    """Return bytes as floats, with a last axis of ``channels`` if they have no such axis."""
+    """Return the inputs as scaled floats; ``channels`` adds a last axis for images without channels."""
     return (inputs[..., None] if channels else inputs).astype("float32") * factor + offset
 
 
@@ -87,7 +87,7 @@ def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> l
 
 def _block(before: int, filters: int, *, stride: int) -> JaxModel:
     inner = [*_convolution(before, filters, stride), layers.function(layers.relu)]
-    # Option B of the paper: if the size changes, the shortcut is a convolution of 1 x 1.
+    # Option B of He et al.: if the size changes, the shortcut is a convolution of 1 x 1.
     shortcut = _convolution(before, filters, stride, 1) if stride > 1 else []
     return layers.residual(
         layers.sequential(*inner, *_convolution(filters, filters)), layers.sequential(*shortcut)

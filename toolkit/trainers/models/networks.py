@@ -1,6 +1,4 @@
-"""The networks of the trainers. The inputs of the networks are bytes, which they scale; the outputs are
-logits.
-"""
+"""The networks of the trainers in Keras. Inputs are bytes, which the networks scale; outputs are logits."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +10,7 @@ Shape = tuple[int, int, int]
 
 
 def dense(side: int, classes: int) -> "tf.keras.Model":
-    """Return Flatten, Dense 512, Dense, as in the classic tutorial on MNIST."""
+    """Return the network of the classic MNIST tutorial: Flatten, Dense 512, Dense."""
     import tensorflow as tf
 
     layers = tf.keras.layers
@@ -28,7 +26,7 @@ def dense(side: int, classes: int) -> "tf.keras.Model":
 
 
 def two_convolutions(side: int, classes: int) -> "tf.keras.Model":
-    """Return Conv 32 and 64 of 3 x 3, pool, Dense 128, with dropout: Keras's classic, for 12 epochs."""
+    """Return Keras's classic MNIST network: Conv 32 and 64 of 3 x 3, pooling, Dense 128, with dropout."""
     import tensorflow as tf
 
     layers = tf.keras.layers
@@ -50,8 +48,8 @@ def two_convolutions(side: int, classes: int) -> "tf.keras.Model":
 
 
 def five_by_five(side: int, classes: int) -> "tf.keras.Model":
-    """Return Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense 1024: the network of TensorFlow's
-    tutorial.
+    """Return the network of TensorFlow's tutorial: Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense
+    1024.
     """
     import tensorflow as tf
 
@@ -114,6 +112,6 @@ def _block(x: "tf.Tensor", filters: int, *, stride: int) -> "tf.Tensor":
     y = _normal(_convolution(x, filters, stride))
     y = _normal(_convolution(y, filters), rectified=False)
     if stride > 1:
-        # Option B of the paper: if the size changes, the shortcut is a convolution of 1 x 1.
+        # Option B of He et al.: if the size changes, the shortcut is a convolution of 1 x 1.
         x = _normal(_convolution(x, filters, stride, size=1), rectified=False)
     return layers.ReLU()(layers.Add()([x, y]))

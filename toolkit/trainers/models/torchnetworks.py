@@ -1,7 +1,7 @@
-"""The networks of the trainers in PyTorch. Inputs are unchanged bytes; outputs are logits.
+"""The networks of the trainers in PyTorch. Inputs are unscaled bytes; outputs are logits.
 
-Layers, sizes and first weights are as in :mod:`toolkit.trainers.models.networks`: Keras draws from Glorot's
-uniform distribution, the residual network from He's normal distribution, and biases are zero.
+Layers, sizes and initial weights are as in :mod:`toolkit.trainers.models.networks`: Glorot's uniform
+distribution as in Keras, He's normal distribution for the residual network, and biases of zero.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def dense(side: int, classes: int) -> "torch.nn.Module":
-    """Return Flatten, Dense 512, Dense, as in the classic tutorial on MNIST."""
+    """Return the network of the classic MNIST tutorial: Flatten, Dense 512, Dense."""
     from torch import nn
 
     layers = [
@@ -25,7 +25,7 @@ def dense(side: int, classes: int) -> "torch.nn.Module":
 
 
 def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
-    """Return Conv 32 and 64 of 3 x 3, pool, Dense 128, with dropout: Keras's classic, for 12 epochs."""
+    """Return Keras's classic MNIST network: Conv 32 and 64 of 3 x 3, pooling, Dense 128, with dropout."""
     from torch import nn
 
     inner = (side - 4) // 2
@@ -40,8 +40,8 @@ def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
 
 
 def five_by_five(side: int, classes: int) -> "torch.nn.Module":
-    """Return Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense 1024: the network of TensorFlow's
-    tutorial.
+    """Return the network of TensorFlow's tutorial: Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense
+    1024.
     """
     from torch import nn
 
@@ -102,7 +102,7 @@ def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> "
     from torch import nn
 
     layer = nn.Conv2d(before, filters, size, stride, padding=size // 2, bias=False)
-    # Keras's momentum 0.9 keeps 0.9 of the old mean; PyTorch's names the part of the new one.
+    # PyTorch's momentum is the weight of the new value, so 0.1 equals Keras's momentum of 0.9.
     return [layer, nn.BatchNorm2d(filters, eps=1e-3, momentum=0.1)]
 
 
@@ -115,7 +115,7 @@ def _block(before: int, filters: int, *, stride: int) -> "torch.nn.Module":
             self.inner = nn.Sequential(
                 *_convolution(before, filters, stride), nn.ReLU(), *_convolution(filters, filters)
             )
-            # Option B of the paper: if the size changes, the shortcut is a convolution of 1 x 1.
+            # Option B of He et al.: if the size changes, the shortcut is a convolution of 1 x 1.
             self.shortcut = nn.Sequential(*(_convolution(before, filters, stride, 1) if stride > 1 else ()))
 
         def forward(self, inputs: "torch.Tensor") -> "torch.Tensor":
@@ -125,7 +125,9 @@ def _block(before: int, filters: int, *, stride: int) -> "torch.nn.Module":
 
 
 def _draw_weights(model: "torch.nn.Module") -> "torch.nn.Module":
-    """Draw first weights as Keras does: Glorot's uniform distribution, and zero biases."""
+    """Set the initial weights as Keras does (Glorot's uniform distribution, zero biases); return the
+    model.
+    """
     from torch import nn
 
     for layer in model.modules():

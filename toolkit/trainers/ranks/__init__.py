@@ -1,1 +1,1 @@
-"""Many processes: this rank's number, the places of the others, the devices, and sums over all ranks."""
+"""Ranks of a training: this rank's number, the addresses of other ranks, devices, and sums over all ranks."""

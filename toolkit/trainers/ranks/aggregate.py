@@ -1,10 +1,10 @@
-"""Average gradients among ranks by plain MPI, with the interface of Cray's plugin for machine learning.
+"""Average gradients over all ranks by plain MPI, with the interface of Cray's plugin for machine learning.
 
     from toolkit.trainers.ranks import aggregate as mc
-    mc.init_mpi()                                       # now mc.get_rank() and mc.get_nranks() answer
+    mc.init_mpi()                                       # required before mc.get_rank() and mc.get_nranks()
     model = …
-    mc.init(1, 1, model.count_params(), "tensorflow")   # threads in a team, teams, values of a model
-    mc.config_team(0, 0, steps, steps, 2, 100)          # all steps synchronous; timing every 100 steps
+    mc.init(1, 1, model.count_params(), "tensorflow")   # threads per team, teams, parameters of the model
+    mc.config_team(0, 0, steps, steps, 2, 100)          # all steps synchronous; print timing every 100 steps
     for variable, value in zip(model.variables, mc.broadcast(model.variables, 0)):
         variable.assign(value)
     …
@@ -12,8 +12,9 @@
     …
     mc.finalize()
 
-The calls are the plugin's, the code is not (see docs/aggregate.md). All ranks make the same calls in the
-same order. Threads send gradients in buckets during the backward pass.
+The functions have the names of the plugin's functions, but the code is independent (see docs/aggregate.md).
+All ranks must make the same calls in the same order. Threads send gradients in buckets during the backward
+pass.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class _State:
-    """The state between ``init_mpi`` and ``finalize``."""
+    """The module's state between ``init_mpi`` and ``finalize``."""
 
     comm: "Comm | None" = None
     teams: tuple[Team, ...] = ()
@@ -44,12 +45,12 @@ _state = _State()
 
 
 def init_mpi() -> None:
-    """Start MPI, if it has not been started.
+    """Start MPI, if the process has not started it.
 
     Raises:
-        Trouble: if mpi4py is missing, or this MPI does not allow several threads at once.
+        Trouble: if mpi4py is missing, or this MPI does not support MPI_THREAD_MULTIPLE.
     """
-    # A thread polls for messages; if a rank has few cores that takes computing time.
+    # A thread polls for messages. If a rank has few cores, polling takes computing time from the training.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI
@@ -63,10 +64,11 @@ def init_mpi() -> None:
 
 
 def init(threads: int, teams: int, elements: int, framework: str = "tensorflow") -> None:
-    """Make ``teams`` teams of ``threads`` threads each, for models of up to ``elements`` trainable values.
+    """Start ``teams`` teams of ``threads`` threads each, for models of up to ``elements`` trainable
+    parameters.
 
     Raises:
-        Trouble: if the function is called twice, or with impossible numbers.
+        Trouble: if a team exists, a number is below 1, or the framework is not TensorFlow.
     """
     comm = communicator()
     if _state.teams:
@@ -82,15 +84,15 @@ def init(threads: int, teams: int, elements: int, framework: str = "tensorflow")
 def config_team(
     team: int, transition: int, ksteps: int, max_steps: int, verbosity: int = 0, perf_freq: int = 0
 ) -> None:
-    """Set the schedule of a team.
+    """Set which steps of a team are synchronous.
 
-    The first ``ksteps`` of the team's ``max_steps`` steps are synchronous. All later steps use the gradients
-    of the step before, which are sent while the next gradients are computed. If ``ksteps`` is negative, the
-    last steps are synchronous instead. ``transition`` must be 0: the change is immediate. With ``verbosity``
-    1 or more, rank 0 prints timing every ``perf_freq`` steps; with 2 or more also the schedule.
+    The first ``ksteps`` of the team's ``max_steps`` steps are synchronous. Each later step uses the gradients
+    of the previous step, which threads send while the next gradients are computed. If ``ksteps`` is negative,
+    the last steps are synchronous instead. ``transition`` must be 0. With ``verbosity`` 1 or more, rank 0
+    prints timing every ``perf_freq`` steps; with ``verbosity`` 2 or more, rank 0 also prints the schedule.
 
     Raises:
-        Trouble: if the team or its schedule does not exist.
+        Trouble: if the team does not exist, or the schedule is impossible.
     """
     if transition or abs(ksteps) > max_steps:
         raise Trouble(
@@ -104,19 +106,19 @@ def config_team(
 
 
 def get_rank() -> int:
-    """Return the number of this process."""
+    """Return the rank of this process."""
     rank: int = communicator().Get_rank()
     return rank
 
 
 def get_nranks() -> int:
-    """Return the number of processes."""
+    """Return the number of ranks."""
     size: int = communicator().Get_size()
     return size
 
 
 def barrier() -> None:
-    """Wait for all ranks."""
+    """Wait until all ranks have called this function."""
     communicator().Barrier()
 
 
@@ -135,17 +137,17 @@ def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]
     values = []
     for variable in variables:
         value = np.array(variable.numpy() if hasattr(variable, "numpy") else variable, order="C")
-        # As bytes: MPI has no type for half precision or strings.
+        # Send bytes, because MPI has no type for half precision or strings.
         comm.Bcast(value.reshape(-1).view(np.uint8), root)
         values.append(value)
     return values
 
 
 def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]":
-    """Return the mean of each gradient over all ranks, by the team's schedule; part of a graph.
+    """Return the mean of each gradient over all ranks, by the team's schedule; runs in a TensorFlow graph.
 
     Raises:
-        Trouble: if the team does not exist, or there are more values than ``init`` was given.
+        Trouble: if the team does not exist, or ``values`` have more elements than ``init`` was called for.
     """
     import tensorflow as tf
 
@@ -160,7 +162,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
         (members.add_bucket(), numbers)
         for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])
     ]
-    # Send all before waiting for the first: waiting blocks a thread of TensorFlow.
+    # Send all buckets before waiting for the first bucket, because waiting blocks a thread of TensorFlow.
     sent = [_send_bucket(bucket, [dense[number] for number in numbers]) for bucket, numbers in plan]
     found: dict[int, tf.Tensor] = {}
     with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):
@@ -173,7 +175,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
 
 
 def average(array: "numpy.ndarray") -> None:
-    """Replace an array by its mean over all ranks."""
+    """Replace the content of an array by its mean over all ranks."""
     from mpi4py import MPI
 
     comm = communicator()
@@ -182,7 +184,7 @@ def average(array: "numpy.ndarray") -> None:
 
 
 def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -> int:
-    """Return how many arrays are not equal on all ranks, to the last bit."""
+    """Return the number of arrays that are not equal on all ranks, bit by bit."""
     import numpy as np
 
     own = [hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest() for array in arrays]
@@ -194,7 +196,7 @@ def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -
 
 
 def finalize() -> None:
-    """End all teams after their messages have arrived; MPI itself ends with the process."""
+    """Stop all teams after their messages have arrived; MPI itself stops when the process exits."""
     for team in _state.teams:
         team.end()
     _state.teams = ()
@@ -204,10 +206,10 @@ def finalize() -> None:
 
 
 def communicator() -> "Comm":
-    """Return the communicator of this module, which no other code uses.
+    """Return this module's own communicator, which no other code uses.
 
     Raises:
-        Trouble: before ``init_mpi``.
+        Trouble: if ``init_mpi`` was not called.
     """
     if _state.comm is None:
         raise Trouble("MPI has not been started: init_mpi comes first")
@@ -221,7 +223,9 @@ def _team(number: int) -> Team:
 
 
 def _kind(dtype: str) -> str:
-    """Return the type in which a gradient is sent: MPI has no half precision."""
+    """Return the type in which MPI sends a gradient: float64, or else float32, because MPI has no half
+    precision.
+    """
     return dtype if dtype == "float64" else "float32"
 
 

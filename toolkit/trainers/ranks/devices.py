@@ -1,6 +1,6 @@
-"""The devices of the machine that a rank computes on.
+"""Select the GPUs and CPU cores on which a rank computes.
 
-The code for GPUs was tested with a simulated TensorFlow only, not on a GPU.
+The GPU code was tested with a simulated TensorFlow only, not on a GPU.
 """
 
 import os
@@ -13,9 +13,10 @@ from toolkit.trainers.trouble import Trouble
 
 
 def prepare_devices(world: World) -> int:
-    """Select this rank's GPUs, if there are any, and its cores; return the number of cores.
+    """Select this rank's GPUs, if there are any, and its CPU cores; return the number of cores.
 
-    TensorFlow accepts these settings only before it computes anything, including a message of Horovod.
+    TensorFlow accepts these settings only before its first computation. A message of Horovod is a
+    computation.
     """
     try:
         import tensorflow as tf
@@ -39,13 +40,15 @@ def prepare_devices(world: World) -> int:
 
 
 def own_cores(world: World) -> int:
-    """Return the number of cores that this rank computes on."""
+    """Return the number of CPU cores that this rank may use."""
     allowed = len(os.sched_getaffinity(0))
     return cores(os.environ, world.local_size, allowed=allowed, node=os.cpu_count() or allowed)
 
 
 def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
-    """Return how many of the ``opens`` GPUs that this rank can open CUDA shows to it."""
+    """Return the number of GPUs that CUDA shows to this rank, of the ``opens`` GPUs that the rank can
+    open.
+    """
     named = environment.get("CUDA_VISIBLE_DEVICES")
     if named is None or not opens:
         return opens
@@ -53,15 +56,16 @@ def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
 
 
 def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
-    """Return the GPUs that a rank uses of the GPUs that it sees; ``own`` says that no other rank sees them.
+    """Return the numbers of the GPUs that a rank uses, of the ``seen`` GPUs that CUDA shows to it.
 
-    ``node`` is the number of GPUs that Slurm gave to the job on this node, 0 if unknown.
+    ``own`` means that no other rank sees these GPUs. ``node`` is the number of GPUs that Slurm gave to the
+    job on this node, 0 if unknown.
 
     Raises:
         Trouble: if there are fewer GPUs than the rank needs.
     """
     if own or world.local_size == 1:
-        # If Slurm shows each rank only its own GPU, all ranks call it number 0.
+        # If Slurm shows each rank only its own GPU, the GPU has number 0 in all ranks.
         first, have = 0, seen
     else:
         have = seen // world.local_size
@@ -89,32 +93,34 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
 
 
 def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens: int) -> bool:
-    """Return whether this rank sees only a part of the node's GPUs, which no other rank has.
+    """Return whether this rank sees only a part of the node's GPUs, which no other rank sees.
 
-    ``opens`` is the number of the node's GPUs that it can open, 0 if unknown. Ranks that share what they see
-    use different GPUs both if all see the same and if each has its own. A rank's own GPUs therefore matter
-    only if sharing leaves it too few.
+    ``opens`` is the number of the node's GPUs that the rank can open, 0 if unknown. If the result is False,
+    ranks divide the GPUs that they see, which is also safe if each rank sees its own GPUs. The result
+    therefore matters only if the division leaves a rank too few GPUs.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
-        # Not all ranks can have that many own GPUs. Slurm reports the GPUs of a task also if it shows it all
-        # GPUs: --gpus-per-task with --gpu-bind=none.
+        # The node has too few GPUs for all ranks to have this many own GPUs. With --gpu-bind=none, Slurm
+        # shows all GPUs to each task, and still sets SLURM_GPUS_PER_TASK.
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # Sharing is enough, and safe. A rank that wants all GPUs may have more if they are its own: Slurm gave
-    # that many to each task, or the kernel forbids the others. A variable alone does not prove it, because
-    # all ranks may have it.
+    # Dividing the GPUs leaves enough for each rank. A rank that wants all GPUs uses all that it sees if they
+    # are its own: Slurm gave this number to each task, or the kernel blocks the other GPUs.
+    # CUDA_VISIBLE_DEVICES alone does not prove it, because all ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 
 
 def _of_slurm(environment: Mapping[str, str]) -> int:
-    """Return how many GPUs of this node Slurm gave to the job; 0 if unknown."""
+    """Return the number of this node's GPUs that Slurm gave to the job; 0 if unknown."""
     given = environment.get("SLURM_GPUS_ON_NODE", "")
     return int(given) if given.isdecimal() else 0
 
 
 def _of_task(environment: Mapping[str, str]) -> int:
-    """Return how many GPUs Slurm gave to each task, as in ``2`` and ``a100:2``; 0 if unknown."""
+    """Return the number of GPUs that Slurm gave to each task, from values such as ``2`` or ``a100:2``; 0 if
+    unknown.
+    """
     given = environment.get("SLURM_GPUS_PER_TASK", "").rpartition(":")[2]
     return int(given) if given.isdecimal() else 0

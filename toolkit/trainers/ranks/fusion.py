@@ -1,19 +1,21 @@
-"""Plan which gradients are sent together and which are used late; all ranks compute the same plan."""
+"""Assign gradients to messages, and decide which steps use old gradients, with the same result on all
+ranks.
+"""
 
 from collections.abc import Iterable, Sequence
 
 BUCKET = 1 << 20
-"""Values in a bucket, 4 MB of float32: large enough for the network's full speed, and small enough that the
-first bucket is sent while most of the backward pass still runs.
+"""Number of values in a bucket, 4 MB of float32. This size reaches the network's full speed, and the first
+bucket is sent while most of the backward pass still runs.
 """
 
 
 def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> list[list[int]]:
-    """Return the numbers of the tensors in each bucket, in the order in which buckets are sent.
+    """Return the indices of the tensors in each bucket, in the order in which buckets are sent.
 
-    ``sizes`` are the values of each tensor and ``kinds`` their types, which are not mixed. The backward pass
-    starts at the last layer, so buckets are filled from the end. A tensor larger than a bucket has its own
-    bucket.
+    ``sizes`` are the numbers of values of each tensor. ``kinds`` are the tensors' types, which a bucket does
+    not mix. The backward pass starts at the last layer, so the last tensors fill the first bucket. A tensor
+    that is larger than a bucket has its own bucket.
 
     >>> buckets([5, 1, 1, 3], ["float32"] * 4, limit=4)
     [[3, 2], [1], [0]]
@@ -30,9 +32,10 @@ def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> 
 
 
 def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
-    """Return whether a step, counted from 0, uses the gradients of the step before.
+    """Return whether a step, counted from 0, uses the gradients of the previous step.
 
-    The first ``ksteps`` steps do not; if it is negative, the last steps of ``max_steps`` do not.
+    The first ``ksteps`` steps use their own gradients. If ``ksteps`` is negative, the last ``-ksteps`` of
+    ``max_steps`` steps use their own gradients.
 
     >>> [is_delayed(step, 2, 4) for step in range(4)], [is_delayed(step, -1, 4) for step in range(4)]
     ([False, False, True, True], [True, True, True, False])
@@ -43,7 +46,7 @@ def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
 
 
 def split(sizes: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the start and end of each tensor in its bucket."""
+    """Return the start and end of each tensor in its bucket, from the sizes of the tensors."""
     places, at = [], 0
     for size in sizes:
         places.append((at, at + size))

@@ -1,7 +1,7 @@
-"""Detect two ranks that compute on the same GPU, which otherwise only shows as low speed.
+"""Detect two ranks that compute on the same GPU, a fault whose only other symptom is low speed.
 
-The GPUs that a rank sees do not say whether others see the same: Slurm's ``--gpu-bind=closest`` and
-environment variables can show one GPU to several ranks. Tested with simulated GPUs only, not on a GPU.
+A rank cannot see whether other ranks see the same GPUs: Slurm's ``--gpu-bind=closest`` and environment
+variables can show one GPU to several ranks. The code was tested with simulated GPUs only, not on a GPU.
 """
 
 import os
@@ -15,14 +15,14 @@ from toolkit.trainers.trouble import Trouble
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ALWAYS_THERE = 2
-"""Files that ``nvidia-caps`` always has; any other files are parts of GPUs (MIG)."""
+"""Number of files that ``/dev/nvidia-caps`` has on every node; more files mean parts of GPUs (MIG)."""
 
 
 def check_own_gpus(world: World) -> None:
-    """Compare the GPUs of all ranks, once the ranks can exchange messages.
+    """Compare the GPUs of all ranks; call this function when the ranks can exchange messages.
 
     Raises:
-        Trouble: on all ranks, if two use the same GPU.
+        Trouble: if two ranks use the same GPU; all ranks stop.
     """
     if world.size == 1:
         return
@@ -35,11 +35,11 @@ def check_own_gpus(world: World) -> None:
 
 
 def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> Trouble | None:
-    """Return a fault if a lower rank on the node of ``rank`` uses one of the GPUs of ``rank``.
+    """Return a fault if ``rank`` shares a GPU with a lower rank on the same node; else ``None``.
 
     Args:
-        rank: the rank that reports the fault.
-        found: the node of each rank, and the kernel's numbers of its GPUs.
+        rank: the rank that would report the fault.
+        found: for each rank, an id of its node, and the kernel's numbers of the rank's GPUs.
     """
     node, own = found[rank]
     for other, (place, gpus) in enumerate(found[:rank]):
@@ -56,7 +56,7 @@ def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> lis
     """Return the kernel's numbers of the GPUs that CUDA shows; empty if unknown."""
     opens = openable(devices)
     if max(opens, default=0) > 50 or len(list(devices.glob("nvidia-caps/nvidia-cap*"))) > _ALWAYS_THERE:
-        # Several ranks may each have a part (MIG) of the same GPU.
+        # With MIG, several ranks may each have a part of the same GPU, which is correct.
         return []
     named = environment.get("CUDA_VISIBLE_DEVICES")
     words = [str(index) for index in range(len(opens))] if named is None else named.split(",")
@@ -65,7 +65,9 @@ def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> lis
 
 
 def _node_id() -> str:
-    """Return a text that ranks on the same node share, independent of the host name."""
+    """Return the kernel's boot id, which is equal for all ranks on a node; the host name if it is
+    unreadable.
+    """
     try:
         return _BOOT.read_text()
     except OSError:

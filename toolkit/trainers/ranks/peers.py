@@ -1,4 +1,4 @@
-"""Find the other ranks of a job with only the launcher's variables: no MPI, no PMI, no file."""
+"""Find the other ranks of a job from the launcher's variables alone, without MPI and PMI."""
 
 import os
 import re
@@ -18,9 +18,9 @@ _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HO
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """This rank's place in a job; ``run`` identifies this run of the job.
+    """This rank's number, host and way to reach rank 0; ``run`` identifies this run of the job.
 
-    ``hosts`` are possible addresses or names of rank 0, the likeliest first.
+    ``hosts`` are possible addresses or names of rank 0's node, the most likely first.
     """
 
     run: str
@@ -29,21 +29,21 @@ class RankPlace:
     host: str
     hosts: tuple[str, ...]
     secret: bytes
-    """The secret that only ranks of this job know."""
+    """The job's secret, which only its ranks can read."""
     listens: str = ""
     """The address at which rank 0 listens; empty for all addresses of its node."""
 
     @property
     def ports(self) -> list[int]:
-        """Return the possible ports of rank 0, the likeliest first."""
+        """Return the ports at which rank 0 may listen, the most likely first."""
         return rendezvous.ports_of(self.run)
 
 
 def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
-    """Return the place of this process.
+    """Return the rank, size and rank 0's possible addresses for this process.
 
     Raises:
-        Trouble: if the number of ranks or the place of the first rank is unknown.
+        Trouble: if the number of ranks or the node of rank 0 is unknown.
     """
     if not any(environment.get(name) for name in _STARTED):
         raise Trouble(
@@ -78,11 +78,14 @@ def _is_one_node(environment: Mapping[str, str], size: int) -> bool:
 
 
 def _run(environment: Mapping[str, str]) -> str:
-    """Return a name that all ranks of this run share, and no other job on these nodes."""
+    """Return a name of this run that all its ranks compute, and that differs for other jobs on these
+    nodes.
+    """
     slurm = ("CLUSTER_NAME", "JOB_ID", "STEP_ID", "RESTART_COUNT")
     names = [*(f"SLURM_{name}" for name in slurm), "PMIX_NAMESPACE"]
     if _by_mpirun(environment):
-        # Each daemon of mpirun may be a separate step, or none.
+        # mpirun's daemons may run in separate steps, or in no step, so the step id is not equal for all
+        # ranks.
         names.remove("SLURM_STEP_ID")
     return "/".join([str(os.getuid()), *(environment.get(name, "") for name in names)])
 
@@ -109,5 +112,6 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
-    # The node where srun was called: in a batch script the first node, known without a name service.
+    # srun was called on the node ``caller``: in a batch script the first node, whose address needs no name
+    # service.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

@@ -1,4 +1,4 @@
-"""The roles of the tasks of a job with parameter servers."""
+"""Assign the roles coordinator, server and worker to the tasks of a job with parameter servers."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,20 +10,20 @@ Kind = Literal["chief", "ps", "worker"]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """TensorFlow's name for a task's role and its number within the role; the chief coordinates."""
+    """A task's role by TensorFlow's name, and its number within the role; the chief is the coordinator."""
 
     kind: Kind
     number: int
 
 
 def roles(tasks: int, servers: int = 0) -> list[Role]:
-    """Return the role of each task: a coordinator, then the servers, then the workers.
+    """Return the role of each task: first a coordinator, then the servers, then the workers.
 
-    By default a quarter of the tasks are servers: a server that sends and receives the whole model serves
+    By default, a quarter of the tasks are servers. Each server then exchanges its part of the model with
     about three workers.
 
     Raises:
-        Trouble: if too few tasks were started.
+        Trouble: if the tasks are too few for the roles.
 
     >>> [f"{role.kind}{role.number}" for role in roles(4)]
     ['chief0', 'ps0', 'worker0', 'worker1']
@@ -45,7 +45,7 @@ def roles(tasks: int, servers: int = 0) -> list[Role]:
 
 
 def cluster(every: list[Role], addresses: list[str]) -> dict[str, list[str]]:
-    """Return TensorFlow's description of the cluster: the addresses of each kind."""
+    """Return TensorFlow's cluster specification: the addresses of the tasks for each role."""
     found: dict[str, list[str]] = {}
     for role, address in zip(every, addresses, strict=True):
         found.setdefault(role.kind, []).append(address)

@@ -1,4 +1,4 @@
-"""The options of a strategy beyond its name."""
+"""Command-line options that apply to some strategies only."""
 
 import argparse
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True)
 class RankSpread:
-    """With 0 for ``devices`` or ``servers`` the strategy chooses; ``ksteps`` -1 means all steps."""
+    """Options of a strategy: 0 for ``devices`` or ``servers`` is automatic; ``ksteps`` -1 means all steps."""
 
     devices: int = 0
     servers: int = 0
@@ -25,7 +25,7 @@ class RankSpread:
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
-        """Add the options of the command line."""
+        """Add the options to a command-line parser."""
         add = parser.add_argument_group("how it is distributed").add_argument
         text = "mirrored, hybrid: devices of a rank; all its GPUs, or N parts of its CPU"
         add("--devices", type=count, default=0, metavar="N", help=text)
@@ -37,11 +37,13 @@ class RankSpread:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> Self:
-        """Return these options from the parsed options."""
+        """Return these options from all parsed options, and remove them from ``options``."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def misplaced(self, strategy: str) -> str:
-        """Return a sentence about an option that is not for this strategy; empty if all options are."""
+        """Return a sentence about an option that ``strategy`` does not use; empty if there is no such
+        option.
+        """
         for name, strategies in _FOR.items():
             if getattr(self, name) != getattr(PLAIN, name) and strategy not in strategies:
                 return f"--{name} is for --strategy {' or '.join(strategies)}, and not for {strategy}"

@@ -1,11 +1,11 @@
-"""Connect ranks over TCP without MPI, to exchange small messages and to notice at once when a rank is lost.
+"""Connect ranks over TCP without MPI, to exchange small messages and to detect a lost rank immediately.
 
-Rank 0 listens, and all other ranks keep a connection to it during the job. Rank 0 forwards messages to all. A
-connection that closes without a goodbye means a lost rank, and stops the job.
+Rank 0 listens, and each other rank keeps a connection to rank 0 during the job. Rank 0 forwards messages to
+all ranks. If a connection closes without a final message, a rank is lost, and all ranks stop.
 
-Both ends of a connection first prove by HMAC that they know the secret of the job. The rest is not encrypted.
+Both ends of a connection first prove by HMAC that they know the job's secret. The messages are not encrypted.
 
-The messages are bytes; :mod:`toolkit.trainers.strategies.tcp_world` defines their content.
+Messages are bytes; :mod:`toolkit.trainers.strategies.tcp_world` defines their content.
 """
 
 import json
@@ -25,12 +25,12 @@ from toolkit.trainers.rendezvous import proof, proves
 from toolkit.trainers.trouble import Trouble
 
 SECONDS = 240.0
-"""Seconds until all ranks must have joined: nodes need time to mount an image and to load TensorFlow."""
+"""Seconds within which all ranks must join: nodes need time to mount an image and to load TensorFlow."""
 
 _ANSWER_SECONDS = 5.0
 _TIME_TO_SPEAK = 3.0
-"""Seconds that all other ranks give the failed rank to report, because a launcher stops them with the first
-exit.
+"""Seconds for which other ranks delay their exit, so that the failed rank can report before a launcher stops
+it.
 """
 
 _LARGEST_HELLO = 4096
@@ -40,17 +40,17 @@ _DATA, _BYE, _FAIL = b"d", b"b", b"f"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A rank as other ranks know it: the name of its node, and its address."""
+    """Name of a rank's node, and the address at which other ranks reach it."""
 
     host: str
     address: str
 
 
 class TcpGroup:
-    """All ranks of a job; all ranks call the methods in the same order."""
+    """A connection to all ranks of a job; all ranks must call its methods in the same order."""
 
     def __init__(self, place: RankPlace, seconds: float = SECONDS) -> None:
-        """Connect the ranks.
+        """Connect this rank to rank 0, or rank 0 to all other ranks.
 
         Raises:
             Trouble: if not all ranks join within ``seconds``.
@@ -59,10 +59,11 @@ class TcpGroup:
         self._links: dict[int, Link] = {}
         self._done = False
         self.over = threading.Event()
-        """Set when another rank has failed or is lost, and this one is about to exit."""
+        """Set when another rank has failed or is lost, shortly before this rank exits."""
         if place.rank == 0:
             self._links = _receive(place, seconds, self._lost)
-            # Ranks on rank 0's node connect by 127.0.0.1, but others need another address of that node.
+            # Ranks on rank 0's node connect to 127.0.0.1, but other nodes need another address of rank 0's
+            # node.
             reached = next(
                 (one.reached for one in self._links.values() if one.host != place.host), "127.0.0.1"
             )
@@ -79,7 +80,7 @@ class TcpGroup:
             self.members = [Member(*one) for one in json.loads(self._links[0].take())]
 
     def gather(self, value: bytes) -> list[bytes]:
-        """Return the values of all ranks, in the order of ranks."""
+        """Return the values of all ranks, in rank order, on every rank."""
         if self.rank:
             self._links[0].send(_DATA, value)
             return _unpack(self._links[0].take())
@@ -90,7 +91,7 @@ class TcpGroup:
         return values
 
     def broadcast(self, value: bytes) -> bytes:
-        """Return the value of rank 0."""
+        """Return the value of rank 0 on every rank."""
         if self.rank:
             return self._links[0].take()
         for link in self._links.values():
@@ -98,24 +99,26 @@ class TcpGroup:
         return value
 
     def end(self) -> None:
-        """Close the group: connections that close from now on are not failures."""
+        """Close the group: after this call, closed connections are not failures."""
         self._done = True
         for link in self._links.values():
             link.send(_BYE, b"")
 
     def fail(self, code: int) -> NoReturn:
-        """Stop all ranks with this exit status; the caller has already reported why."""
+        """Stop all ranks with exit status ``code``; the caller has already reported the reason."""
         self.dismiss(code)
         os._exit(code)
 
     def dismiss(self, code: int) -> None:
-        """Make all other ranks exit with this status; the caller must exit next."""
+        """Make all other ranks exit with status ``code``; the caller must exit after this call."""
         self._done = True
         for link in self._links.values():
             link.send(_FAIL, bytes([code]))
 
     def _lost(self, rank: int, code: int | None) -> None:
-        """Exit this rank, because another rank has failed with this code or is lost."""
+        """Exit this rank because another rank failed with status ``code``, or is lost (``code`` is
+        ``None``).
+        """
         if self._done:
             return
         self._done = True
@@ -126,7 +129,7 @@ class TcpGroup:
                 link.send(_FAIL, bytes([code if code is not None else 1]))
         if not spoken:
             if self.rank:
-                # Of the ranks that lost rank 0, one reports first.
+                # Ranks that lost rank 0 wait for different times, so that one of them reports first.
                 time.sleep(min(0.3 * (self.rank - 1), _TIME_TO_SPEAK))
             where = f" on {self.members[rank].host}" if hasattr(self, "members") else ""
             print(
@@ -141,7 +144,7 @@ class TcpGroup:
 
 
 class Link:
-    """A connection to another rank, read by a separate thread."""
+    """A connection to another rank; a separate thread reads it."""
 
     def __init__(
         self, rank: int, host: str, connection: socket.socket, lost: Callable[[int, int | None], None]
@@ -153,14 +156,14 @@ class Link:
         self._sending = threading.Lock()
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A node without power sends nothing: after 10 s of silence TCP probes it, for 15 s.
+        # A node without power sends nothing, so TCP probes the connection after 10 s of silence, for 15 s.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, kind: bytes, value: bytes) -> None:
-        """Send a message; the reading thread notices a lost rank."""
+        """Send a message; ignore errors, because the reading thread detects a lost rank."""
         try:
             with self._sending:
                 self._connection.sendall(_HEAD.pack(kind, len(value)))
@@ -169,7 +172,7 @@ class Link:
             pass
 
     def take(self) -> bytes:
-        """Return the next message; if the rank is lost, this process exits."""
+        """Wait for the next message and return it; if the rank is lost, this process exits."""
         return self._came.get()
 
     def _read(self) -> None:
@@ -192,7 +195,7 @@ class Link:
 
 
 def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> dict[int, Link]:
-    """Accept connections until all ranks have joined."""
+    """Accept connections until all ranks have joined; return the connection of each rank."""
     links: dict[int, Link] = {}
     deadline = time.monotonic() + seconds
     with _listening(place) as listening:
@@ -226,7 +229,9 @@ def _listening(place: RankPlace) -> socket.socket:
 
 
 def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
-    """Return rank and host of a new connection; rank -1 if it does not belong to this job."""
+    """Return the rank and host of a new connection; rank -1 if the process does not prove that it is a
+    rank.
+    """
     try:
         connection.settimeout(_ANSWER_SECONDS)
         hello = _short(connection)
@@ -243,7 +248,7 @@ def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str
 
 
 def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
-    """Try to connect to rank 0 until it answers."""
+    """Retry the connection to rank 0 until rank 0 accepts it, and return the connection."""
     deadline, pause = time.monotonic() + seconds, 0.05
     while time.monotonic() < deadline:
         for port in place.ports:
@@ -268,7 +273,7 @@ def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], N
 
 
 def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
-    """Return whether the other end is rank 0 of this job and has accepted this rank."""
+    """Return whether the other end proves that it is rank 0 of this job, and accepts this rank."""
     said = {"run": place.run, "rank": place.rank, "size": place.size, "host": place.host}
     hello = json.dumps({**said, "nonce": os.urandom(16).hex()}).encode()
     _send(connection, hello)
@@ -281,7 +286,9 @@ def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
 
 
 def _parts(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
-    """Return the secret and the parts of a proof: the sender, and the random values of both ends."""
+    """Return the arguments of :func:`proof`: the secret, the sender's role, and the random values of both
+    ends.
+    """
     return place.secret, who, nonce.encode(), hello
 
 

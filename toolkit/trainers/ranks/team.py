@@ -1,4 +1,4 @@
-"""Threads that average gradients among the ranks by MPI during the computation."""
+"""Threads that average gradients over all ranks by MPI while the backward pass runs."""
 
 import queue
 import threading
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GradientBuffer:
-    """A buffer that is being averaged; when finished it holds the mean over all ranks."""
+    """A gradient buffer whose mean over all ranks a thread computes in place."""
 
     def __init__(self, buffer: "numpy.ndarray") -> None:
         self.buffer = buffer
@@ -21,18 +21,18 @@ class GradientBuffer:
         self._error: BaseException | None = None
 
     def average(self, comm: "Comm") -> None:
-        """Replace the buffer by its mean over the ranks of ``comm``; keep an error for ``wait``."""
+        """Replace the buffer by its mean over the ranks of ``comm``; store an error for ``wait``."""
         from mpi4py import MPI
 
         try:
             comm.Allreduce(MPI.IN_PLACE, self.buffer, MPI.SUM)
             self.buffer /= comm.Get_size()
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+        except BaseException as error:  # noqa: BLE001 - wait() raises the error again
             self._error = error
         self._done.set()
 
     def wait(self) -> "numpy.ndarray":
-        """Wait for the mean, and return it."""
+        """Wait until the buffer has the mean, and return it; raise the thread's error, if there was one."""
         self._done.wait()
         if self._error:
             raise self._error
@@ -42,7 +42,7 @@ class GradientBuffer:
 class AveragingThread:
     """A thread with its own communicator, which averages buffers in the order in which they arrive.
 
-    All ranks pass buffers in the same order, so the collectives of a communicator match.
+    All ranks submit their buffers in the same order, so the collective calls on the communicator match.
     """
 
     def __init__(self, comm: "Comm") -> None:
@@ -52,13 +52,13 @@ class AveragingThread:
         self._thread.start()
 
     def submit(self, buffer: "numpy.ndarray") -> GradientBuffer:
-        """Queue a buffer to be averaged."""
+        """Queue a buffer for averaging, and return an object to wait for the result."""
         pending = GradientBuffer(buffer)
         self._buffers.put(pending)
         return pending
 
     def end(self) -> None:
-        """Stop the thread after its last buffer; all ranks call it."""
+        """Stop the thread after its last buffer; all ranks must call this method."""
         self._buffers.put(None)
         self._thread.join()
         self._comm.Free()
@@ -69,7 +69,7 @@ class AveragingThread:
 
 
 class GradientBucket:
-    """One bucket of a model, which is sent once a step."""
+    """A group of gradients that ranks send as one message in each step."""
 
     def __init__(self, thread: AveragingThread, team: "Team") -> None:
         self._thread, self._team = thread, team
@@ -78,14 +78,14 @@ class GradientBucket:
         self._before: GradientBuffer | None = None
 
     def start(self, buffer: "numpy.ndarray") -> None:
-        """Send this rank's part of a step."""
+        """Start to average this rank's gradients of a step."""
         self._pending = self._thread.submit(buffer)
 
     def finish(self) -> "numpy.ndarray":
-        """Return the mean that this step uses.
+        """Return the mean gradients that this step uses; call ``start`` first.
 
-        At the first delayed step there is no mean yet, and it is 0; at the first step that is no longer
-        delayed it is the sum of two means, so that none is lost. Call ``start`` before.
+        A delayed step uses the mean of the previous step, and the first delayed step uses 0. The first step
+        after delayed steps uses the sum of two means, so that no gradient is lost.
         """
         import numpy as np
 
@@ -103,7 +103,7 @@ class GradientBucket:
 
 
 class Team:
-    """Threads that average the gradients of one model, and its schedule."""
+    """The threads that average the gradients of one model, and the schedule of delayed steps."""
 
     def __init__(self, number: int, comms: "list[Comm]") -> None:
         self.number = number
@@ -120,13 +120,15 @@ class Team:
         self.ksteps, self.max_steps, self._freq, self.configured = ksteps, max_steps, freq, True
 
     def add_bucket(self) -> GradientBucket:
-        """Return a new bucket of the model; the team's threads take turns."""
+        """Return a new bucket of the model, assigned to the team's threads in turn."""
         bucket = GradientBucket(self.threads[len(self._buckets) % len(self.threads)], self)
         self._buckets.append(bucket)
         return bucket
 
     def count_wait(self, bucket: GradientBucket, seconds: float, size: int) -> None:
-        """Count the time of a bucket; print it after every few steps."""
+        """Add ``seconds`` of waiting and ``size`` bytes of a bucket to the totals; print the timing when it
+        is due.
+        """
         self._seconds += seconds
         self._bytes += size
         if bucket is not self._buckets[-1]:
@@ -144,6 +146,6 @@ class Team:
             self._begun, self._seconds, self._bytes = now, 0.0, 0
 
     def end(self) -> None:
-        """Stop the threads."""
+        """Stop the team's threads."""
         for thread in self.threads:
             thread.end()

@@ -1,4 +1,4 @@
-"""Horovod's message settings: command-line options that it reads from the environment."""
+"""Command-line options for Horovod's messages; Horovod reads these settings from environment variables."""
 
 import argparse
 from collections.abc import MutableMapping
@@ -9,12 +9,14 @@ from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.words import positive
 
 USERS = ("horovod", "hybrid")
-"""Strategies whose gradients Horovod averages."""
+"""Strategies in which Horovod averages the gradients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """``timeline`` and ``autotune`` are files that Horovod writes; sizes are in MiB and times in ms."""
+    """Message settings: ``timeline`` and ``autotune`` are files that Horovod writes; sizes in MiB, times in
+    ms.
+    """
 
     timeline: Path | None = None
     autotune: Path | None = None
@@ -48,11 +50,11 @@ class Tuning:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> "Tuning":
-        """Return these options from the parsed options."""
+        """Return these options from all parsed options, and remove them from ``options``."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def told(self) -> dict[str, str]:
-        """Return the variables that Horovod reads when it starts."""
+        """Return the environment variables for these settings, which Horovod reads when it starts."""
         found = {}
         if self.timeline:
             found["HOROVOD_TIMELINE"] = str(self.timeline)
@@ -68,9 +70,10 @@ class Tuning:
     def apply(
         self, strategy: str, environment: MutableMapping[str, str], usual: "Tuning | None" = None
     ) -> Trouble | None:
-        """Set the variables; return a fault if they are wrong.
+        """Set the variables in ``environment``; return a fault if the options are wrong, else ``None``.
 
-        ``usual`` applies if neither the options nor the environment set a value, unless Horovod tunes itself.
+        ``usual`` has the model's defaults, which options and environment override. Autotune ignores the
+        defaults.
         """
         told = self.told()
         if told and strategy not in USERS:
@@ -91,8 +94,9 @@ UNTUNED = Tuning()
 LARGE = Tuning(fusion_mb=8, cycle_ms=5)
 """Settings for models of many megabytes with long steps, on CPUs.
 
-Horovod's thread computes on the cores of its rank. A long cycle leaves them to the model; messages of this
-size stay in the cache while they are packed, summed and unpacked. Measured with ResNet50 on two ranks of one
-core each, alternating with two independent trainings: 0.92 of their speed with Horovod's 128 MiB and 0.1 ms,
-0.95 with 5 ms, 0.96 with 8 MiB, 0.97 with both; 2 MiB was as good as 8, and 32 no better than 128.
+Horovod's thread computes on the cores of its rank. A long cycle leaves the cores to the model. Messages of 8
+MiB stay in the CPU's cache while they are packed, summed and unpacked. Measured with ResNet50 on two ranks of
+one core each, relative to two independent trainings: 0.92 of their speed with Horovod's 128 MiB and 0.1 ms,
+0.95 with 5 ms, 0.96 with 8 MiB, 0.97 with both. 2 MiB was as good as 8 MiB, and 32 MiB no better than 128
+MiB.
 """

@@ -1,7 +1,7 @@
-"""The interface of a way to distribute a training over ranks, and the choice between them.
+"""The interface of all strategies, which distribute a training over ranks, and the function that opens one.
 
-A rank is a process. A rank computes on one or several devices; a step takes a batch for each device of each
-rank.
+A rank is a process that computes on one or several devices. In each step, each device of each rank processes
+one batch.
 """
 
 import contextlib
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WAIT_TO_BE_ENDED = 20.0
-"""Seconds that a rank waits for the failed rank to report and to stop the job."""
+"""Seconds that a rank waits for a failed rank to report its fault and to stop the job."""
 
 
 class World(Protocol):
-    """All ranks of a training, this rank's place among them, and how they work together.
+    """The ranks of a training: this rank's number, the number of ranks, and how the ranks work together.
 
-    The defaults are right for one process with one device.
+    The methods' defaults are for one process with one device.
     """
 
     rank: int
@@ -44,67 +44,74 @@ class World(Protocol):
     nodes: int
     versions: dict[str, str]
     framework: FrameworkName = "tensorflow"
-    """What computes a step."""
+    """The framework that computes a step."""
 
     devices: int = 1
-    """The number of devices of this rank; it is assigned a batch for each."""
+    """The number of this rank's devices; the rank gets one batch for each device."""
 
     wanted: int = 1
-    """The number of devices that it must see on the node: 0 for all GPUs, or this many; without GPUs this
-    many parts of the CPU.
+    """The number of devices that this rank uses: a number of GPUs, or 0 for all GPUs; without GPUs, a number
+    of logical CPU devices.
     """
 
     @property
     def width(self) -> int:
-        """The number of batches that all ranks take in a step."""
+        """The number of batches that all ranks together process in a step."""
         return self.size * self.devices
 
     @property
     def alone(self) -> bool:
-        """Whether no other process must be stopped with this one."""
+        """Whether this rank may exit without stopping other processes."""
         return self.size == 1
 
     @property
     def averaged(self) -> int:
-        """The number of batches in one update of the model; the learning rate depends on it."""
+        """The number of batches whose gradients make one update of the model; the learning rate depends on
+        it.
+        """
         return self.width
 
     @property
     def summed(self) -> int:
-        """The number of devices whose gradients the optimizer sums up, where it should take the mean."""
+        """The number of devices whose gradients the optimizer adds; each device divides its loss by this
+        number.
+        """
         return 1
 
     def begin(self) -> None:
-        """Start computing on the prepared devices; the first call to TensorFlow."""
+        """Start TensorFlow on the prepared devices; no code may call TensorFlow before this method."""
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
-        """Return the context in which the model and the optimizer are made."""
+        """Return the context in which the model and the optimizer must be created."""
         return contextlib.nullcontext()
 
     def distribute(
         self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
     ) -> "tf.keras.optimizers.Optimizer":
-        """Return an optimizer whose ``minimize`` uses the mean of all devices' gradients."""
+        """Return an optimizer whose ``minimize`` averages the gradients of all devices."""
         return optimizer
 
     def share_moments(self, layer: "tf.keras.layers.BatchNormalization") -> None:
-        """Make a layer normalise by the mean and variance over the batches of all devices."""
+        """Make a batch normalisation use the mean and variance over the batches of all devices."""
 
     def steered(self, steer: Steer | None, optimizer: "tf.keras.optimizers.Optimizer") -> Steer | None:
-        """Return what sets the rate in each step; ``None`` if it is constant or this world sets it."""
+        """Return the function that sets the rate in each step; ``None`` if the strategy or nothing sets
+        it.
+        """
         return steer
 
     def feed(self, data: "Data") -> "Feed":
-        """Return how the samples reach the step."""
+        """Return the feed that passes the samples of ``data`` to the steps."""
         from toolkit.trainers.data.feed import feed
 
         return feed(data)
 
     def compile(self, train: Callable[..., Any], signature: Sequence[Any], width: int) -> Callable[..., Any]:
-        """Return a function that trains a portion of steps as one call; see
-        :mod:`toolkit.trainers.training.loop`.
+        """Return the compiled function ``train``, which makes several steps in one call.
 
-        ``width`` is the number of samples of all steps but the last, smaller one.
+        ``signature`` is the specification of the function's arguments (see
+        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples of all steps but the last,
+        smaller step.
         """
         import tensorflow as tf
 
@@ -114,47 +121,48 @@ class World(Protocol):
         return compiled
 
     def compile_score(self, score: Step) -> Callable[..., Any]:
-        """Return a function that scores a batch; ranks may call it any number of times."""
+        """Return a compiled function that scores a batch; each rank may call it any number of times."""
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(score, reduce_retracing=True)
         return compiled
 
     def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Make a step on all devices of this rank, each with its part of the batch; part of a graph."""
+        """Make a step on all devices of this rank, which divide the batch; runs in a TensorFlow graph."""
         return step(inputs, classes)
 
     def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
-        """Give every rank the values of rank 0."""
+        """Copy the values of rank 0's variables to all ranks."""
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        """Return the value of a variable; one rank may call it alone."""
+        """Return the value of a variable; a rank may call this method alone."""
         value: numpy.ndarray = variable.numpy()
         return value
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
-        """Set a variable on this rank's devices; one rank may call it alone."""
+        """Set a variable on this rank's devices; a rank may call this method alone."""
         variable.assign(value)
 
     def total(self, values: Sequence[float]) -> list[float]:
-        """Return the sums over all ranks."""
+        """Return the sums of the values over all ranks; all ranks must call this method."""
         return list(values)
 
     def tell(self, value: T) -> T:
-        """Return the value of rank 0, on every rank."""
+        """Return rank 0's value on every rank; all ranks must call this method."""
         return value
 
     def gather(self, value: T) -> list[T]:
-        """Return the values of all ranks in order of the ranks, on every rank."""
+        """Return the values of all ranks, in rank order, on every rank."""
         return [value]
 
     def agree(self, trouble: Trouble | None) -> None:
         """Wait for all ranks; if any rank has a fault, report each fault once and stop the job.
 
-        The other ranks wait until the job is stopped, and stop it themselves if it is not.
+        Ranks that report no fault wait until the job is stopped. After a time limit, they stop the job
+        themselves.
 
         Raises:
-            Trouble: on the lowest rank that has the same fault.
+            Trouble: on the lowest rank that has this fault.
         """
         own = (trouble.message, trouble.code) if trouble else None
         faults = self.gather(own)
@@ -166,22 +174,23 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """Handle an unexpected error; do not return if another rank reports it."""
+        """Handle an unexpected error; this method may exit the process if another rank reports the error."""
 
     def leave(self, code: int) -> NoReturn:
-        """Exit this rank at the same moment as all others, which call this too."""
+        """Exit this rank with status ``code`` when all other ranks have called this method, too."""
         sys.exit(code)
 
     def abort(self, code: int) -> NoReturn:
-        """Stop all ranks at once, this one included."""
+        """Stop all ranks immediately, including this rank."""
         os._exit(code)
 
 
 def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
-    """Join the ranks of this job.
+    """Connect this process to the other ranks by a strategy, and return the world of ranks.
 
     Raises:
-        Trouble: if the ranks cannot be joined, or their number differs from the started number.
+        Trouble: if the ranks cannot be connected, or their number differs from the number of started
+            processes.
     """
     if wrong := spread.misplaced(strategy):
         complain_once(wrong)
@@ -193,9 +202,11 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
 
 
 def complain_once(message: str) -> NoReturn:
-    """Refuse to train in processes that are not connected; only the first one prints the message."""
+    """Exit all processes of a job whose ranks are not connected; only the first process prints
+    ``message``.
+    """
     if started_rank(os.environ) == 0:
         raise Trouble(message)
-    # A launcher stops all ranks at the first failure, so rank 0 must have printed it by then.
+    # A launcher stops all ranks at the first failure, so the other ranks wait until rank 0 has printed.
     time.sleep(WAIT_TO_BE_ENDED)
     os._exit(2)

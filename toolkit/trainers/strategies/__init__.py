@@ -1,6 +1,6 @@
-"""The ways to distribute a training over ranks, and the framework that trains with each.
+"""The strategies, which distribute a training over ranks, and the framework of each strategy.
 
-:mod:`toolkit.trainers.ranks.world` has their interface.
+:mod:`toolkit.trainers.ranks.world` defines the interface of strategies.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from toolkit.trainers.kinds import FrameworkName
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A strategy: its ``module`` in this package, the class of its ``world``, and what trains with it."""
+    """A strategy: its ``module`` in this package, the name of its class (``world``), and its framework."""
 
     module: str
     world: str
@@ -36,5 +36,5 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 
 def strategies_of(framework: FrameworkName) -> tuple[str, ...]:
-    """Return the strategies of a framework; the first is the usual one."""
+    """Return the names of a framework's strategies, the default strategy first."""
     return tuple(name for name, row in STRATEGIES.items() if row.framework == framework)

@@ -1,4 +1,4 @@
-"""Ranks of PyTorch that average their gradients: DistributedDataParallel over NCCL or Gloo."""
+"""PyTorch strategy ``ddp``: ranks average their gradients by DistributedDataParallel over NCCL or Gloo."""
 
 import contextlib
 import os
@@ -22,11 +22,13 @@ T = TypeVar("T")
 
 _JOIN = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
 _JOIN_SECONDS = 300
-"""How long a rank waits for the others to join."""
+"""Seconds that a rank waits for the other ranks to join."""
 
 
 class DistributedTorch(World):
-    """Ranks that join by ``torch.distributed`` (``env://``), as a job script or torchrun sets it up."""
+    """Ranks that connect by ``torch.distributed`` (``env://``), with the variables of a job script or
+    torchrun.
+    """
 
     strategy = "ddp"
 
@@ -75,7 +77,7 @@ class DistributedTorch(World):
         return torch.device("cuda", choose_gpus(self, gpus, own=own)[0])
 
     def wrapped(self, model: "torch.nn.Module") -> "torch.nn.Module":
-        """Return the model whose backward pass averages the gradients of all ranks."""
+        """Return a model whose backward pass averages the gradients of all ranks."""
         from torch.nn.parallel import DistributedDataParallel
 
         return DistributedDataParallel(model) if self.size > 1 else model
@@ -83,26 +85,28 @@ class DistributedTorch(World):
     def exchanging(
         self, model: "torch.nn.Module", *, now: bool
     ) -> "contextlib.AbstractContextManager[object]":
-        """Return a context whose backward pass exchanges gradients, or keeps them for the next one."""
+        """Return a context in which the backward pass exchanges gradients if ``now``, or else accumulates
+        them.
+        """
         kept: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
         return kept if now or self.size == 1 else model.no_sync()
 
     def spread(self, tensors: "Sequence[torch.Tensor]") -> None:
-        """Give every rank the values of rank 0."""
+        """Copy the values of rank 0's tensors to all ranks."""
         if self.size == 1:
             return
         for tensor in tensors:
-            # NCCL moves what is on a GPU; a counter of steps may be on the host.
+            # NCCL sends GPU memory only, and a counter of steps may be in the host's memory.
             there = tensor.data.to(self.device)
             self._distributed.broadcast(there, 0)
             tensor.data.copy_(there)
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Return a tensor of all parts; here every rank has it. All ranks call this."""
+        """Return the unsharded tensor; with ``ddp`` each rank has it. All ranks must call this method."""
         return tensor.detach()
 
     def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Copy the arrays of rank 0 into the tensors of all ranks."""
+        """Copy the arrays of rank 0 into the tensors of all ranks; other ranks may pass ``None``."""
         import torch
 
         for tensor, array in zip(tensors, arrays or (), strict=arrays is not None):
@@ -112,7 +116,7 @@ class DistributedTorch(World):
     def total(self, values: Sequence[float]) -> list[float]:
         import torch
 
-        # Counts of samples exceed what a float32 holds exactly.
+        # Use float64, because a float32 is not exact for large counts of samples.
         sums = torch.tensor(list(values), dtype=torch.float64, device=self.device)
         if self.size > 1:
             self._distributed.all_reduce(sums)
@@ -132,8 +136,8 @@ class DistributedTorch(World):
         return values
 
     def leave(self, code: int) -> NoReturn:
-        # srun stops the others at the first rank that fails, so all arrive here before one exits. The first
-        # rank holds the store that the others still use, and exits last.
+        # srun stops all ranks when the first rank exits with a failure, so no rank exits before all have
+        # arrived here. Rank 0 runs the store that other ranks still use, so rank 0 exits last.
         if self.size > 1:
             self.total([0.0])
             if self.rank == 0:

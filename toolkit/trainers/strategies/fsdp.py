@@ -1,4 +1,6 @@
-"""Ranks of PyTorch that each keep a part of the model: FSDP2 (``fully_shard``) over NCCL or Gloo."""
+"""PyTorch strategy ``fsdp``: each rank stores a part of the model (FSDP2, ``fully_shard``), over NCCL or
+Gloo.
+"""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -11,26 +13,28 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST = 10_000
-"""Parameters of a layer that ranks exchange by itself; smaller layers are sent with the rest of the model."""
+"""Number of parameters from which a layer has its own messages; smaller layers are sent with the whole
+model.
+"""
 
 
 class ShardedTorch(DistributedTorch):
-    """Ranks that hold a part of each parameter, of its gradient and of the optimizer's state.
+    """Ranks that each store a part of the parameters, of the gradients and of the optimizer's state.
 
-    A layer's parameters are whole on a rank only while the layer computes. Source: PyTorch's documentation,
+    A rank has all parameters of a layer only while the layer computes. Source: PyTorch's documentation,
     ``torch.distributed.fsdp.fully_shard``.
     """
 
     strategy = "fsdp"
 
     def wrapped(self, model: "torch.nn.Module") -> "torch.nn.Module":
-        """Return the model with parameters that are divided among the ranks."""
+        """Return the model with its parameters divided among the ranks."""
         if self.size == 1:
             return model
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
-        # Each rank has drawn a whole model; each rank's part of the model comes from rank 0.
+        # Each rank has drawn its own weights, so all ranks first copy the weights of rank 0.
         self.spread(list(model.state_dict().values()))
         mesh = init_device_mesh(self.device.type, (self.size,))
         for layer in large_layers(model):
@@ -39,9 +43,10 @@ class ShardedTorch(DistributedTorch):
 
     @contextlib.contextmanager
     def exchanging(self, model: "torch.nn.Module", *, now: bool) -> Iterator[None]:
-        """Exchange gradients in this backward pass, or keep them and the whole parameters for the next one.
+        """Exchange gradients in this backward pass if ``now``, or else keep gradients and unsharded
+        parameters.
 
-        Ranks with fewer pieces of a batch than others then send the same messages.
+        Ranks with fewer pieces of a batch than others therefore still send the same messages.
         """
         if self.size > 1:
             model.set_requires_gradient_sync(now)
@@ -50,13 +55,13 @@ class ShardedTorch(DistributedTorch):
         yield
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Return a tensor of all parts; all ranks call this."""
+        """Return the unsharded tensor; all ranks must call this method."""
         from torch.distributed.tensor import DTensor
 
         return tensor.detach().full_tensor() if isinstance(tensor, DTensor) else tensor.detach()
 
     def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Copy the whole arrays of rank 0 into the tensors of all ranks, each its part."""
+        """Copy rank 0's unsharded arrays into the tensors of all ranks; each rank keeps its part."""
         import torch
         from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -73,7 +78,9 @@ class ShardedTorch(DistributedTorch):
 
 
 def large_layers(model: "torch.nn.Module") -> "Iterator[torch.nn.Module]":
-    """Yield the layers of a model that get separate messages, also layers in lists of layers."""
+    """Yield the layers of a model, including layers in containers, that are large enough for their own
+    messages.
+    """
     from torch import nn
 
     for layer in model.children():

@@ -1,4 +1,4 @@
-"""Ranks that average their gradients by Horovod."""
+"""TensorFlow strategy ``horovod``: Horovod averages the gradients of all ranks."""
 
 import contextlib
 import importlib
@@ -21,15 +21,15 @@ T = TypeVar("T")
 
 
 class Horovod(World):
-    """Ranks that average their gradients by Horovod, over MPI or Gloo as the launcher set it up."""
+    """Ranks whose gradients Horovod averages, over MPI or Gloo, depending on the launcher's variables."""
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
-        # Horovod's default of 1 ms dominates the allreduce of a small network; 0.1 ms is the time of a
-        # message. A value that is already set is kept; autotune only changes unset values.
+        # Horovod's default cycle time of 1 ms dominates the allreduce of a small network; a message takes 0.1
+        # ms. An existing value is kept. Autotune only changes values that are not set.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
-        # Horovod's thread polls for messages; if a rank has few cores, that takes the core from the
-        # computation. Measured, 2 ranks on 2 busy cores: 2 to 5 times the images/s.
+        # Horovod's thread polls for messages, which takes time from the computation if a rank has few cores.
+        # Measured with 2 ranks on 2 busy cores: this setting gives 2 to 5 times the images/s.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:
             import horovod
@@ -71,14 +71,14 @@ class Horovod(World):
         import numpy as np
         from horovod.tensorflow import Sum, allreduce
 
-        # Counts of samples exceed what a float32 holds exactly.
+        # Use float64, because a float32 is not exact for large counts of samples.
         sums = allreduce(np.asarray(values, dtype=np.float64), op=Sum, name="total")
         return [float(value) for value in sums.numpy()]
 
     def tell(self, value: T) -> T:
         from horovod.tensorflow import broadcast_object
 
-        # Without a name Horovod uses the type's name, which is not the same on all ranks.
+        # Without a name, Horovod uses the name of the value's type, which may differ between ranks.
         told: T = broadcast_object(value, root_rank=0, name="tell")
         return told
 
@@ -91,16 +91,16 @@ class Horovod(World):
         return values
 
     def leave(self, code: int) -> NoReturn:
-        # srun and mpirun stop the others at the first rank that fails, and srun then reports the signal and
-        # not the status. So no rank exits before all have arrived here, and Python's slow exit delays none.
-        # The first rank that shuts Horovod down ends MPI for all; a rank that still writes could not even
-        # abort then.
+        # srun and mpirun stop all ranks when the first rank fails, and srun then reports the signal instead
+        # of the exit status. Therefore no rank exits before all ranks have arrived here, and os._exit skips
+        # Python's slow shutdown. The first rank that shuts Horovod down finalizes MPI for all ranks; a rank
+        # that is still writing could then not even abort.
         self.total([0.0])
         self._hvd.shutdown()
         os._exit(code)
 
     def abort(self, code: int) -> NoReturn:
-        # Without mpi4py, or under Gloo, the launcher stops the others because of this exit status.
+        # Without mpi4py, or with Gloo, this exit status makes the launcher stop the other ranks.
         with contextlib.suppress(ImportError):
             if self._hvd.mpi_enabled():
                 _mpi().COMM_WORLD.Abort(code)
@@ -108,10 +108,10 @@ class Horovod(World):
 
 
 def split_world(size: int, started: int) -> str:
-    """Return an error if MPI has several worlds, each of which would train alone and overwrite the others'
-    output.
+    """Return the error message for an MPI world of ``size`` ranks if ``started`` processes were started.
 
-    A world larger than what was started is correct: the variable is then another launcher's.
+    Separate worlds would each train alone and overwrite each other's output. A world that is larger than
+    ``started`` is correct, because ``started`` may come from another launcher's variable.
     """
     each = "every rank is alone" if size == 1 else f"the job has come apart into worlds of {size}"
     return (
@@ -120,16 +120,16 @@ def split_world(size: int, started: int) -> str:
 
 
 def is_lost_rank(error: Exception) -> bool:
-    """Return whether an error means a lost rank; Horovod raises several of TensorFlow's errors for it.
+    """Return whether an error means a lost rank, for which Horovod raises several of TensorFlow's errors.
 
-    Errors for tensors that do not match have other classes, and are faults of a trainer.
+    Horovod's errors for mismatched tensors have other classes, and are faults of a trainer.
     """
     kinds = {"UnknownError", "AbortedError", "CancelledError", "HorovodInternalError"}
     return type(error).__name__ in kinds and "Horovod" in str(error)
 
 
 def _mpi() -> "ModuleType":
-    """Return mpi4py's MPI, which uses the MPI that Horovod started and will end."""
+    """Return the module ``mpi4py.MPI``, without starting or finalizing MPI: Horovod does both."""
     import mpi4py
 
     mpi4py.rc.initialize = False

@@ -1,4 +1,4 @@
-"""Ranks that each train on several devices, and average their gradients among each other by Horovod."""
+"""TensorFlow strategy ``hybrid``: each rank trains on several devices, and Horovod averages between ranks."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 class Hybrid(Horovod, Replicas):
-    """A Horovod rank that is mirrored on its devices: it sends one message a rank over the network."""
+    """A Horovod rank with a copy of the model on each of its devices; each rank sends one message per
+    gradient.
+    """
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
         super().__init__(spread)
@@ -28,16 +30,16 @@ class Hybrid(Horovod, Replicas):
     def distribute(
         self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
     ) -> "tf.keras.optimizers.Optimizer":
-        # The optimizer of horovod.tensorflow.keras accepts no tensors within a graph.
+        # The optimizer of horovod.tensorflow.keras does not accept tensors inside a graph.
         from horovod.tensorflow import allreduce
 
         return between(optimizer, allreduce)
 
 
 def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Return the optimizer with its devices' gradient sums averaged by ``allreduce`` among the ranks.
+    """Return the optimizer changed so that ``allreduce`` averages the devices' gradient sums over all ranks.
 
-    The allreduce runs once, for the first device, and not once for each device.
+    The allreduce runs once per rank, on the sum of the devices' gradients.
     """
     base = type(optimizer)
 
@@ -57,9 +59,9 @@ def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class
 
 
 def total(strategy: Any, gradient: Any) -> Any:  # noqa: ANN401
-    """Return the sum of the devices' gradients on the first device, from which NCCL sends it.
+    """Return the sum of a gradient over the rank's devices, on the first device, from which NCCL sends it.
 
-    ``strategy.reduce`` leaves it on the host.
+    ``strategy.reduce`` would leave the sum in the host's memory.
     """
     import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Processes of JAX that compute as one: each has a part of every batch, and XLA averages the gradients."""
+"""JAX strategy ``jax``: each process computes a part of every batch, and XLA averages the gradients."""
 
 import os
 import pickle
@@ -22,14 +22,16 @@ T = TypeVar("T")
 
 _JOIN = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 _JOIN_SECONDS = 300
-"""How long a rank waits for the others to join."""
+"""Seconds that a rank waits for the other ranks to join."""
 
 _LEAST = 256
-"""Bytes of a message between ranks; longer ones have a power of two, so that few sizes are compiled."""
+"""Smallest size of a message in bytes; longer messages are padded to a power of two, to compile few sizes."""
 
 
 class DistributedJax(World):
-    """Ranks that join by ``jax.distributed``, as the launch mode jax sets it up; each has one device."""
+    """Ranks with one device each that connect by ``jax.distributed``, with the variables of the launch mode
+    jax.
+    """
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
         try:
@@ -67,7 +69,7 @@ class DistributedJax(World):
             )
 
     def _own_gpus(self) -> list[int] | None:
-        """Return this rank's GPU among the GPUs that it sees; ``None`` if there is nothing to choose."""
+        """Return the numbers of this rank's GPUs among the GPUs that it sees; ``None`` if it sees no GPU."""
         opens = len(openable(DEVICES))
         seen = visible_gpus(os.environ, opens)
         if not seen:
@@ -76,7 +78,7 @@ class DistributedJax(World):
 
     @cached_property
     def layout(self) -> "RankLayout":
-        """The devices of all ranks; JAX starts its back end when this is first read."""
+        """The devices of all ranks; JAX starts its back end when this property is first read."""
         layout = RankLayout()
         if self.size > 1:
             self.versions = {"backend": "gloo" if layout.platform == "cpu" else "nccl"}
@@ -103,7 +105,7 @@ class DistributedJax(World):
         return [pickle.loads(bytes(row)[: int(size)]) for row, (size,) in zip(rows, sizes, strict=True)]
 
     def leave(self, code: int) -> NoReturn:
-        # The first rank holds the coordinator; all arrive here before it ends.
+        # Rank 0 runs JAX's coordinator, so shutdown() waits for all ranks before rank 0 exits.
         if self.size > 1:
             import jax
 
@@ -112,7 +114,9 @@ class DistributedJax(World):
 
 
 class RankLayout:
-    """One device of each process, and how arrays are placed: whole on each, or a part on each."""
+    """One device of each process, with the placements of arrays: copied to each device, or divided among
+    devices.
+    """
 
     def __init__(self) -> None:
         import jax
@@ -132,15 +136,17 @@ class RankLayout:
         self._sum = jax.jit(lambda rows: rows.sum(0, dtype=rows.dtype), out_shardings=self.same)
 
     def piece(self, array: "numpy.ndarray") -> "jax.Array | numpy.ndarray":
-        """Return an array of all ranks, from this rank's part of the second axis."""
+        """Return a global array from each rank's part, which are concatenated along the second axis."""
         import jax
 
         if self._alone:
-            return array  # a compiled function places it faster
+            return array  # A compiled function copies a NumPy array to its device faster.
         return jax.make_array_from_process_local_data(self.pieces, array)
 
     def on_all(self, tree: Any) -> Any:  # noqa: ANN401 - any tree of arrays
-        """Return arrays on the devices of all ranks, from values that are equal on all ranks."""
+        """Return the tree's arrays copied to the devices of all ranks; the values must be equal on all
+        ranks.
+        """
         import jax
         import numpy as np
 
@@ -149,13 +155,13 @@ class RankLayout:
         )
 
     def rows(self, row: "numpy.ndarray") -> "numpy.ndarray":
-        """Return the rows of all ranks."""
+        """Return the rows of all ranks as one array, in rank order."""
         import numpy as np
 
         return np.asarray(self._all(self._with_row(row)))
 
     def from_first(self, arrays: "Sequence[numpy.ndarray]") -> "list[numpy.ndarray]":
-        """Return the arrays of rank 0; the arrays of other ranks have the same shapes, and other values."""
+        """Return rank 0's arrays on every rank; the arrays of other ranks only need the same shapes."""
         import jax
         import numpy as np
 
@@ -176,7 +182,7 @@ def _numbers(*values: int) -> "numpy.ndarray":
 
 
 def _row(text: bytes, size: int) -> "numpy.ndarray":
-    """Return bytes as an array of at least ``size``."""
+    """Return bytes as an array that is padded with zeros to a power of two of at least ``size``."""
     import numpy as np
 
     row = np.zeros(max(_LEAST, 1 << (size - 1).bit_length()), np.uint8)

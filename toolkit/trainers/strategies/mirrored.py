@@ -1,4 +1,6 @@
-"""One process that trains on all devices of its machine, each with a copy of the model."""
+"""TensorFlow strategy ``mirrored``: one process trains on all devices of its node, each with a copy of the
+model.
+"""
 
 import contextlib
 import os
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 class Replicas(World):
     """A rank that computes by a strategy of ``tf.distribute``.
 
-    The optimizers of ``tf.distribute`` sum the gradients of all devices, so each device divides its loss by
-    their number.
+    The optimizers of ``tf.distribute`` add the gradients of all devices, so each device divides its loss by
+    the number of devices.
     """
 
     strategy: "tf.distribute.Strategy"
@@ -40,7 +42,7 @@ class Replicas(World):
         own = self.devices
 
         def one() -> "tuple[tf.Tensor, tf.Tensor]":
-            # Ranks follow one another, each with all its devices.
+            # The replica ids number the devices of rank 0 first, then the devices of rank 1, and so on.
             number = tf.distribute.get_replica_context().replica_id_in_sync_group % own
             return step(*part(number, own, inputs, classes))
 
@@ -50,7 +52,7 @@ class Replicas(World):
 
 
 class Mirrored(Replicas):
-    """The only rank, on all devices that it sees."""
+    """The only rank of a training, on all devices that it sees."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1
@@ -70,7 +72,7 @@ class Mirrored(Replicas):
 
 
 def mirror() -> "tf.distribute.MirroredStrategy":
-    """Return the strategy for all devices that this process may use: its GPUs, or else parts of its CPU."""
+    """Return TensorFlow's strategy for this process's devices: its GPUs, or else its logical CPU devices."""
     import tensorflow as tf
 
     for kind in ("GPU", "CPU"):
@@ -83,7 +85,9 @@ def mirror() -> "tf.distribute.MirroredStrategy":
 def part(
     number: "tf.Tensor", devices: int, inputs: "tf.Tensor", classes: "tf.Tensor"
 ) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return one device's samples from a row for several devices; the first devices have one more, if any."""
+    """Return the samples of device ``number`` from a row for all devices; the first devices may have one
+    more.
+    """
     import tensorflow as tf
 
     each, more = tf.shape(classes)[0] // devices, tf.shape(classes)[0] % devices

@@ -1,4 +1,6 @@
-"""Ranks that average their gradients by plain MPI: :mod:`toolkit.trainers.ranks.aggregate`."""
+"""TensorFlow strategy ``mpi-aggregate``: :mod:`toolkit.trainers.ranks.aggregate` averages gradients by
+MPI.
+"""
 
 import os
 from collections.abc import Sequence
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FOREVER = 1 << 62
-"""More steps than any training has."""
+"""A number of steps that is larger than in any training."""
 
 
 class MpiAggregate(World):
-    """All ranks of MPI's world, as one team."""
+    """All ranks of MPI's world, as one team of ``aggregate``."""
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
         aggregate.init_mpi()
@@ -77,7 +79,7 @@ class MpiAggregate(World):
 
         aggregate.barrier()
         aggregate.finalize()
-        # srun reports a rank that exits without finalising MPI as failed.
+        # srun reports a rank as failed if it exits without finalizing MPI.
         MPI.Finalize()
         os._exit(code)
 
@@ -89,7 +91,7 @@ class MpiAggregate(World):
 
 
 def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Return the legacy optimizer with a ``minimize`` that uses gradients averaged by ``average``."""
+    """Return the legacy optimizer, changed so that its gradients pass through ``average``."""
     base = type(optimizer)
     compute = base._compute_gradients  # noqa: SLF001 - as Horovod does it; others have none, and fail here
 

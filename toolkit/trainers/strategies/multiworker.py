@@ -1,4 +1,4 @@
-"""Ranks that average their gradients by TensorFlow's own collectives, over gRPC or NCCL."""
+"""TensorFlow strategy ``multiworker``: TensorFlow's collectives average gradients over gRPC or NCCL."""
 
 import json
 import os
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class MultiWorker(TcpWorld, Replicas):
-    """A rank of ``tf.distribute.MultiWorkerMirroredStrategy``; a rank alone on its node uses all its GPUs."""
+    """A rank of ``MultiWorkerMirroredStrategy``; a rank that is alone on its node uses all GPUs of the
+    node.
+    """
 
     wanted = 0
 
@@ -43,8 +45,8 @@ class MultiWorker(TcpWorld, Replicas):
     def compile_score(self, score: Step) -> Callable[..., Any]:
         import tensorflow as tf
 
-        # Run as a replica: outside, a moving average is a mean over all ranks, which would all have to call
-        # it.
+        # Run as a replica: outside a replica, reading a moving average is a mean over all ranks, and all
+        # ranks would have to read it.
         def one(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
             loss, right = self.strategy.run(score, (inputs, classes))
             local = self.strategy.experimental_local_results
@@ -54,7 +56,7 @@ class MultiWorker(TcpWorld, Replicas):
         return compiled
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        # This rank's own value, for the same reason.
+        # Read this rank's own value: a mean over all ranks would need all ranks.
         return own_value(variable)
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
@@ -63,14 +65,14 @@ class MultiWorker(TcpWorld, Replicas):
 
 
 def own_value(variable: "tf.Variable") -> "numpy.ndarray":
-    """Return the value of a variable on the first device of this rank."""
+    """Return a variable's value on the first device of this rank."""
     value: numpy.ndarray = getattr(variable, "values", (variable,))[0].numpy()
     return value
 
 
 def reserve() -> socket.socket:
-    """Return a socket that reserves a free port until TensorFlow's server opens it."""
-    # Both sockets allow reuse, and the listening socket gets the connections.
+    """Return a bound socket, which reserves a free port until TensorFlow's server opens the port."""
+    # Both sockets allow the reuse of the port; connections reach TensorFlow's socket, which listens.
     os.environ["TF_GRPC_REUSE_PORT"] = "1"
     own = socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

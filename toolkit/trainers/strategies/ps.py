@@ -1,4 +1,4 @@
-"""Workers that fetch the model from parameter servers and return gradients, over gRPC."""
+"""TensorFlow strategy ``ps``: workers read the model from parameter servers and send gradients, over gRPC."""
 
 import itertools
 import json
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""Number of parts of a worker's slice, so that a fast worker can take more than a slow one."""
+"""Number of parts into which a slice of steps is cut, so that a fast worker can compute more parts."""
 
 
 class ParameterServers(TcpWorld):
-    """Rank 0 coordinates, and only rank 0 returns from ``begin``; the others serve until it exits."""
+    """Rank 0 coordinates and returns from ``begin``; all other ranks serve in ``begin`` until rank 0
+    exits.
+    """
 
     alone = False
 
@@ -42,7 +44,7 @@ class ParameterServers(TcpWorld):
         self._serving = False
         self._accumulated: list[tuple[tf.Variable, tf.Variable]] = []
         self._steer: Steer | None = None
-        # Which of a node's GPUs a worker would use has not been tested.
+        # Hide all GPUs: no test has checked which GPU each worker would use.
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
         try:
             self._roles = roles(self.size, spread.servers)
@@ -62,7 +64,8 @@ class ParameterServers(TcpWorld):
         self.group.gather(b"")
         import tensorflow as tf
 
-        # Traced before it is sent to the workers, or TensorFlow would report a function that is never traced.
+        # TensorFlow would warn about a function that was not traced, although it is traced before it is sent
+        # to workers.
         logging.getLogger("tensorflow").addFilter(
             lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
         )
@@ -71,17 +74,17 @@ class ParameterServers(TcpWorld):
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(self.strategy)
         own.close()
         self._serving = True
-        # From here on the workers are devices of this rank.
+        # From here on, this rank treats the workers as its devices.
         self.size = self.local_size = 1
         self.devices = len(described["worker"])
 
     def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
-        # The coordinator receives the request to stop, and stops this rank.
+        # Only the coordinator handles a request to stop; it then stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
-        # With fewer threads, calls of several workers that wait for each other can block all threads.
+        # With fewer threads, calls of workers that wait for each other could block all threads.
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=tf.config.threading.get_intra_op_parallelism_threads(),
             inter_op_parallelism_threads=self.size + 1,
@@ -96,7 +99,7 @@ class ParameterServers(TcpWorld):
 
     @property
     def averaged(self) -> int:
-        # Each worker's gradients are a separate update, unless the workers wait for each other.
+        # Each worker's gradients make a separate update, unless --sync makes the workers wait for each other.
         return self.width if self._spread.sync else 1
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
@@ -118,13 +121,15 @@ class ParameterServers(TcpWorld):
     def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
         if not self._spread.sync:
             return steer
-        # The rate changes once for all workers: the second worker would find no change to correct momentum
-        # by.
+        # Set the rate once per step for all workers: a second worker would see no change by which to rescale
+        # the velocity.
         self._steer = steer
         return None
 
     def _accumulate(self, pairs: Any) -> None:  # noqa: ANN401 - of an optimizer
-        """Add a worker's gradients to variables beside the model's, on its servers."""
+        """Add a worker's gradients to extra variables, which are on the same servers as the model's
+        variables.
+        """
         import tensorflow as tf
 
         pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
@@ -159,7 +164,7 @@ class ParameterServers(TcpWorld):
         return self._in_step(work, tf.function(update)) if self._spread.sync else self._on_their_own(work)
 
     def _in_step(self, work: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that makes steps in which the workers wait for each other."""
+        """Return a function that makes steps after each of which all workers wait for one common update."""
         import tensorflow as tf
 
         def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
@@ -179,7 +184,9 @@ class ParameterServers(TcpWorld):
         return run
 
     def _on_their_own(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that makes steps in which each worker updates the model at once."""
+        """Return a function that makes steps in which each worker updates the model without waiting for
+        others.
+        """
 
         def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
             cuts = sorted({steps * piece // _PIECES for piece in range(_PIECES + 1)})
@@ -212,7 +219,7 @@ class ParameterServers(TcpWorld):
         return value
 
     def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
-        """Do nothing: there is one model, on the servers."""
+        """Do nothing, because there is only one model, on the servers."""
 
     def total(self, values: Sequence[float]) -> list[float]:
         return list(values)

@@ -1,4 +1,4 @@
-"""One process that trains alone, on one device."""
+"""TensorFlow strategy ``single``: one process trains on one device."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Single(World):
-    """The only rank there is."""
+    """The only rank of a training, with one device."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1
@@ -38,10 +38,10 @@ class Single(World):
 
 
 class Steps:
-    """Steps on samples in memory, compiled separately for each number of samples in a step.
+    """Compiled steps on samples in memory, with a separate compilation for each number of samples per step.
 
-    With a known size ResNet50 trains 3 % faster on a CPU. Ranks that must agree on what they compute cannot
-    use this: in the last, smaller step one rank may have a sample more.
+    With a known size, ResNet50 trains 3 % faster on a CPU. Several ranks cannot use this class, because all
+    ranks must run the same function, and in the last, smaller step one rank may have a sample more.
     """
 
     def __init__(self, compile_for: Callable[..., Any], signature: Sequence[Any]) -> None:
@@ -49,7 +49,7 @@ class Steps:
         self._compiled: dict[int, Any] = {}
 
     def of(self, width: int) -> Any:  # noqa: ANN401 - TensorFlow's function
-        """Return a function that trains on ``width`` samples a step."""
+        """Return the compiled function for steps of ``width`` samples."""
         import tensorflow as tf
 
         if width not in self._compiled:

@@ -1,4 +1,4 @@
-"""Worlds of ranks that find each other without MPI, by :mod:`toolkit.trainers.ranks.tcp_group`."""
+"""Base of strategies whose ranks connect without MPI, by :mod:`toolkit.trainers.ranks.tcp_group`."""
 
 import io
 import os
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIME_TO_NOTICE = 2.0
-"""Seconds to wait until the group notices a lost rank."""
+"""Seconds within which the group detects a lost rank."""
 
 
 class TcpWorld(World):
-    """Ranks that are connected by TCP."""
+    """Ranks that exchange values over TCP connections to rank 0."""
 
     def __init__(self, strategy: str) -> None:
         """Connect to the other ranks.
 
         Raises:
-            Trouble: if this rank cannot know its peers, or does not find them.
+            Trouble: if the launcher's variables do not identify the other ranks, or the ranks cannot be
+            reached.
         """
         place = find_place(os.environ, strategy)
         self.group = TcpGroup(place)
@@ -41,12 +42,12 @@ class TcpWorld(World):
         self.local_rank = hosts[: self.rank].count(place.host)
         self.local_size, self.nodes = hosts.count(place.host), len(set(hosts))
         self.versions = {}
-        # Proxy settings are for other networks: gRPC would ask the proxy for these nodes.
+        # Without this setting, gRPC would send messages for these nodes to a configured proxy.
         addresses = ",".join({one.address for one in self.members})
         os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's own name
 
     def refuse(self, trouble: Trouble) -> NoReturn:
-        """Stop all ranks for a fault that each of them has found; rank 0 reports it."""
+        """Stop all ranks for a fault that each rank has found; rank 0 raises the fault and reports it."""
         if self.rank:
             time.sleep(WAIT_TO_BE_ENDED)
             os._exit(trouble.code)
@@ -54,7 +55,8 @@ class TcpWorld(World):
         raise trouble
 
     def failing(self, error: Exception) -> None:
-        # TensorFlow may notice a lost rank before the group does; the group reports it and stops this rank.
+        # TensorFlow may notice a lost rank before the group does. The group reports the lost rank and exits
+        # this process.
         if type(error).__module__.startswith("tensorflow") and self.group.over.wait(_TIME_TO_NOTICE):
             time.sleep(WAIT_TO_BE_ENDED)
 
@@ -71,7 +73,7 @@ class TcpWorld(World):
         return [sum(column) for column in zip(*every, strict=True)]
 
     def tell(self, value: T) -> T:
-        # Reading it back is restricted: see unpickle().
+        # unpickle() restricts the classes that a value can have.
         told: T = unpickle(self.group.broadcast(pickle.dumps(value) if self.rank == 0 else b""))
         return told
 
@@ -79,7 +81,8 @@ class TcpWorld(World):
         return [unpickle(one) for one in self.group.gather(pickle.dumps(value))]
 
     def leave(self, code: int) -> NoReturn:
-        # No rank exits before all have arrived here: TensorFlow's servers stop ranks that lose another one.
+        # No rank exits before all ranks have arrived here, because TensorFlow's servers abort ranks that lose
+        # another rank.
         self.group.gather(b"")
         self.group.end()
         sys.stdout.flush()
@@ -91,9 +94,9 @@ class TcpWorld(World):
 
 
 class _Loader(pickle.Unpickler):
-    """Unpickles values, and of classes only the data classes of these trainers.
+    """Unpickler that accepts only built-in values and the data classes of the trainers.
 
-    Plain pickle would call any function for any process that can reach this port.
+    The plain unpickler would let any process that reaches this port call any function.
     """
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - of pickle
@@ -105,12 +108,12 @@ class _Loader(pickle.Unpickler):
 
 
 def unpickle(value: bytes) -> Any:  # noqa: ANN401 - what another rank told
-    """Return a value that a rank packed by ``pickle``."""
+    """Return the value that another rank pickled; raise ``UnpicklingError`` for other classes."""
     return _Loader(io.BytesIO(value)).load()
 
 
 def pack_arrays(arrays: "Sequence[Any]") -> bytes:
-    """Return arrays as bytes."""
+    """Return the arrays in NumPy's file format, one after the other."""
     import numpy as np
 
     stream = io.BytesIO()
@@ -120,7 +123,7 @@ def pack_arrays(arrays: "Sequence[Any]") -> bytes:
 
 
 def unpack_arrays(value: bytes) -> "list[Any]":
-    """Return the arrays from bytes."""
+    """Return the arrays from the result of :func:`pack_arrays`."""
     import numpy as np
 
     stream, arrays = io.BytesIO(value), []

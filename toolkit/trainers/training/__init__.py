@@ -1,1 +1,1 @@
-"""One run of a trainer: its epochs, its checkpoints, its metrics, and what stops it."""
+"""Run a trainer: epochs, checkpoints, metrics, and requests to stop."""

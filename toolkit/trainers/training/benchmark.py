@@ -1,6 +1,6 @@
-"""Measure speed in the usual way: some steps to warm up, then the same number of steps many times.
+"""Measure the training speed: some warm-up steps, then several iterations of the same number of steps.
 
-The benchmark computes no accuracy and saves only the metrics; see ``docs/metrics.md``.
+The benchmark does not evaluate the model, and writes only the metrics; see ``docs/metrics.md``.
 """
 
 import argparse
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """``iterations`` times ``steps`` are timed, after ``warm_up`` steps that are not."""
+    """Lengths of a benchmark: ``warm_up`` steps without timing, then ``iterations`` times ``steps`` timed
+    steps.
+    """
 
     warm_up: int = 10
     steps: int = 10
@@ -47,13 +49,13 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Images a second of all devices together: the median of all iterations, the minimum and the maximum."""
+    """Images per second of all devices together: median, minimum and maximum of all iterations."""
 
     median: float
     least: float
     most: float
     deviation: float
-    """Standard deviation; 0 for one iteration."""
+    """Standard deviation in images per second; 0 for one iteration."""
 
     @classmethod
     def of(cls, rates: Sequence[float]) -> Self:
@@ -61,20 +63,22 @@ class Speed:
         return cls(statistics.median(rates), min(rates), max(rates), deviation)
 
     def sentence(self, devices: int) -> str:
-        """Return the speed of all devices together and, if there are several, of each."""
+        """Return a line with the speed of all devices together and, for several devices, the speed of
+        each.
+        """
         total = f"{self.median:,.1f} images/s (± {self.deviation:.1f}; {self.least:,.1f} to {self.most:,.1f})"
         return total + f", {self.median / devices:,.1f} on each of {devices} devices" * (devices > 1)
 
 
 def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "World", threads: int) -> None:
-    """Train and time; rank 0 prints the speed and writes the metrics."""
+    """Run the benchmark; rank 0 prints the speed and writes the metrics."""
     import tensorflow as tf
 
     begun = time.monotonic()
     check_own_gpus(world)
     tf.keras.utils.set_random_seed(options.seed)
     samples, _ = trainer.load(options.data or Path())
-    # The same images are used again and again, so no batch is too large for the data.
+    # All steps use the same images, so no batch is too large for the data.
     options = with_batch(trainer, options, world, samples, repeated=True)
     loop = Loop(
         trainer.keras_model,
@@ -108,7 +112,9 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
 
 
 def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], images: int) -> None:
-    """Write and log the speed; each of ``rates`` is the images per second of ``images`` images."""
+    """Write and log the speed from ``rates``, the images per second of each iteration of ``images``
+    images.
+    """
     speed = Speed.of(rates)
     metrics.result(
         epochs=len(rates),
@@ -124,7 +130,7 @@ def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], image
 def _time_iterations(
     protocol: Protocol, loop: Loop, images: int, world: "World", metrics: Metrics
 ) -> list[float]:
-    """Return the images per second of each iteration, of ``images`` images on all ranks; log each."""
+    """Return the images per second of each iteration of ``images`` images on all ranks, and log each."""
     rates = []
     for number in range(1, protocol.iterations + 1):
         before = loop.waited

@@ -1,8 +1,8 @@
-"""Checkpoints on disk. A checkpoint is complete or absent, and a damaged one is not loaded.
+"""Write and read checkpoints. A checkpoint is complete or absent, and a damaged checkpoint is not loaded.
 
-A checkpoint is a folder with the numbers (``state.npy``, arrays one after another as ``numpy.save`` writes
-them) and ``manifest.json``, which records the progress of the training and the digest of both. A checkpoint
-is written under another name, synchronised to the disk, and renamed. ``docs/checkpoints.md`` describes it.
+A checkpoint is a folder with two files. ``state.npy`` has the arrays, one after the other, as ``numpy.save``
+writes them. ``manifest.json`` has the progress of the training and the digests of both files. A checkpoint is
+written under a temporary name, synchronised to the disk, and renamed; see ``docs/checkpoints.md``.
 """
 
 import contextlib
@@ -33,9 +33,9 @@ _PART = re.compile(rf"\.{_NAME.pattern}\.\d+\.(part|gone)")
 class EpochPart:
     """The progress of an epoch.
 
-    ``images`` are the samples of it that all ranks have used, ``loss`` and ``right`` sums over them (in a
-    checkpoint of all ranks, else of this rank), ``seconds`` their training time. ``waited`` are seconds in
-    which steps waited for samples, summed over ranks.
+    ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are sums over
+    samples: of all ranks in a checkpoint, else of this rank. ``seconds`` is the training time. ``waited`` is
+    the time in seconds that steps waited for samples, summed over ranks.
     """
 
     images: int = 0
@@ -47,10 +47,10 @@ class EpochPart:
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgress:
-    """The progress of a training: ``epochs`` are done, and ``part`` of the next one.
+    """The progress of a training: ``epochs`` complete epochs, and a ``part`` of the next epoch.
 
-    ``settings`` must be equal in a training that resumes this one, ``passes`` is the number of passes over
-    the data in an epoch, and ``records`` the lines of metrics so far.
+    ``settings`` must be equal in a run that resumes this training. ``passes`` is the number of passes over
+    the data in an epoch. ``records`` are the lines of the metrics so far.
     """
 
     epochs: int
@@ -61,19 +61,20 @@ class TrainingProgress:
 
     @property
     def name(self) -> str:
-        """The checkpoint's name; names sort by progress."""
+        """The checkpoint's name; sorting by name sorts by progress."""
         return f"{self.epochs:06d}-{self.part.images:012d}"
 
 
 class CheckpointDamage(Exception):
-    """Why a checkpoint is not loaded, in a few words: it differs from what was written."""
+    """A file of a checkpoint is missing or differs from what was written."""
 
 
 def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndarray]", keep: int) -> Path:
-    """Write a checkpoint, remove all but the newest ``keep``, and return its path.
+    """Write a checkpoint, remove all checkpoints but the newest ``keep``, and return the new checkpoint's
+    path.
 
     Raises:
-        Trouble: if the checkpoint cannot be written; all earlier checkpoints are then kept.
+        Trouble: if the checkpoint cannot be written; all earlier checkpoints then stay.
     """
     path = folder / progress.name
     beside = folder / f".{progress.name}.{os.getpid()}.part"
@@ -88,7 +89,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # Only a damaged checkpoint is written again.
+                # The checkpoint exists already only if it is damaged.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -107,11 +108,10 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
 
 
 def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None":
-    """Return the newest complete checkpoint; ``None`` if none was written. Damaged ones are printed to
-    stdout.
+    """Return the newest undamaged checkpoint, or ``None`` if there are no checkpoints; print damaged ones.
 
     Raises:
-        Trouble: if there are checkpoints, and none can be loaded; starting again would remove them.
+        Trouble: if all checkpoints are damaged; starting again would remove them.
     """
     known = names(folder)
     for name in known:
@@ -131,7 +131,7 @@ def read(path: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]]":
     """Return a checkpoint after checking its digests.
 
     Raises:
-        Damaged: if any byte differs from what was written.
+        CheckpointDamage: if any byte differs from what was written.
         Trouble: if the checkpoint cannot be read, or has another format.
     """
     import numpy as np
@@ -148,7 +148,7 @@ def read(path: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]]":
 
 
 def names(folder: Path) -> list[str]:
-    """Return the names of the checkpoints in a folder, the newest first."""
+    """Return the names of the checkpoints in a folder, the most advanced first."""
     try:
         found = [entry.name for entry in folder.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
@@ -157,14 +157,14 @@ def names(folder: Path) -> list[str]:
 
 
 def remove_all(folder: Path) -> None:
-    """Remove the checkpoints of an earlier training."""
+    """Remove all checkpoints in a folder."""
     for name in names(folder):
         _remove(folder / name)
     _tidy(folder)
 
 
 class _Hashing:
-    """A file that computes the digest of what is written to it."""
+    """A file that computes the SHA-256 digest of the data written to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self.digest = file, hashlib.sha256()
@@ -214,7 +214,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Distinguish a missing file from one that cannot be read now but may be complete."""
+    """Raise ``CheckpointDamage`` for a missing file, and ``Trouble`` for a file that may be readable
+    later.
+    """
     try:
         yield
     except FileNotFoundError:
@@ -232,7 +234,7 @@ def _digest(values: Mapping[str, Any]) -> str:
 
 
 def _to_disk(folder: Path) -> None:
-    """Synchronise a folder's entries to the disk, if its file system supports it."""
+    """Synchronise the entries of a folder to the disk, if the file system supports it."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)
@@ -244,19 +246,19 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, written: str, keep: int) -> None:
-    """Keep only the newest checkpoints; an older name after the one just written would be loaded instead of
-    it.
+    """Keep ``keep`` checkpoints up to ``written``; also remove more advanced checkpoints, or ``newest`` would
+    return them.
     """
     known = names(folder)
     at = known.index(written)
     for name in [*known[:at], *known[at + keep :]]:
-        # A file that cannot be removed takes space, which is no reason to stop a training.
+        # A file that cannot be removed only takes space, so the training continues.
         with contextlib.suppress(OSError):
             _remove(folder / name)
 
 
 def _remove(path: Path) -> None:
-    """Rename before removing, so that no partial checkpoint is ever found."""
+    """Rename a checkpoint and then remove it, so that no reader finds a partial checkpoint."""
     gone = path.with_name(f".{path.name}.{os.getpid()}.gone")
     shutil.rmtree(gone, ignore_errors=True)
     path.rename(gone)
@@ -264,7 +266,7 @@ def _remove(path: Path) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Remove the partial files of stopped runs."""
+    """Remove the temporary files of interrupted runs."""
     if folder.is_dir():
         for entry in folder.iterdir():
             if _PART.fullmatch(entry.name):

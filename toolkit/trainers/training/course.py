@@ -1,4 +1,4 @@
-"""The epochs of a training, with what happens between and within them."""
+"""Run the epochs of a training, with checkpoints, metrics and log lines between and within epochs."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _SHORTEST = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class EpochResult:
-    """The results of an epoch; ``seconds`` is the training alone, ``images`` counts all ranks."""
+    """The results of an epoch; ``seconds`` excludes the evaluation, and ``images`` counts all ranks."""
 
     epoch: int
     seconds: float
@@ -36,11 +36,11 @@ class EpochResult:
     test_loss: float
     test_accuracy: float
     input_seconds: float | None
-    """The part of ``seconds`` in which a rank waited for its samples."""
+    """The part of ``seconds`` in which a rank waited for samples, as the mean of all ranks."""
     learning_rate: float
-    """The rate of the last step."""
+    """The learning rate of the last step."""
     memory_bytes: int
-    """Memory of rank 0, on the host."""
+    """Resident host memory of rank 0, in bytes."""
 
     def line(self, epochs: int) -> str:
         unknown = f"  the test loss is {self.test_loss}" * (not math.isfinite(self.test_loss))
@@ -53,7 +53,7 @@ class EpochResult:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What all epochs of a run share; ``samples`` is the number of samples in one pass."""
+    """Objects that all epochs of a run use; ``samples`` is the number of samples in one pass."""
 
     loop: "TrainingLoop"
     samples: int
@@ -67,10 +67,10 @@ class Course:
     progress: ProgressLine | None = None
 
     def run(self, start: TrainingStart, epochs: int) -> None:
-        """Train until ``epochs`` epochs are done, and write a checkpoint after each.
+        """Train until ``epochs`` epochs are complete, and write a checkpoint after each epoch.
 
         Raises:
-            Stopped: on all ranks, if a stop was requested; a checkpoint has been written.
+            Stopped: on all ranks, after a request to stop; the checkpoint is already written.
         """
         part = start.part
         for number in range(start.epochs, epochs):
@@ -89,7 +89,7 @@ class Course:
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
         self.metrics.started(marks())
         held_back = self.loop.evaluate(self.test)
-        # Written values are rounded to this; a smaller value would become 0, which cannot be a divisor.
+        # Seconds are rounded to 1e-4; a smaller value would become 0, which cannot be a divisor.
         seconds = max(trained.seconds, _SHORTEST)
         images = self.passes * self.samples
         return EpochResult(
@@ -133,7 +133,7 @@ class Course:
 
 
 def totals(records: Sequence[Record]) -> dict[str, Value]:
-    """Return the fields of a training's result, from the lines of its metrics."""
+    """Return the fields of the metrics' result line, computed from the earlier lines."""
     done = [record for record in records if record["record"] == "epoch"]
     seconds = sum(float(str(record["seconds"])) for record in done)
     images = sum(int(str(record["images"])) for record in done)

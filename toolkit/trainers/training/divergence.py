@@ -1,4 +1,4 @@
-"""Detect a diverged training: it does not recover from a loss that is not a number."""
+"""Detect a diverged training: after a loss of NaN, a training does not recover."""
 
 import math
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def refuse(world: "World", loss: float, epoch: int) -> None:
-    """Raise on all ranks if the sum of their losses in this epoch is not finite.
+    """Stop all ranks if the sum of the losses in this epoch is not finite.
 
     Raises:
         Trouble: if the sum is not finite.
@@ -23,12 +23,12 @@ def refuse(world: "World", loss: float, epoch: int) -> None:
 
 
 def divergence_error(epoch: int, why: str) -> Trouble:
-    """Return the error for a training that diverged in this epoch, counted from 0."""
+    """Return the error for a training that diverged in ``epoch``, counted from 0; ``why`` is the reason."""
     return Trouble(f"the training diverged in epoch {epoch + 1}: {why}; lower --learning-rate", code=1)
 
 
 def is_lost(arrays: "Iterable[numpy.ndarray]") -> bool:
-    """Return whether any number of a state is not finite: the losses do not show the last step yet."""
+    """Return whether any array has a NaN, because the losses do not include the effect of the last update."""
     import numpy as np
 
     return any(array.dtype.kind == "f" and bool(np.isnan(array).any()) for array in arrays)

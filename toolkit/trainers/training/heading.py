@@ -1,4 +1,4 @@
-"""The first line of a training's metrics, and the first lines of its log."""
+"""Values for the first line of a training's metrics, and the first lines of its log."""
 
 import platform
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ Settings = dict[str, str | int | float]
 
 
 def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
-    """Return the settings that must be equal for one run to resume another."""
+    """Return the settings that two runs must share if one run resumes the other."""
     return {
         "trainer": trainer.name,
         "batch_size": options.batch_size,
@@ -28,7 +28,7 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
 
 
 def resumable_settings(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
-    """Return what may differ in a resumed training; ``seconds`` is the duration of the start."""
+    """Return the values that may differ in a resumed training; ``seconds`` is the duration of the start."""
     return {
         "world_size": world.size,
         "devices": world.devices,
@@ -51,7 +51,7 @@ def _versions(world: "World") -> dict[str, str]:
 
 
 def ranks(world: "World") -> str:
-    """Return the number of ranks, and where they are."""
+    """Return a phrase with the numbers of ranks, devices and nodes."""
     devices = f" of {world.devices} devices" * (world.devices > 1)
     if world.size == 1:
         return f"1 rank{devices}"
@@ -59,13 +59,15 @@ def ranks(world: "World") -> str:
 
 
 def say(world: "World", line: str) -> None:
-    """Print a line in the log on rank 0."""
+    """Print a log line, on rank 0 only."""
     if world.rank == 0:
         print(line, flush=True)
 
 
 def tell_epochs(asked: int, each: int) -> str:
-    """Say how many epochs each rank trains, if that is not the number that the user asked for."""
+    """Return a phrase with the number of epochs per rank; empty if it equals the number that the user
+    chose.
+    """
     if each == asked:
         return ""
     return f"; {each} epoch{'s' if each > 1 else ''} per rank: --epochs {asked} counts all ranks"

@@ -1,4 +1,4 @@
-"""The computation in JAX: one compiled step of all ranks, each with its part of the batch."""
+"""The training loop for JAX: one compiled step over all ranks, each with its part of the batch."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 _EVALUATION_BATCH = 1000
 
 JaxAugment = Callable[[Array, "jax.Array"], Array]
-"""Augments a batch of inputs at random, by a key; part of a compiled step."""
+"""Changes a batch of inputs at random, with a random key; part of a compiled step."""
 
 Values = tuple[Any, Any, Any]
-"""Trees of arrays: the parameters, the state, and the optimizer's slots."""
+"""Three trees of arrays: the model's parameters, the model's state, and the optimizer's state."""
 
 
 class JaxLoop(Rounds):
-    """Trains a model of JAX on this rank's share of the samples, in step with all other ranks.
+    """Trains a JAX model on this rank's share of the samples, in step with all other ranks.
 
-    The compiler sees the batch of all ranks: it averages gradients, normalises by the whole batch, and draws
-    the same numbers with any number of ranks.
+    XLA compiles the step for the batch of all ranks. The step therefore averages gradients over all ranks,
+    normalises over the whole batch, and draws the same random numbers for any number of ranks.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class JaxLoop(Rounds):
         seed: int,
         augment: JaxAugment | None = None,
     ) -> None:
-        """Build what trains, and start all ranks from the variables of rank 0.
+        """Build the model, optimizer and compiled step, and copy rank 0's variables to all ranks.
 
         ``batch`` is for each device, ``epochs`` the total number of epochs.
         """
@@ -68,12 +68,13 @@ class JaxLoop(Rounds):
         step = partial(_step, self.model, learning, augment)
         self._train = jax.jit(step, donate_argnums=0, out_shardings=(same, same, same))
         self._score = jax.jit(partial(_score, self.model), out_shardings=(same, same))
-        # Compile the usual step now, so that no epoch's time includes it.
+        # Compile the usual step now, so that the time of the first epoch does not include the compilation.
         rows = np.zeros(self._batch, np.int32)
         self._train.lower(self._values, *self._step_inputs(rows, 0.0)).compile()
 
     def _open(self, table: "numpy.ndarray", turn: int) -> RowTable:
-        # The batch of all ranks has as many places for each. Ranks differ in the last, smaller step only.
+        # Each rank's part of the global batch has the same width. The number of samples differs between ranks
+        # only in the last, smaller step.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))
@@ -89,18 +90,20 @@ class JaxLoop(Rounds):
         right: int,
     ) -> tuple[float, int]:
         sums = [self._step(rows, done + each * number) for number, rows in enumerate(portion)]
-        # Reading the sums waits for the last step. The sums are over all ranks; only rank 0 counts them.
+        # Reading the sums waits for the last step. Each sum is over all ranks, so only rank 0 adds it.
         found = [(float(more), int(hits)) for more, hits in sums]
         if self._world.rank:
             return loss, right
         return loss + sum(more for more, _ in found), right + sum(hits for _, hits in found)
 
     def _seconds_waited(self) -> float:
-        # Samples are gathered in memory, within the step.
+        # The samples are in memory, and the step itself gathers them.
         return 0.0
 
     def _step(self, rows: "numpy.ndarray", at: float) -> "tuple[jax.Array, jax.Array]":
-        """Update the model by the samples of one row; return the sums of loss and right answers."""
+        """Update the model with the samples of one row; return the sum of losses and the number of right
+        answers.
+        """
         import numpy as np
 
         if not self._rates.constant:
@@ -109,10 +112,11 @@ class JaxLoop(Rounds):
         return loss, right
 
     def _step_inputs(self, rows: "numpy.ndarray", at: float) -> tuple[Any, Any, Any]:
-        """Return the batch of all ranks in a step, the seed of its draws, and its learning rate."""
+        """Return the global batch of a step, the seed of its random draws, and its learning rate."""
         import numpy as np
 
-        # Equal at the same point of the same training, whatever was drawn before.
+        # The seed depends only on the point in the training, so that a resumed training draws the same
+        # numbers.
         draw = np.uint32(fold_seed(self._seed, round(at * 1e9)))
         batch = self._batch_of(self._samples, rows, self._most, self._learning.accumulate)
         return batch, draw, np.float32(self._rate)
@@ -120,7 +124,9 @@ class JaxLoop(Rounds):
     def _batch_of(
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
     ) -> tuple[Array, Array, Array]:
-        """Return inputs, classes and weights of all ranks, in pieces; a missing sample has no weight."""
+        """Return global inputs, classes and weights, cut into ``pieces``; a sample that only fills a gap has
+        weight 0.
+        """
         import numpy as np
 
         width = -(-most // pieces)
@@ -137,28 +143,30 @@ class JaxLoop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """Return the rate of the last step."""
+        """Return the learning rate of the last step."""
         return self._rate
 
     @property
     def parameters(self) -> int:
-        """Return the number of the model's parameters, with those that no gradient moves, as Keras counts."""
+        """Return the number of the model's parameters including its state, such as moving averages, as in
+        Keras.
+        """
         import jax
 
         return sum(leaf.size for leaf in jax.tree.leaves(self._values[:2]))
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return the state of the training: the variables of model and optimizer."""
+        """Return the variables of model and optimizer as arrays, in a fixed order."""
         import jax
         import numpy as np
 
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self._values)]
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load a state on all ranks, from rank 0.
+        """Load the state that rank 0 passes in ``arrays`` on all ranks.
 
         Raises:
-            Trouble: if the state belongs to another model.
+            Trouble: if the shapes show that the state belongs to another model.
         """
         trouble, own = None, self.state()
         if arrays is not None and [one.shape for one in arrays] != [one.shape for one in own]:
@@ -167,7 +175,7 @@ class JaxLoop(Rounds):
         self._load(own if arrays is None else arrays)
 
     def _load(self, arrays: "Sequence[numpy.ndarray]") -> None:
-        """Give all ranks the arrays of rank 0."""
+        """Set the variables of all ranks to rank 0's arrays."""
         import jax
 
         _, tree = jax.tree.flatten(self._values)
@@ -176,7 +184,7 @@ class JaxLoop(Rounds):
         self._values = jax.tree.unflatten(tree, self._layout.on_all(list(arrays)))
 
     def save(self, path: Path) -> None:
-        """Write parameters and state to a file of NumPy, named by their places in the trees."""
+        """Write parameters and state to a NumPy ``.npz`` file; the names are the paths in the trees."""
         import jax
         import numpy as np
 
@@ -193,7 +201,7 @@ class JaxLoop(Rounds):
         write_whole(path, write)
 
     def evaluate(self, data: Data) -> Score:
-        """Score the model on samples that are divided among the ranks."""
+        """Return the model's score on ``data``, whose samples are divided among the ranks."""
         import numpy as np
 
         if not isinstance(data, Samples):
@@ -211,7 +219,7 @@ class JaxLoop(Rounds):
 
 
 def _losses(logits: Array, classes: Array, smoothing: float) -> Array:
-    """Return the cross-entropy of each sample, against classes that are smoothed."""
+    """Return the cross-entropy of each sample with label smoothing."""
     import jax
 
     log = jax.nn.log_softmax(logits)
@@ -226,7 +234,7 @@ def _hits(logits: Array, classes: Array, weights: Array) -> Array:
 def _score(
     model: JaxModel, values: tuple[Any, Any], batch: tuple[Array, Array, Array]
 ) -> tuple[Array, Array]:
-    """Return the sums of loss and right answers of a batch of one piece."""
+    """Return the sum of losses and the number of right answers for a batch in one piece."""
     inputs, classes, weights = (part[0] for part in batch)
     logits, _ = model.apply(*values, inputs, None)
     return (_losses(logits, classes, 0.0) * weights).sum(), _hits(logits, classes, weights)
@@ -241,7 +249,9 @@ def _step(
     draw: Array,
     rate: Array,
 ) -> tuple[Values, Array, Array]:
-    """Return the values after an update by all pieces of a batch, and the sums of loss and right answers."""
+    """Return the values after an update with all pieces of a batch, the sum of losses, and the right
+    answers.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -255,7 +265,7 @@ def _step(
         return loss, (state, _hits(logits, classes, weights))
 
     gradients, loss, right = None, jnp.zeros(()), jnp.zeros(())
-    # The pieces are unrolled, because XLA's convolutions on processors are slow within a loop of lax.scan.
+    # This Python loop unrolls the pieces, because XLA's convolutions on CPUs are slow inside lax.scan.
     for number in range(len(batch[1])):
         key = jax.random.fold_in(jax.random.key(draw), number)
         piece = tuple(part[number] for part in batch)

@@ -1,4 +1,4 @@
-"""The computation: many steps as one compiled function, so that Python runs only every few seconds."""
+"""The training loop for TensorFlow: one call of a compiled function makes many steps, for a few seconds."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ _EVALUATION_BATCH = 1000
 _STREAMED_BATCH = 64
 
 Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
-"""Augments a batch of inputs at random, by a draw of two int32; part of a graph."""
+"""Changes a batch of inputs at random, with a seed of two int32; runs in a TensorFlow graph."""
 
 
 class Loop(Rounds):
@@ -43,7 +43,7 @@ class Loop(Rounds):
         seed: int,
         augment: Augment | None = None,
     ) -> None:
-        """Build and compile what trains, and start all ranks from the variables of rank 0.
+        """Build and compile the model, optimizer and step, and copy rank 0's variables to all ranks.
 
         ``batch`` is for each device, ``epochs`` the total number of epochs.
         """
@@ -67,16 +67,17 @@ class Loop(Rounds):
         self, portion: Portion, steps: int, done: float, each: float, loss: float, right: int
     ) -> tuple[float, int]:
         sums = self._train(portion, steps, done, each, loss, right)
-        # Reading a value waits for it: a GPU may not have started.
+        # Reading a value waits until the device has computed it.
         return float(sums[0]), int(sums[1])
 
     def _seconds_waited(self) -> float | None:
         return self._feed.waited()
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
-        """Make ``steps`` steps on consecutive samples; return the seconds of all ranks, and the score.
+        """Make ``steps`` steps on consecutive samples; return the seconds until all ranks finished, and the
+        score.
 
-        A device takes ``batch`` samples, by default as many as in the training.
+        Each device processes ``batch`` samples per step, by default as many as in the training.
         """
         import numpy as np
 
@@ -96,7 +97,7 @@ class Loop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """Return the rate of the last step."""
+        """Return the learning rate of the last step."""
         return float(self._world.value(self._optimizer.learning_rate))
 
     @property
@@ -105,25 +106,25 @@ class Loop(Rounds):
         return int(self.model.count_params())
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return the state of the training: the variables of model and optimizer."""
+        """Return the variables of model and optimizer as arrays, in a fixed order."""
         return [self._world.value(variable) for variable in self._variables]
 
     def portable(self) -> "tf.keras.Model":
-        """Return the model with variables of this process alone, for saving."""
+        """Return a copy of the model whose variables are only in this process, so that it can be saved."""
         model = self._build()
         for variable, theirs in zip(model.variables, self.model.variables, strict=True):
             variable.assign(self._world.value(theirs))
         return model
 
     def save(self, path: Path) -> None:
-        """Write the model to a file."""
+        """Write the model to a file in Keras's format."""
         write_whole(path, self.portable().save)
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load a state on all ranks, from rank 0.
+        """Load the state that rank 0 passes in ``arrays`` on all ranks.
 
         Raises:
-            Trouble: if the state belongs to another model.
+            Trouble: if the shapes or types show that the state belongs to another model.
         """
         trouble = None
         if arrays is not None:
@@ -138,7 +139,7 @@ class Loop(Rounds):
         self._world.broadcast(self._variables)
 
     def evaluate(self, data: Data) -> Score:
-        """Score the model on samples that are divided among the ranks."""
+        """Return the model's score on ``data``, whose samples are divided among the ranks."""
         rank, size = self._world.rank, self._world.size
         loss = right = count = 0.0
         for inputs, classes in _batches(data, rank, size):
@@ -148,7 +149,7 @@ class Loop(Rounds):
 
 
 def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
-    """Return this rank's share of the samples, in large batches."""
+    """Yield this rank's share of the samples as large batches of inputs and classes."""
     import numpy as np
 
     if isinstance(data, Samples):
@@ -169,7 +170,9 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return the random augmentation of a batch, equal at the same point of the same training."""
+    """Return the augmentation as a function of inputs and of the point in the training, which seeds its
+    draws.
+    """
     import tensorflow as tf
 
     def change(inputs: "tf.Tensor", at: "tf.Tensor") -> "tf.Tensor":
@@ -186,10 +189,11 @@ def _steps(
     steer: Steer | None,
     change: "Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None",
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
-    """Return a function that trains a portion of steps, and adds to the sums of loss and hits.
+    """Return a function that makes the steps of a portion; it returns the new sums of losses and right
+    answers.
 
-    The arguments of the function are the portion and its number of steps, the epochs done and the increment
-    of a step, and the sums. The function is TensorFlow graph code.
+    The function's arguments are the portion, its number of steps, the epochs done, the part of an epoch in
+    one step, and the two sums so far. The function is TensorFlow graph code.
     """
     import tensorflow as tf
 

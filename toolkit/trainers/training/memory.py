@@ -1,4 +1,4 @@
-"""How much memory is available, and how much this process uses."""
+"""Read the available memory of this node and its cgroups, and the memory that this process uses."""
 
 import os
 from collections.abc import Iterator
@@ -8,26 +8,27 @@ _NO_LIMIT = 1 << 62
 _CGROUPS = Path("/sys/fs/cgroup")
 _V2 = ("memory.max", "memory.current", "memory.stat")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
-"""Files of a cgroup (version 1): its limit, its usage, and the kinds of usage."""
+"""Files of a cgroup, in version 2 and version 1: the limit, the usage, and the kinds of usage."""
 
 
 def resident() -> int:
-    """Return the bytes of this process that are in memory."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def available() -> int:
-    """Return the bytes that are still available: on the node, and within the limits of the cgroups."""
+    """Return the available memory in bytes: the least of the node's and of the cgroups' free memory."""
     lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     node = int(lines["MemAvailable"].split()[0]) * 1024
     return min(node, left_in_cgroups(Path("/proc/self/cgroup"), _CGROUPS))
 
 
 def left_in_cgroups(own: Path, root: Path) -> int:
-    """Return the least memory that any cgroup of this process has left, up to the ``root``.
+    """Return the least free memory in bytes of any cgroup of this process, up to the cgroup ``root``.
 
-    ``own`` is the file in which the kernel lists them. Slurm's limits for a job, a step or a task are on this
-    path. Apptainer keeps the host's ``root``, so a container has no limit at the root itself.
+    ``own`` is the file in which the kernel lists the cgroups of this process. Slurm sets the limits of a job,
+    step or task on these cgroups. Apptainer keeps the host's ``root``, so a container has no limit at the
+    root itself.
     """
     try:
         lines = own.read_text().splitlines()
@@ -37,7 +38,7 @@ def left_in_cgroups(own: Path, root: Path) -> int:
     for line in lines:
         _, kinds, path = line.split(":", 2)
         if not kinds:
-            # The second path is for systems with both versions.
+            # The second path is for systems with both versions of cgroups.
             tops = [(root, _V2), (root / "unified", _V2)]
         elif "memory" in kinds.split(","):
             tops = [(root / "memory", _V1)]
@@ -48,21 +49,21 @@ def left_in_cgroups(own: Path, root: Path) -> int:
 
 
 def _upwards(top: Path, path: str) -> Iterator[Path]:
-    """Return the folders of a cgroup and of all its parents, below the top."""
+    """Yield the folders of a cgroup and of all its parents, down from ``top``."""
     parts = PurePosixPath(path.lstrip("/"))
-    # A container cannot read the cgroups above its root.
+    # The path has "..", if the cgroup is above the container's root, where the container cannot read it.
     if ".." not in parts.parts:
         yield from (top / one for one in (parts, *parts.parents))
 
 
 def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
-    """Return what a cgroup has left; the file cache counts as free."""
+    """Return the free memory of a cgroup in bytes; the inactive file cache counts as free."""
     try:
         most, now = limit.read_text().strip(), int(used.read_text())
         told = dict(line.split() for line in stat.read_text().splitlines())
-        # Version 1 counts the cgroups inside separately, although its usage includes them.
+        # In version 1, inactive_file excludes child cgroups, although the usage includes them.
         cached = told.get("total_inactive_file") or told.get("inactive_file", "0")
         return max(0, int(most) - now + int(cached)) if most.isdecimal() else _NO_LIMIT
     except (OSError, ValueError):
-        # The file is missing, or has another kernel's format.
+        # The file is missing, or another kernel version writes another format.
         return _NO_LIMIT

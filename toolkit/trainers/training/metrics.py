@@ -1,7 +1,7 @@
-"""Write ``metrics.jsonl``: a header, an object for each epoch, a result; each line complete as soon as it is
+"""Write ``metrics.jsonl``: a header line, a line for each epoch, and a result line, each as soon as it is
 known.
 
-A resumed training writes the lines of its checkpoint, and a line that says so.
+A resumed training first writes the lines of its checkpoint, and then a line ``resumed``.
 
 ``docs/metrics.md`` describes the fields.
 """
@@ -27,10 +27,10 @@ Record = Mapping[str, Value]
 
 
 class Metrics:
-    """The file of one run; ``None`` for a rank that writes nothing.
+    """Writes the metrics of one run to ``folder``; with ``None``, on ranks other than 0, it writes nothing.
 
-    The header of the run replaces an earlier run's file: a run that stops before that destroys nothing. If
-    anything cannot be written, a :class:`Trouble` names the file.
+    The first line replaces the file of an earlier run, so a run that fails before it has a header destroys
+    nothing. If a write fails, a :class:`Trouble` names the file.
     """
 
     def __init__(self, folder: Path | None, scalars: Scalars | None = None) -> None:
@@ -38,17 +38,17 @@ class Metrics:
         self._file: IO[str] | None = None
         self._starting = True
         self.records: list[Record] = []
-        """All lines so far."""
+        """All lines that were written so far."""
 
     def header(self, **values: Value) -> None:
         self._begin([{"record": "header", "schema": SCHEMA, **values}])
 
     def resumed(self, before: Sequence[Record], **values: Value) -> None:
-        """Replace the file by the earlier lines, and note that the training resumed."""
+        """Replace the file by the lines ``before`` the checkpoint and a line ``resumed``."""
         self._begin([*before, {"record": "resumed", **values}])
 
     def started(self, marks: Mapping[str, float]) -> None:
-        """Write once in a run when the parts of its start ended; ``marks`` may not be complete yet."""
+        """Write the line ``start`` once, as soon as ``marks``, the times of the start, are complete."""
         if self._starting and is_complete(marks):
             self._starting = False
             self._write({"record": "start", **marks})
@@ -78,11 +78,11 @@ class Metrics:
     def _write(self, values: Record) -> None:
         if self._file and self._path:
             self.records.append(values)
-            # JSON has no "not a number"; known() writes such values as null.
+            # JSON has no NaN; known() replaces such values by null.
             line = json.dumps(values, allow_nan=False) + "\n"
             with writing(self._path):
                 self._file.write(line)
-                # Another program may read along, and a job may be stopped between two epochs.
+                # Another program may read the file meanwhile, and a job may be stopped between two epochs.
                 self._file.flush()
             if self._scalars:
                 self._scalars.write(values)
@@ -94,15 +94,15 @@ class Metrics:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file:
-            # A failed write fails again, and has been reported.
+            # After a failed write, close() fails again; the failure was already reported.
             with contextlib.suppress(OSError):
                 self._file.close()
 
 
 def known(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return measured values, with ``None`` for infinite values and NaN.
+    """Return the values, with ``None`` instead of infinite values and NaN.
 
-    A test loss can overflow: with float16, moving averages that lag behind the weights let activations
+    A test loss can overflow: with float16, moving averages that lag behind the weights can make activations
     overflow.
     """
     return {
@@ -112,7 +112,7 @@ def known(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def is_finished(folder: Path) -> bool:
-    """Return whether a folder holds the metrics of a finished training."""
+    """Return whether the last line of the metrics in a folder is a result."""
     try:
         lines = (folder / FILE).read_bytes().splitlines()
         return bool(lines) and json.loads(lines[-1]).get("record") == "result"
@@ -121,12 +121,12 @@ def is_finished(folder: Path) -> bool:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file by a function of its name; the name always refers to the old or the complete new file.
+    """Call ``write`` with a temporary name, and rename the file, so that ``path`` is never partly written.
 
     Raises:
         Trouble: if the file cannot be written.
     """
-    # Keras chooses the format by the ending, so the temporary name keeps it.
+    # Keras derives the format from the file name's ending, so the temporary name has the same ending.
     beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     with writing(path):
         try:
@@ -138,7 +138,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn a disk error into one line that names the file."""
+    """Raise ``Trouble`` with the file's name for any ``OSError`` in the body."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Log lines within a long epoch: its progress, and the recent loss."""
+"""Make log lines within a long epoch, with its progress and the recent loss."""
 
 import time
 from collections.abc import Callable
@@ -9,12 +9,14 @@ Clock = Callable[[], float]
 
 
 class ProgressLine:
-    """Makes a line every ``seconds`` seconds: for rank 0, whose sums represent all ``size`` ranks."""
+    """Makes a log line every ``seconds`` seconds on rank 0, which extrapolates its sums to all ``size``
+    ranks.
+    """
 
     def __init__(
         self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic
     ) -> None:
-        """``images`` is the number of an epoch."""
+        """Store the settings; ``images`` is the number of samples in an epoch."""
         self._seconds, self._epochs, self._images, self._size, self._clock = (
             seconds,
             epochs,
@@ -25,11 +27,11 @@ class ProgressLine:
         self._part, self._told = EpochPart(), clock()
 
     def begin(self, part: EpochPart) -> None:
-        """Begin an epoch, or continue an unfinished one."""
+        """Start the measurement at ``part``, the progress of a new or resumed epoch."""
         self._part, self._told = part, self._clock()
 
     def line(self, number: int, part: EpochPart) -> str:
-        """Return the log line of an epoch, counted from 0; empty if it is too early."""
+        """Return the log line for epoch ``number``, counted from 0; empty if no line is due."""
         images, seconds = part.images - self._part.images, part.seconds - self._part.seconds
         if self._clock() - self._told < self._seconds or images <= 0 or seconds <= 0:
             return ""
@@ -43,7 +45,7 @@ class ProgressLine:
 
 
 def _minutes(seconds: float) -> str:
-    """Return a duration in hours and minutes.
+    """Return a duration in seconds as text in hours and minutes.
 
     >>> _minutes(4000)
     '1 h 7 min'

@@ -1,4 +1,6 @@
-"""The checkpoints of a training of many ranks: rank 0 reads and writes, and broadcasts the result."""
+"""Read and write the checkpoints of a training with several ranks: rank 0 does it, and broadcasts the
+result.
+"""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,11 +25,10 @@ _NOTHING = EpochPart()
 
 @dataclass(frozen=True, slots=True)
 class TrainingStart:
-    """Where a training starts: at epoch 0, or at the checkpoint ``name``.
+    """The point at which a training starts: epoch 0, or the checkpoint ``name``.
 
-    ``passes`` is the number of passes over the data in an epoch. ``passes`` is the number of ranks that
-    started the training. It does not change if another number of ranks resumes it. Only rank 0 has
-    ``records`` and ``arrays``.
+    ``passes`` is the number of passes over the data in an epoch. It does not change if another number of
+    ranks resumes the training. Only rank 0 has ``records`` and ``arrays``.
     """
 
     passes: int
@@ -39,7 +40,7 @@ class TrainingStart:
     arrays: "Sequence[numpy.ndarray] | None" = None
 
     def sentence(self, count: int, size: int) -> str:
-        """Return where the training resumes, of ``count`` samples and with ``size`` ranks."""
+        """Return a sentence about the resumed point, for ``count`` samples and ``size`` ranks."""
         images = self.passes * count
         done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
         ranks = f"{size} ranks share" if size > 1 else "1 rank shares"
@@ -48,13 +49,13 @@ class TrainingStart:
         return f"resumes from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
     def _began(self, size: int) -> int:
-        """Return how many devices all ranks had when the training last resumed; ``size`` if unknown."""
+        """Return the number of devices of all ranks when the training last started; ``size`` if unknown."""
         told = [record for record in self.records if "world_size" in record]
         return int(str(told[-1]["world_size"])) * int(str(told[-1].get("devices", 1))) if told else size
 
 
 class RankCheckpoints:
-    """Writes and finds the checkpoints of one training; every rank has one and calls the same methods."""
+    """Writes and finds the checkpoints of one training; all ranks must call the same methods."""
 
     def __init__(self, output: Path, world: World, *, keep: int) -> None:
         self.folder = output / checkpoint.FOLDER
@@ -62,7 +63,7 @@ class RankCheckpoints:
         self._first = world.rank == 0
 
     def find(self) -> TrainingStart:
-        """Return where to start: at the newest complete checkpoint, if there is one."""
+        """Return the start of the training: the newest undamaged checkpoint, or epoch 0."""
         with self._at("read"):
             found = checkpoint.newest(self.folder) if self._first else None
         if not self._world.tell(found is not None):
@@ -71,15 +72,17 @@ class RankCheckpoints:
         name, epochs, part, passes, settings = self._world.tell(told)  # type: ignore[misc]  # rank 0 has it
         if found:
             return TrainingStart(passes, name, epochs, part, settings, found[0].records, found[1])
-        # The sums cover all ranks, so only one rank has them.
+        # The sums in the checkpoint are over all ranks, so only rank 0 gets them.
         return TrainingStart(
             passes, name, epochs, EpochPart(images=part.images, seconds=part.seconds), settings
         )
 
     def differs(self, start: TrainingStart, settings: Settings) -> Trouble | None:
-        """Return why this training cannot be resumed from there; ``None`` if it can."""
+        """Return the setting that prevents resuming from ``start``, as a fault; ``None`` if all settings are
+        equal.
+        """
         for name, value in settings.items():
-            # A checkpoint of an earlier release does not have newer options.
+            # A checkpoint of an older toolkit lacks newer options.
             theirs = (start.settings or {}).get(name, value)
             if theirs != value:
                 word = name.replace("_", "-")
@@ -113,10 +116,10 @@ class RankCheckpoints:
         settings: Settings,
         records: Sequence[Record],
     ) -> str:
-        """Write a checkpoint and return its name when it is there; all ranks wait for it.
+        """Let rank 0 write a checkpoint; return its name on all ranks after it is written.
 
         Raises:
-            Trouble: on rank 0, if the checkpoint cannot be written; or if the training diverged.
+            Trouble: if the training diverged; on rank 0 also if the checkpoint cannot be written.
         """
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, epochs)
@@ -126,7 +129,7 @@ class RankCheckpoints:
         if self._first:
             arrays = loop.state()
             if divergence.is_lost(arrays):
-                # The finished epoch, or the current one.
+                # Without a part of an epoch, the fault happened in the previous epoch.
                 raise divergence.divergence_error(
                     epochs if part.images else epochs - 1, "a weight is not a number"
                 )

@@ -1,4 +1,4 @@
-"""What every framework's loop shares: slices of steps, their pace, and the sums of an epoch."""
+"""Base class of the training loops: divide an epoch into slices of steps, and add the results."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 _SLICE_SECONDS = 2.0
-"""How many seconds a job may take to notice a request to stop."""
+"""Intended duration of a slice in seconds, and so the time until a request to stop has an effect."""
 
 _FIRST_SLICE = 32
-"""Number of steps after which the duration of a step is known."""
+"""Number of steps of the first slice, whose duration gives the duration of a step."""
 
 Pause = Callable[[EpochPart, int], int]
-"""Called between two slices with the progress of the epoch and this rank's next number of steps; returns the
-number that all ranks make. The call may stop the training by an exception.
+"""Function that runs between two slices. Its arguments are the progress of the epoch and this rank's proposed
+number of steps. It returns the number of steps for all ranks. It may stop the training by an exception.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Mean loss of a sample and share of right answers, over all ranks."""
+    """Mean loss per sample and share of right answers, over the samples of all ranks."""
 
     loss: float
     accuracy: float
@@ -39,8 +39,8 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some steps of one table with the ``rows`` of this rank's samples; ``last`` marks the last slice of an
-    epoch.
+    """Some consecutive steps of one table, with the sample numbers ``rows``; ``last`` marks the last slice of
+    an epoch.
     """
 
     portion: Any
@@ -50,9 +50,9 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A trained epoch: its score, its seconds, and the seconds in which a rank waited for samples.
+    """Results of a trained epoch: the score, the training time, and the time spent waiting for samples.
 
-    ``waited`` is the mean of all ranks, and ``None`` if unknown.
+    Times are in seconds. ``waited`` is the mean of all ranks, and ``None`` if unknown.
     """
 
     score: Score
@@ -61,14 +61,14 @@ class Trained:
 
 
 class StepTable(Protocol):
-    """One table of sample numbers, which is read in portions of steps."""
+    """A table of sample numbers that is read in portions of several steps."""
 
     def take(self, start: int, stop: int) -> Any:  # noqa: ANN401 - what the framework's steps take
-        """Return the steps from ``start`` up to ``stop``."""
+        """Return the framework's input for the steps ``start`` to ``stop`` - 1."""
 
 
 class RowTable:
-    """A table of sample numbers, a row for each step, of samples in memory."""
+    """A table of numbers of samples in memory, with one row per step."""
 
     def __init__(self, table: "numpy.ndarray") -> None:
         self._table = table
@@ -78,9 +78,9 @@ class RowTable:
 
 
 class Rounds:
-    """Trains epochs in slices of a few seconds; a framework adds the steps.
+    """Trains epochs in slices of a few seconds; a subclass for each framework makes the steps.
 
-    ``batch`` is the number of samples of a device in one update.
+    ``batch`` is the number of samples per device in one update.
     """
 
     def __init__(self, data: Data, world: "World", *, batch: int, seed: int) -> None:
@@ -89,7 +89,7 @@ class Rounds:
         self._pace = _FIRST_SLICE
 
     def _open(self, table: "numpy.ndarray", turn: int) -> StepTable:
-        """Start a table in an epoch that follows ``turn`` others."""
+        """Start to read the samples of a table; ``turn`` is the number of earlier epochs."""
         raise NotImplementedError
 
     def _make_steps(
@@ -101,18 +101,22 @@ class Rounds:
         loss: float,
         right: int,
     ) -> tuple[float, int]:
-        """Make steps, the first after ``done`` epochs and each ``each`` epochs long; return the new sums."""
+        """Make ``steps`` steps, and return the sums of losses and of right answers including the given sums.
+
+        The first step starts after ``done`` epochs; ``each`` is the part of an epoch in one step.
+        """
         raise NotImplementedError
 
     def _seconds_waited(self) -> float | None:
-        """Return for how many seconds steps have waited for their batches; ``None`` if unknown."""
+        """Return the total time in seconds that steps waited for their batches; ``None`` if unknown."""
         raise NotImplementedError
 
     def collect(self) -> None:
-        """Copy what ranks hold in parts to rank 0; here every rank holds everything."""
+        """Copy sharded values to rank 0; the default does nothing, because every rank has all values."""
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
-        """Train the rest of an epoch, counted from 0, and return the results of the whole epoch.
+        """Train the remaining part of epoch ``number``, counted from 0; return the results of the whole
+        epoch.
 
         Raises:
             Trouble: if the training diverged.
@@ -122,7 +126,7 @@ class Rounds:
             before = part.seconds
             part = self._train_slice(one, number, part, images)
             if not one.last:
-                # All ranks must make the same slices, so the sizes may only depend on values that they share.
+                # All ranks must make equal slices, so the number of steps may only depend on shared values.
                 self._pace = pause(part, paced_steps(len(one.rows), part.seconds - before))
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, number)
@@ -131,7 +135,7 @@ class Rounds:
         return Trained(score, part.seconds, waited / self._world.size if known else None)
 
     def _slices(self, number: int, passes: int, done: int) -> Iterator[Slice]:
-        """Return slices of a few seconds each."""
+        """Yield the remaining slices of epoch ``number``, after ``done`` samples."""
         tables = deal(
             rank=self._world.rank,
             size=self._world.size,
@@ -152,11 +156,11 @@ class Rounds:
                 at += steps
 
     def _train_slice(self, one: Slice, number: int, part: EpochPart, images: int) -> EpochPart:
-        """Train a slice, and return the progress of an epoch of ``images`` samples."""
+        """Train a slice, and return the progress of the epoch, which has ``images`` samples."""
         before, begun = self.waited, time.monotonic()
         done, each = number + part.images / images, self._batch * self._world.width / images
         with reading(self._data, one.rows.flat):
-            # The sums pass through the computation, so that they do not depend on the slices.
+            # The computation continues the sums, so that rounding does not depend on the slices.
             loss, right = self._make_steps(one.portion, len(one.rows), done, each, part.loss, part.right)
         mark("first_batch")
         seconds = time.monotonic() - begun
@@ -165,18 +169,20 @@ class Rounds:
 
     @property
     def waited(self) -> float:
-        """Return for how many seconds the steps of this rank have waited for samples, as far as known."""
+        """Return the total time in seconds that this rank's steps waited for samples; 0 if unknown."""
         return self._seconds_waited() or 0.0
 
     def _score_all(self, sums: Sequence[float]) -> Score:
-        """Return the score of all ranks from this rank's sums of loss, right answers and samples."""
+        """Return the score of all ranks from this rank's sum of losses, right answers and number of
+        samples.
+        """
         loss, right, everyone = self._world.total(sums)
         return Score(loss / everyone, right / everyone)
 
 
 def paced_steps(steps: int, seconds: float) -> int:
-    """Return the number of steps that takes about two seconds, if ``steps`` took ``seconds``.
+    """Return the number of steps that takes about two seconds, if ``steps`` steps took ``seconds`` seconds.
 
-    The first slices are slower than later ones and too short to measure, so the number grows at most tenfold.
+    The first slices are slower and too short to measure well, so the number grows at most tenfold.
     """
     return max(1, min(10 * steps, round(steps * _SLICE_SECONDS / max(seconds, 1e-3))))

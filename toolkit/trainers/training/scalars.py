@@ -1,4 +1,4 @@
-"""Write the numbers of each epoch for TensorBoard, beside the metrics: ``tensorboard --logdir OUTPUT``."""
+"""Write the metrics of each epoch for TensorBoard, too: ``tensorboard --logdir OUTPUT``."""
 
 import importlib.util
 import shutil
@@ -21,13 +21,15 @@ _TAGS = {
 
 
 class Scalars:
-    """Writes the values of metric lines; it starts again when they do, so that no epoch appears twice."""
+    """Writes metric lines for TensorBoard; a new header replaces all files, so that no epoch appears
+    twice.
+    """
 
     def __init__(self, output: Path) -> None:
-        """Take the folder of a training's files.
+        """Set the folder for TensorBoard's files, below the output folder.
 
         Raises:
-            Trouble: if the image has no TensorBoard, which TensorFlow 2.21 does not contain.
+            Trouble: if the image has no TensorBoard; TensorFlow 2.21 does not include it.
         """
         if importlib.util.find_spec("tensorboard") is None:
             why = "the image has no TensorBoard; put it over the image with `toolkit env create`"
@@ -36,14 +38,14 @@ class Scalars:
         self._writer: Any = None
 
     def begin(self) -> None:
-        """Replace an earlier run's files."""
+        """Remove the files of an earlier run, and open a new file."""
         import tensorflow as tf
 
         shutil.rmtree(self._folder, ignore_errors=True)
         self._writer = tf.summary.create_file_writer(str(self._folder))
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Write the numbers of an epoch; other lines have none.
+        """Write the values of an epoch's line; ignore other lines.
 
         Raises:
             Trouble: if the files cannot be written.

@@ -1,4 +1,4 @@
-"""The computation in PyTorch: steps on this rank's samples, whose gradients all ranks average."""
+"""The training loop for PyTorch: steps on this rank's samples, with gradients averaged over all ranks."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _EVALUATION_BATCH = 1000
 
 TorchAugment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
-"""Augments a batch of inputs at random, by the numbers of a generator."""
+"""Changes a batch of inputs at random, with the numbers of a random generator."""
 
 
 class TorchLoop(Rounds):
@@ -39,7 +39,7 @@ class TorchLoop(Rounds):
         seed: int,
         augment: TorchAugment | None = None,
     ) -> None:
-        """Build what trains, and start all ranks from the variables of rank 0.
+        """Build the model and optimizer, and copy rank 0's variables to all ranks.
 
         ``batch`` is for each device, ``epochs`` the total number of epochs.
         """
@@ -49,12 +49,13 @@ class TorchLoop(Rounds):
         self._samples, self._learning, self._augment, self._ranks = data, learning, augment, world
         self._rates = learning.rates(world, batch, epochs)
         self.model = model().to(world.device)
-        # The strategy gives all ranks the model of rank 0, and averages gradients during the backward pass.
+        # wrapped() copies rank 0's model to all ranks, and averages gradients in the backward pass.
         self._shared = world.wrapped(self.model)
         self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
         self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
         self._whole: list[torch.Tensor] = []
-        # The first weights are drawn before, so they are equal on all ranks; dropout differs.
+        # The initial weights are already drawn, so they are equal on all ranks; dropout then differs between
+        # ranks.
         torch.manual_seed(fold_seed(seed, world.rank) if world.rank else seed)
 
     def _open(self, table: "numpy.ndarray", turn: int) -> "RowTable":
@@ -76,11 +77,13 @@ class TorchLoop(Rounds):
         return loss, right
 
     def _seconds_waited(self) -> float:
-        # Samples are gathered in memory, within the step.
+        # The samples are in memory, and the step itself gathers them.
         return 0.0
 
     def _step(self, rows: "numpy.ndarray", at: float) -> tuple[float, int]:
-        """Update the model by the samples of one row; return the sums of loss and right answers."""
+        """Update the model with the samples of one row; return the sum of losses and the number of right
+        answers.
+        """
         import numpy as np
 
         if not self._rates.constant:
@@ -105,7 +108,8 @@ class TorchLoop(Rounds):
         inputs = torch.from_numpy(self._samples.inputs[rows])
         classes = torch.from_numpy(self._samples.classes[rows].astype("int64"))
         if self._augment:
-            # Equal at the same point of the same training, whatever was drawn before.
+            # The seed depends only on rank and point in the training, so that a resumed training draws the
+            # same numbers.
             draws = torch.Generator().manual_seed(
                 fold_seed(self._seed, round(at * 1e9) * self._world.size + self._world.rank)
             )
@@ -114,21 +118,21 @@ class TorchLoop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """Return the rate of the last step."""
+        """Return the learning rate of the last step."""
         return float(self._optimizer.param_groups[0]["lr"])
 
     @property
     def parameters(self) -> int:
-        """Return the number of the model's parameters, with those that no gradient moves, as Keras counts."""
+        """Return the number of the model's parameters including moving averages, as in Keras."""
         counted = [one for one in self.model.state_dict().values() if one.ndim]
         return sum(one.numel() for one in counted)
 
     def _tensors(self) -> "list[torch.Tensor]":
-        """Return the variables of model and optimizer, in a fixed order."""
+        """Return the tensors of model and optimizer, in a fixed order."""
         return [*self.model.state_dict().values(), *torchoptimizers.slots(self._optimizer, self._learning)]
 
     def collect(self) -> None:
-        """Copy what ranks hold in parts to rank 0; all ranks call it before ``state`` and ``save``."""
+        """Copy sharded values to rank 0; all ranks must call this method before ``state`` and ``save``."""
         self._whole = []
         for tensor in self._tensors():
             value = self._ranks.whole(tensor)
@@ -136,14 +140,14 @@ class TorchLoop(Rounds):
                 self._whole.append(value.cpu())
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return the collected state of the training: the variables of model and optimizer."""
+        """Return the variables of model and optimizer that :meth:`collect` copied, as arrays."""
         return [tensor.numpy() for tensor in self._whole]
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load a state on all ranks, from rank 0.
+        """Load the state that rank 0 passes in ``arrays`` on all ranks.
 
         Raises:
-            Trouble: if the state belongs to another model.
+            Trouble: if the shapes show that the state belongs to another model.
         """
         trouble, tensors = None, self._tensors()
         if arrays is not None and [one.shape for one in arrays] != [tuple(one.shape) for one in tensors]:
@@ -152,14 +156,14 @@ class TorchLoop(Rounds):
         self._ranks.load(tensors, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model's collected ``state_dict`` to a file."""
+        """Write the model's ``state_dict``, with the values that :meth:`collect` copied, to a file."""
         import torch
 
         values = dict(zip(self.model.state_dict(), self._whole, strict=False))
         write_whole(path, lambda beside: torch.save(values, beside))
 
     def evaluate(self, data: Data) -> Score:
-        """Score the model on samples that are divided among the ranks."""
+        """Return the model's score on ``data``, whose samples are divided among the ranks."""
         import torch
 
         if not isinstance(data, Samples):
@@ -169,7 +173,8 @@ class TorchLoop(Rounds):
         loss = right = 0.0
         self.model.eval()
         with torch.no_grad():
-            # Ranks with a part of the model need each other in every pass, so all make equally many.
+            # With a sharded model, all ranks must take part in every forward pass, so all ranks make equally
+            # many.
             for at in range(0, -(-len(data) // size), _EVALUATION_BATCH):
                 rows = inputs[at : at + _EVALUATION_BATCH]
                 batch = torch.from_numpy((rows if len(rows) else data.inputs[:1]).copy())

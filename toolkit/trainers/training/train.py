@@ -1,4 +1,4 @@
-"""One run of a trainer: data, epochs, and what rank 0 writes about them."""
+"""Run a training from start to result: load data, resume, train epochs, and write metrics and model."""
 
 import math
 import os
@@ -24,17 +24,19 @@ from toolkit.trainers.trouble import Trouble
 
 
 def epochs_each(epochs: int, size: int) -> int:
-    """Return how many epochs each of ``size`` ranks trains, so that they make ``epochs`` together."""
+    """Return the number of epochs per rank, so that ``size`` ranks together make at least ``epochs``
+    epochs.
+    """
     return math.ceil(epochs / size)
 
 
 def train(trainer: Trainer, options: Options, world: World, threads: int) -> None:
-    """Train, score the test samples after each epoch, and let rank 0 write metrics, log and model.
+    """Train, evaluate on the test samples after each epoch, and let rank 0 write metrics, log and model.
 
-    A stopped or failed training in the same output folder is resumed from its last checkpoint.
+    If the output folder has checkpoints of an earlier run, the training resumes from the newest checkpoint.
 
     Raises:
-        Stopped: on all ranks, if a stop was requested; a checkpoint has been written.
+        Stopped: on all ranks, after a request to stop; the checkpoint is already written.
     """
     begun, framework = time.monotonic(), framework_of(world)
     check_own_gpus(world)
@@ -77,7 +79,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
 
 
 def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Path, model: str) -> None:
-    """Let rank 0 write the file ``model`` and the last line of the metrics, and log the accuracy."""
+    """Let rank 0 write the file ``model`` and the result line of the metrics, and log the test accuracy."""
     loop.collect()
     if world.rank:
         return
@@ -90,7 +92,7 @@ def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Pa
 def _find_start(
     trainer: Trainer, options: Options, world: World, checkpoints: RankCheckpoints
 ) -> TrainingStart:
-    """Return where the training starts; ``--fresh`` leaves out checkpoints, but not in a restarted job."""
+    """Return the start of the training; ``--fresh`` ignores checkpoints, but not in a restarted job."""
     fresh = world.tell(options.fresh and not was_restarted(os.environ))
     start = TrainingStart(passes=1) if fresh else checkpoints.find()
     if start.name:
@@ -106,15 +108,15 @@ def _open_metrics(
     first: Mapping[str, Value],
     resumable: Mapping[str, Value],
 ) -> None:
-    """Write the first lines of the metrics: the lines of the checkpoint, or a header.
+    """Write the first lines of the metrics: the lines of the checkpoint, or a new header.
 
     Args:
-        metrics: the file.
-        start: where the training starts.
-        epochs: how many epochs it trains.
-        settings: what must be the same in a resumed training.
-        first: what only the header of a new training says.
-        resumable: what may differ in a resumed training.
+        metrics: the metrics file.
+        start: the start of this run.
+        epochs: the number of epochs.
+        settings: values that must be equal in a resumed training.
+        first: values that only the header of a new training has.
+        resumable: values that may differ in a resumed training.
     """
     if start.name:
         metrics.resumed(_before(start, epochs), **_from(start), **resumable)
@@ -126,13 +128,13 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     try:
         return trainer.load(data or Path())
     except OSError as error:
-        # The file existed when it was checked: a file server failed, or the file was deleted since.
+        # The file existed at the check: since then, a file server failed, or the file was deleted.
         where = error.filename or data
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
 
 def _check_same(world: World, samples: int, test: int) -> None:
-    """Check that all ranks have rank 0's number of samples; with others, steps differ and ranks hang.
+    """Check that all ranks have the same number of samples; otherwise the ranks make unequal steps and hang.
 
     Raises:
         Trouble: on all ranks, if a number differs.
@@ -153,11 +155,13 @@ def _complete(output: Path, model: str) -> bool:
 
 
 def _from(start: TrainingStart) -> dict[str, Value]:
-    """Return where a training resumes: the epoch, and how much of it is done."""
+    """Return the fields of the line ``resumed``: checkpoint, epoch, and samples of the epoch that are
+    done.
+    """
     return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
 
 
 def _before(start: TrainingStart, epochs: int) -> list[Record]:
-    """Return the metric lines up to the checkpoint, with the new number of epochs."""
+    """Return the metric lines of the checkpoint, with the new number of epochs in the header."""
     header, *others = start.records or ({},)
     return [{**header, "epochs": max(epochs, start.epochs)}, *others]

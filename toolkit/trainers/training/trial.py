@@ -1,7 +1,7 @@
-"""``--batch-size auto``: double the batch until the memory is full, and choose the fastest.
+"""``--batch-size auto``: double the batch size until the memory is full, and choose the fastest size.
 
-All ranks measure at the same time, each alone: the step without messages, with as many neighbours on the node
-as the training has.
+All ranks measure at the same time, without messages. Each node therefore has the same load as in the
+training.
 """
 
 import gc
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 16, 4096
 _SECONDS = 1.0
 _SHARE = 0.8
-"""Share of the free memory to use, because epochs need memory that no trial used."""
+"""Share of the free memory that a trial may use, because epochs need some memory that trials do not use."""
 
 _LONGEST = 20.0
-"""Seconds of a step after which no larger batch is tried, because users would not wait."""
+"""Seconds: if a step takes longer, no larger batch is tried, because users would not wait."""
 
 _AS_FAST = 0.97
-"""A smaller batch at this share of the best speed is better: it makes more updates."""
+"""Share of the best speed at which a smaller batch is preferred, because it makes more updates."""
 
 
 class Alone(World):
-    """One process that trains as if there were no other."""
+    """A world of one process, used to measure a step without messages."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1
@@ -48,7 +48,7 @@ class Alone(World):
 
 @dataclass(frozen=True, slots=True)
 class BatchSpeed:
-    """A batch size, and the samples a second of all devices with it."""
+    """A batch size, and the speed of all devices together with it, in samples per second."""
 
     batch: int
     speed: float
@@ -65,7 +65,7 @@ def with_batch(
 ) -> Options:
     """Return the options with a batch size: from ``before`` in a resumed training, otherwise by trial.
 
-    The samples of a step are different ones unless ``repeated``.
+    Without ``repeated``, a step of all ranks may use each sample only once.
 
     Raises:
         Trouble: if not even the smallest fits.
@@ -96,9 +96,9 @@ def batch_size(
     seed: int,
     repeated: bool = False,
 ) -> int:
-    """Return the batch of a device, at most ``limit``; all ranks return the same.
+    """Return the batch size per device, at most ``limit``; all ranks return the same size.
 
-    Unless samples are ``repeated``, a step of all ranks takes at most all samples.
+    Without ``repeated``, a step of all ranks may use each sample only once.
 
     Raises:
         Trouble: if not even the smallest fits.
@@ -111,7 +111,7 @@ def batch_size(
     loop = Loop(model, data, world_of_one, alone, batch=min(SMALLEST, limit), epochs=1, seed=seed)
     tried, why = _double(loop, world, limit, most)
     del loop
-    # The training starts as if this trial had not happened.
+    # Reset everything that the trial changed, so that the trial has no effect on the training.
     tf.keras.backend.clear_session()
     gc.collect()
     tf.keras.utils.set_random_seed(seed)
@@ -124,7 +124,7 @@ def batch_size(
 
 
 def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[int, str]:
-    """Return the largest batch to try, and why no larger one."""
+    """Return the largest batch size to try, and the reason for this limit."""
     share = max(1, samples // width)
     if repeated or limit <= share:
         return limit, f"the limit is {limit}"
@@ -132,13 +132,13 @@ def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[in
 
 
 def fastest(tried: Sequence[BatchSpeed]) -> int:
-    """Return the smallest batch that is as fast as any, within the precision of the measurement."""
+    """Return the smallest batch size that is as fast as the best, within the precision of the measurement."""
     best = max(one.speed for one in tried)
     return min(one.batch for one in tried if one.speed >= _AS_FAST * best)
 
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
-    """Return the speeds that were measured, and why no more; ``most`` says why no batch exceeds ``limit``."""
+    """Return the measured speeds, and why no larger batch was tried; ``most`` is the reason for ``limit``."""
     import tensorflow as tf
 
     tried: list[BatchSpeed] = []
@@ -148,7 +148,8 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # The next batch takes about twice the time of all so far; a rank's share of memory may be used up.
+        # The next batch needs about twice the memory of all earlier batches; the ranks of a node share its
+        # memory.
         need, left = (
             2 * max(grown, (before - first) // 2),
             int(_SHARE * memory.available()) // world.local_size,
@@ -172,7 +173,9 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
 
 
 def _speed(loop: Loop, batch: int) -> float:
-    """Return the samples a second; 0 if memory is exhausted."""
+    """Return the speed in samples per second with ``batch`` samples per step; 0 if the memory is
+    exhausted.
+    """
     import tensorflow as tf
 
     try:
@@ -186,5 +189,5 @@ def _speed(loop: Loop, batch: int) -> float:
 
 
 def _peak() -> int:
-    """Return the most memory that this process has ever used, in bytes."""
+    """Return the peak resident memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,7 +1,7 @@
-"""Interrupt a training between two slices of steps: a request to stop, or the time for a checkpoint.
+"""Check between two slices of steps for a request to stop, or whether a checkpoint is due.
 
-A job script creates the file ``stop-asked`` in its folder, which ``TOOLKIT_JOB_DIR`` names, so that no signal
-must reach a process inside a container. SIGTERM or SIGUSR1 to a rank also requests a stop.
+To request a stop, a job script creates the file ``stop-asked`` in the folder ``TOOLKIT_JOB_DIR``, because
+signals may not reach a process inside a container. SIGTERM or SIGUSR1 to any rank also requests a stop.
 """
 
 import signal
@@ -22,7 +22,7 @@ _Handler = Callable[[int, FrameType | None], object] | int | None
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:
-    """What all ranks do next: stop the training, write a checkpoint, or make ``steps`` steps."""
+    """The next action of all ranks: stop the training, write a checkpoint, or make ``steps`` steps."""
 
     stop: bool
     save: bool
@@ -30,12 +30,12 @@ class NextSteps:
 
 
 def stop_file(environment: Mapping[str, str], output: Path) -> Path:
-    """Return the file that requests a stop: in the job's folder, or else in the output folder."""
+    """Return the path of the file that requests a stop: in the job's folder, or else in the output folder."""
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
 
 
 def was_restarted(environment: Mapping[str, str]) -> bool:
-    """Return whether the job was started before: by Slurm's count, or by the script's count in the job's
+    """Return whether the job was restarted, by Slurm's count or by the file ``restarts`` in the job's
     folder.
     """
     count = environment.get("SLURM_RESTART_COUNT", "")
@@ -44,17 +44,21 @@ def was_restarted(environment: Mapping[str, str]) -> bool:
 
 
 class Watch:
-    """Decides for all ranks whether the training continues; it catches signals while it is entered."""
+    """Decides for all ranks whether the training continues; a ``with`` statement installs its signal
+    handlers.
+    """
 
     def __init__(self, world: World, seconds: float, file: Path) -> None:
-        """``seconds`` is the time between two checkpoints, ``file`` requests a stop."""
+        """Store the time in ``seconds`` between two checkpoints, and the ``file`` that requests a stop."""
         self._world, self._seconds, self._file = world, seconds, file
         self._asked = False
         self._saved = time.monotonic()
         self._before: dict[signal.Signals, _Handler] = {}
 
     def look(self, steps: int) -> NextSteps:
-        """Synchronise the ranks, and return what rank 0 decides; a signal to any rank counts."""
+        """Return the next action, which rank 0 decides for all ranks; a signal to any rank requests a
+        stop.
+        """
         stop, save = self._asked, False
         if self._world.rank == 0:
             stop = stop or self._file.exists()
@@ -63,7 +67,7 @@ class Watch:
         return NextSteps(bool(told[0]), bool(told[1]), int(told[2]))
 
     def saved(self) -> None:
-        """Start the time to the next checkpoint."""
+        """Restart the time to the next checkpoint."""
         self._saved = time.monotonic()
 
     def __enter__(self) -> Self:
