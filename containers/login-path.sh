@@ -1,12 +1,13 @@
-# If Slurm is not on PATH, add the PATH of a login shell. A command over SSH has no login shell, and some centres add Slurm
-# only there. This text comes before the commands of the same `sh -s`. TOOLKIT_PROGRAM is another program to find.
+# If Slurm is not on PATH, add the PATH of a login shell. A command over SSH has no login shell, and some centres put
+# Slurm on PATH only in login shells. toolkit puts this text before the commands of an `sh -s`. TOOLKIT_PROGRAM names
+# another program to find.
 # shellcheck shell=sh
 command -v "${TOOLKIT_PROGRAM-srun}" >/dev/null || {
     case ${SHELL-} in */bash | */dash | */ksh | */zsh) ;; *) SHELL="sh" ;; esac
     # Profiles may print, read, or never end.
     added=$(
         command -v timeout >/dev/null && set -- timeout 5
-        # shellcheck disable=SC2016 # the login shell reads it
+        # shellcheck disable=SC2016 # the login shell expands $PATH
         "$@" "$SHELL" -lc 'printf "\ntoolkit-path:%s\n" "$PATH"' </dev/null 2>/dev/null | sed -n 's/^toolkit-path://p'
     )
     PATH=$PATH${added:+:$added}

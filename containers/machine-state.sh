@@ -1,6 +1,7 @@
 #!/bin/sh
-# Print "toolkit-state:HASH", one hash over what decides the answers of probe.sh on this machine. Equal hashes say that
-# nothing of it has changed. It takes some milliseconds. POSIX sh only; the answer holds nothing but the hash.
+# Print "toolkit-state:HASH", a hash of everything on this machine that determines the answers of probe.sh. The same
+# hash means that the answers are the same. The script takes a few milliseconds, needs only POSIX sh, and prints
+# nothing but the hash.
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -12,9 +13,10 @@ state() {
     id
     # shellcheck disable=SC3045 # a shell without this option prints nothing
     ulimit -l
-    # Without variables that differ from one session to the next.
+    # Variables that differ from session to session are left out.
     env | grep -v -E '^(SSH_[A-Z]*|XDG_[A-Z_]*|DBUS_[A-Z_]*|KRB5CCNAME|TERM|COLUMNS|LINES|SHLVL|PWD|OLDPWD|_)=' | sort
-    # A new package changes the list of packages or the cache of the loader. Each container has its own hosts file.
+    # A new package changes the list of packages or the loader's cache. The hash of a container differs by its hosts
+    # file.
     set -- /etc/hosts /etc/machine-id /etc/os-release /etc/ld.so.cache /var/lib/dpkg/status /var/lib/rpm/* \
         /usr/lib/sysimage/rpm/* /etc/subuid /etc/subgid /etc/apparmor.d /proc/driver/nvidia/version \
         "${SLURM_CONF:-/etc/slurm/slurm.conf}" /etc/slurm-llnl/slurm.conf /run/slurm/conf/slurm.conf \

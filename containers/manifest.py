@@ -1,8 +1,9 @@
-"""Write down the SHA-256 of every file under /opt and of every program and library; the image's last step.
+"""Write the SHA-256 of every file under /opt and of every program and library, as the last step of an image
+build.
 
-Needs only the standard library and Python 3.8, because images may have nothing else. For each wheel, it also
-lists the files that the build changed (stripped) and counts the files that it removed (tests, headers). So a
-comparison of an image with its wheels can ignore these files.
+The program needs only the standard library of Python 3.8, because images may have nothing else. For each
+wheel, the program also lists the files that the build changed (stripped) and counts the files that the build
+removed (tests, headers), so that a comparison of an image with its wheels can ignore these files.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SYSTEM = ("usr", "lib", "lib64", "bin", "sbin")
 
 
 def files(top: Path) -> Iterator[Path]:
-    """Yield regular files; links are not followed."""
+    """Yield the regular files below a folder; links are not followed."""
     for folder, _, names in os.walk(top):
         for name in names:
             path = Path(folder, name)
@@ -44,7 +45,7 @@ def sha256(path: Path) -> str:
 
 
 def hashes(root: Path, own: Path) -> dict[str, str]:
-    """Return path → hash; ``own`` is the file that this all is written to."""
+    """Return the hash of each file by its path, without the output file ``own``."""
     paths = [path for path in files(root / "opt") if path != own]
     for name in _SYSTEM:
         if not (root / name).is_symlink():
@@ -54,7 +55,7 @@ def hashes(root: Path, own: Path) -> dict[str, str]:
 
 
 def recorded(record: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files that a RECORD lists with a hash, and the hash in hexadecimal."""
+    """Yield each file that a RECORD lists with a hash, and the hash in hexadecimal."""
     site = record.parent.parent
     with record.open(newline="", encoding="utf-8") as file:
         for row in csv.reader(file):
@@ -65,7 +66,7 @@ def recorded(record: Path) -> Iterator[tuple[Path, str]]:
 
 
 def changes(root: Path, found: dict[str, str]) -> tuple[list[str], dict[str, int]]:
-    """Return the files of wheels that differ now, and how many of each wheel are gone."""
+    """Return the files of wheels that the build changed, and the number of removed files of each wheel."""
     changed, gone = set(), {}
     for record in sorted((root / "opt").glob("**/site-packages/*.dist-info/RECORD")):
         missing = 0

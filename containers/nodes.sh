@@ -2,11 +2,11 @@
 # Run the probe on this machine and, at the same time, on compute nodes under srun: sh -s NODES WAIT [PARTITION].
 #
 # NODES is a number, "all" (the idle or partly free nodes of the partition) or names in Slurm's notation.
-# The job is cancelled if it does not start within WAIT seconds, or does not end within 20 more.
+# toolkit cancels the job if it does not start within WAIT seconds, or does not end within 20 more.
 # Standard output: the probe's answer for this machine, "toolkit-nodes/1", sinfo's lines about the nodes
 # ("|name|state|partition"), srun's output (each line with the number of its task), srun's exit status ("@srun N") with
 # its errors ("!line"), and "@nodesend".
-# POSIX sh only. toolkit replaces the line "@probe@" below by the probe script.
+# The script needs only POSIX sh. toolkit replaces the line "@probe@" below by the probe script.
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -18,8 +18,8 @@ script() {
 @toolkit@
 }
 
-# The nodes of the partition, or of several with commas between them, that can take a job, one a line: "idle~" and its
-# like are asleep or do not answer.
+# Print the nodes that can run a job, one per line, for a partition or for several with commas between them. A node
+# with a mark, such as "idle~", is switched off or does not answer.
 available() {
     awk -F'|' -v partition="$2" '
         { name = $3; sub(/\*$/, "", name) }
@@ -33,14 +33,14 @@ give_up() {
     exit 124
 }
 
-# Slurm's commands may hang where the controller does; a shell hears of signals only while it waits.
+# Run a command in the background: Slurm's commands may hang, and a shell handles signals only during `wait`.
 call() {
     "$@" </dev/null &
     child=$!
     wait "$child"
 }
 
-# start OPTION…: the probe on nodes. A step of an allocation that we are in is neither queued nor limited.
+# start OPTION…: run the probe on nodes. Within an allocation, the probe is a step, without queue and time limit.
 start() {
     if [ -n "${SLURM_JOB_ID-}" ]; then
         srun --help 2>/dev/null | grep -q -e --overlap && set -- --overlap "$@"
@@ -48,7 +48,7 @@ start() {
         set -- --immediate="$wait_s" --time=2 --job-name=toolkit-probe ${partition:+"--partition=$partition"} "$@"
     fi
     # The variables that Slurm sets for this step differ from the variables of a job.
-    # shellcheck disable=SC2016 # the node's shell reads it
+    # shellcheck disable=SC2016 # the node's shell expands the variables
     script | TOOLKIT_PLUGINS=$plugins TOOLKIT_NODE=yes srun -Q --label --mpi=none --export=ALL --ntasks-per-node=1 --chdir=/ "$@" \
         sh -c 'printf "@node %s\n" "$SLURMD_NODENAME"
             unset SLURM_MPI_TYPE OMPI_MCA_plm_slurm_args PRTE_MCA_plm_slurm_args HYDRA_BOOTSTRAP \
@@ -79,7 +79,7 @@ ask_nodes() {
             start --nodelist="$names" || {
                 failed=$?
                 idle=$([ "$nodes" != all ] || available "$folder/known" "$partition" idle | paste -s -d , -)
-                # A node with room may have too little of it; those that are idle can be had all the same.
+                # A partly free node may have too few free resources; an idle node has enough.
                 [ -n "$idle" ] && [ "$idle" != "$names" ] && start --nodelist="$idle" && failed=0
                 return "$failed"
             }

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Print the facts of a machine that the rules of toolkit need. `sh -s` reads this script; it changes nothing.
+# Print the facts of a machine that toolkit's rules need. `sh -s` runs this script, which changes nothing.
 #
-# POSIX sh only: dash, busybox and bash run the same bytes on hosts, compute nodes and inside images.
+# The script needs only POSIX sh: dash, busybox and bash run the same bytes on hosts, compute nodes and in images.
 # The answer is a text: a version line, then a section for each question ("@ name", raw lines after "|", "@rc N"), then
 # "@end". Nothing stays on disk. The answer contains no user name, address, token or whole environment.
 # TOOLKIT_NODE=yes: this is a compute node, which does not ask Slurm's controller again; TOOLKIT_PLUGINS is then the
-# folder of Slurm's plugins. TOOLKIT_SITE=yes: also ask for the facts of a site profile. TOOLKIT_ACCOUNTS=yes: of these,
-# ask only for the accounts. TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are words of the profile, separated by
-# spaces, and are answered in this order; a module is a name, or "swap,A,B".
+# folder of Slurm's plugins. TOOLKIT_SITE=yes: print also the facts of a site profile. TOOLKIT_ACCOUNTS=yes: print of
+# these facts only the accounts. TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are words of the profile,
+# separated by spaces, with answers in this order; a module is a name, or "swap,A,B".
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -15,7 +15,7 @@ export LC_ALL PATH
 # grep up to 2.20 (RHEL 7) reads options from this variable; with --color=always, answers would contain colour codes.
 unset GREP_OPTIONS
 
-# Each question runs in its own process group, so that all of its processes stop at the time limit.
+# Each question runs in a separate process group, so that all of its processes stop at the time limit.
 last=
 if command -v setsid >/dev/null; then
     apart() { exec setsid "$@"; }
@@ -25,10 +25,10 @@ if command -v setsid >/dev/null; then
 exit'
 else
     apart() { exec "$@"; }
-    set -m 2>/dev/null # without a terminal, dash and busybox refuse
+    set -m 2>/dev/null # dash and busybox refuse this option without a terminal
 fi
 
-# Answers go through a file, because a process outside the group could keep a pipe open. TMPDIR of a job may be a folder
+# A file holds each answer, because a process outside the group could keep a pipe open. A job's TMPDIR may be a folder
 # that a login host does not have.
 for base in "${TMPDIR:-/tmp}" /tmp /dev/shm "${HOME:-/}"; do
     folder=$base/toolkit-probe.$$
@@ -53,7 +53,7 @@ limit() {
     return "$status"
 }
 
-# Every answer is printed without the home folder, the name of the user and network addresses.
+# Remove the home folder, the user's name and network addresses from every answer.
 escaped() { printf '%s\n' "$1" | sed 's/[][\\.*^$|]/\\&/g'; }
 home=$(escaped "${HOME:-/}") person=$(escaped "$(id -un 2>/dev/null)")
 real_home=$(escaped "$(readlink -f "${HOME:-/}" 2>/dev/null)")
@@ -64,13 +64,13 @@ case $person in
     '' | root | bin | sys | lib | gpu | cpu | hpc | test | debug | batch | slurm | munge | mpi | openmpi | mpich | pmix | none) person=nobody ;;
     *) ! grep -q -i -w -e "$person" /etc/os-release 2>/dev/null || person=nobody ;;
 esac
-# The name of a compute node is sent separately from the answers; values do not need it.
+# toolkit gets the name of a compute node separately, so the answers do not need the name.
 host=$(escaped "$(uname -n 2>/dev/null | sed 's/\..*//')")
 [ -n "$host" ] || host=localhost
 case $person in ? | ??) alone=nobody ;; *) alone=$person ;; esac
 address='[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}'
 hexes='[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f:]*'
-# Values that the user chose are printed without the name of the machine, and without words that look like a key.
+# From values that the user chose, remove also the machine's name and words that look like a key.
 chosen() {
     case $question in
         environment | temporary | mca-params)
@@ -80,7 +80,7 @@ chosen() {
         *) cat ;;
     esac
 }
-# A release of a kernel may look like an address: 6.6.87.2-microsoft-standard-WSL2.
+# A kernel release may look like an address: 6.6.87.2-microsoft-standard-WSL2.
 written() {
     case $question in kernel) quad='no address' ;; *) quad=$address ;; esac
     chosen | sed \
@@ -108,7 +108,7 @@ ask() {
         left=$((begun + 40 - $(date +%s)))
         [ "$seconds" -le "$left" ] || seconds=$left
     fi
-    # After one timeout, the controller is not asked again, because the other questions need the time.
+    # After a timeout, ask Slurm's controller nothing more, because the other questions need the time.
     case $question in slurm-config | partitions | features) [ -z "$TOOLKIT_SILENT" ] || seconds=0 ;; esac
     printf '@ %s\n' "$1"
     if [ "$seconds" -le 0 ]; then
@@ -127,7 +127,7 @@ ask() {
     case $question$status in slurm-config124 | partitions124) TOOLKIT_SILENT=yes ;; esac
 }
 
-# Print variables that change the start of MPI with their values, some others only by name, and no secrets.
+# Print the values of variables that affect the start of MPI, and the names of some other variables, but no secrets.
 # shellcheck disable=SC2016 # the text is for another shell
 variables='
     awk '"'"'
@@ -152,7 +152,7 @@ variables='
         }'"'"'
 '
 
-# Set $launchers to all MPI launchers on PATH, one for each program; first the launcher that the shell finds.
+# Set $launchers to all MPI launchers on PATH, each program once; the launcher that the shell finds comes first.
 # shellcheck disable=SC2016
 find_launchers='
     launchers= seen=" " IFS=:
@@ -183,8 +183,8 @@ ask kernel 2 'uname -r'
 ask os-release 2 'cat /etc/os-release || cat /usr/lib/os-release'
 ask glibc 2 'getconf GNU_LIBC_VERSION || ldd --version | head -n 1'
 
-# First what only reads files: a busy machine then answers it, too, before the slower questions use up the time.
-# The first processor only; the kernel says separately whether threads are switched off.
+# The first questions only read files, so that a busy machine answers them before slow questions use up the time.
+# The answer contains the first processor; the kernel says separately whether threads are off.
 # shellcheck disable=SC2016
 ask cpu 2 '
     awk "/^(flags|vendor_id|siblings|cpu cores)/ { print } /^\$/ { exit }" /proc/cpuinfo || exit

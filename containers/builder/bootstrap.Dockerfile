@@ -1,5 +1,5 @@
-# mmdebstrap in a container: unpacks the packages of a lock, and runs their scripts, away from the machine itself.
-# Built for the classic builder and BuildKit alike: no heredoc, no RUN --mount, no COPY --chmod.
+# An image with mmdebstrap. In its container, toolkit unpacks the packages of a lock and runs the packages' scripts.
+# The classic builder and BuildKit both build it: no heredoc, no RUN --mount, no COPY --chmod.
 ARG BASE=toolkit-base:bookworm
 FROM ${BASE}
 LABEL toolkit="builder" \

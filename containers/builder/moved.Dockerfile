@@ -1,11 +1,11 @@
-# Apptainer on a release whose C library is too old for it: its programs are moved with the libraries that they need.
-# Built for the classic builder and BuildKit alike: no heredoc, no RUN --mount, no COPY --chmod.
+# Apptainer on a Debian release whose C library is too old: the image has Apptainer's programs with their libraries.
+# The classic builder and BuildKit both build it: no heredoc, no RUN --mount, no COPY --chmod.
 ARG BUILDER=toolkit-builder:latest
 ARG BASE=toolkit-base:bookworm
 FROM ${BUILDER} AS moved
 ARG DEBIAN_FRONTEND=noninteractive
-# A program finds its loader and its libraries under the path that is written into it; `ldd` says which they are.
-# No wrapper around ld.so would do: Apptainer starts itself again through /proc/self/exe.
+# `ldd` lists a program's loader and libraries; patchelf then writes their new paths into the program.
+# A wrapper around ld.so would not work, because Apptainer starts itself again through /proc/self/exe.
 RUN set -eu; \
     apt-get update; \
     apt-get install -y --no-install-recommends patchelf libc-bin; \

@@ -1,21 +1,22 @@
 #!/bin/sh
-# Make the accounts of a class on this node, and on the login node their folders, which all nodes share.
-# usage: accounts.sh HOST; /etc/toolkit/accounts holds their names and, on the login node, their keys. It may be repeated.
+# Create the accounts of a class on this node. On the login node, also create the users' folders on the shared volumes.
+# usage: accounts.sh HOST. /etc/toolkit/accounts has the users' names and, on the login node, their keys. The script
+# may run again.
 set -eu
 given=/etc/toolkit/accounts
 
-known() { # known NAME NUMBER: nobody logs in by password, and the number is the same on every node
+known() { # known NAME NUMBER: create a user without a password; the number is the same on every node
     id -u "$1" > /dev/null 2>&1 ||
         useradd --uid "$2" --user-group --no-create-home --shell /bin/bash --password '*' "$1"
 }
 
-owned() { # owned NAME MODE FOLDER; /work is everybody's, so what has that name there need not be a folder of NAME's
+owned() { # owned NAME MODE FOLDER: create a folder of NAME; another user may have made a link of this name in /work
     if [ "$(stat -c %U:%F "$3" 2> /dev/null)" = "$1:directory" ]; then return; fi
     if [ -L "$3" ]; then rm -f "$3"; fi
     install -d -o "$1" -g "$1" -m "$2" "$3"
 }
 
-at_home() { # at_home NAME: nobody else looks into these, as people of one class would into each other's
+at_home() { # at_home NAME: create the home and work folders, which no other user can read
     if ! [ -d "/home/$1" ]; then
         cp -a /etc/skel "/home/$1"
         chown -R "$1:$1" "/home/$1"

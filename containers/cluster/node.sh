@@ -1,19 +1,19 @@
 #!/bin/bash
-# Start the services of one node and end when one of them ends; what they say is the container's log.
+# Start the services of one node, and exit if a service ends. The container's log has the services' output.
 # usage: node.sh login|compute
 set -euo pipefail
 role=$1
 
-stop() { # end the services in order and leave; nothing else may keep the container up
+stop() { # end the services and exit, so that the container ends
     trap - TERM INT
-    # shellcheck disable=SC2046 # each number is a word
+    # shellcheck disable=SC2046 # each process number is a separate word
     kill $(jobs -p) 2> /dev/null || true
     wait
     exit "${1:-0}"
 }
 trap stop TERM INT
 
-wait_for() { # wait_for TEST PATH: give a service ten seconds to make what the next one needs
+wait_for() { # wait_for TEST PATH: wait up to 10 s until a service has created PATH
     for _ in {1..200}; do
         if test "$1" "$2"; then return; fi
         sleep 0.05
@@ -22,7 +22,7 @@ wait_for() { # wait_for TEST PATH: give a service ten seconds to make what the n
     stop 1
 }
 
-make_home() { # on the first start of a cluster: folders on the shared volumes, and ada's way between the nodes
+make_home() { # create ada's folders on the shared volumes, and the keys with which ada logs in to other nodes
     install -d -m 1777 /work
     install -d -o ada -g ada -m 0755 /work/ada
     [ -d /home/ada ] || { cp -a /etc/skel /home/ada && chown -R ada:ada /home/ada; }
@@ -31,16 +31,16 @@ make_home() { # on the first start of a cluster: folders on the shared volumes, 
     install -o ada -g ada -m 0600 /etc/toolkit/id_ecdsa.pub /home/ada/.ssh/authorized_keys
 }
 
-chmod 0666 /dev/fuse # as udev has it: ordinary users mount SIF files; a container gets the host's bare default
+chmod 0666 /dev/fuse # as udev sets it, because ordinary users mount SIF files; Docker gives a stricter mode
 install -d -o munge -g munge -m 0755 /run/munge
 install -o munge -g munge -m 0400 /etc/toolkit/munge.key /etc/munge/munge.key
-rm -f /run/munge/* # a socket left by a container that was killed
+rm -f /run/munge/* # a killed container leaves its socket
 setpriv --reuid munge --regid munge --init-groups munged --foreground &
 install -d -m 0755 /run/sshd
 install -m 0600 /etc/toolkit/ssh_host_ecdsa_key /etc/ssh/ssh_host_ecdsa_key
 [ "$role" != login ] || make_home
 # All users connect from one address, so a broken connection of one user must not lock out the others.
-# OpenSSH before 9.8 has neither penalties nor this option.
+# OpenSSH before 9.8 has no penalties and no option for them.
 if /usr/sbin/sshd -t -o PerSourcePenalties=no 2>/dev/null; then
     /usr/sbin/sshd -D -e -o PerSourcePenalties=no &
 else
@@ -60,7 +60,7 @@ start_slurm() {
 }
 
 # shellcheck disable=SC2317
-restart_slurm() { # as `systemctl restart` does on other machines; asked for by: kill -USR1 1
+restart_slurm() { # as `systemctl restart` does on other machines; start it with: kill -USR1 1
     restarted=yes
     kill "$slurm" 2> /dev/null || true
     wait "$slurm" || true
@@ -70,7 +70,7 @@ trap restart_slurm USR1
 
 start_slurm
 restarted=yes
-while [ -n "$restarted" ]; do # a signal ends the waiting, too
+while [ -n "$restarted" ]; do # a signal also ends `wait`
     restarted=
     wait -n || true
 done

@@ -1,4 +1,4 @@
-# The large file system that all nodes share; many centres call it so.
+# Many centres use the variable WORK for the user's folder on the large shared file system.
 # shellcheck shell=sh
 WORK="/work/$(id -un)"
 export WORK

@@ -1,8 +1,8 @@
-/* Try MPI in an image that has no Python: trial LIBRARY TASKS SECONDS, once a rank.
+/* Try MPI in an image without Python; each rank runs: trial LIBRARY TASKS SECONDS
  *
- * Loads the MPI library at run time, so that one program works with the ABI of Open MPI and that of MPICH.
- * It says what trial.py says. Made for old C libraries too: it uses nothing newer than glibc 2.17, and
- * brings its own entry point where the compiler's needs glibc 2.34:
+ * The program loads the MPI library at run time, so it works with the ABIs of Open MPI and MPICH, and prints the
+ * same output as trial.py. For old C libraries, it uses nothing newer than glibc 2.17, and has an entry point
+ * because the compiler's entry point may need glibc 2.34:
  *   cc -O1 -nostartfiles -o trial trial.c -Wl,--no-as-needed -l:libdl.so.2
  */
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-/* crt1.o asks for __libc_start_main@GLIBC_2.34, and dlopen moved into libc then: ask for the first ones. */
+/* crt1.o needs __libc_start_main@GLIBC_2.34, and newer dlopen is in libc; the program uses the first versions. */
 __asm__(".symver __libc_start_main,__libc_start_main@GLIBC_2.2.5");
 __asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
@@ -41,7 +41,7 @@ enum { NAME = 256, VERSION = 8192, NUMBERS = 65536, WRONG_SUM = 4, NOT_LOADED = 
 enum { WARM = 1, FEWEST = 1, GO = 0x5a, STOP = 0 };
 #define BUDGET 1.0 /* seconds, after which no more messages of a size follow */
 
-/* Handles are pointers in Open MPI and 32-bit numbers in MPICH; in a register both are one word. */
+/* Handles are pointers in Open MPI and 32-bit numbers in MPICH; a register holds either in one word. */
 typedef intptr_t handle;
 static handle world, byte, number, sum;
 static void *ignore, *library;
@@ -57,7 +57,7 @@ static void say(const char *form, ...)
     if (used > (int)sizeof line - 2)
         used = sizeof line - 2;
     line[used] = '\n';
-    /* One write a line: the lines of two ranks do not mix. */
+    /* Each line is one write, so that the lines of two ranks do not mix. */
     if (write(1, line, used + 1) < 0)
         _exit(1);
 }
@@ -129,7 +129,7 @@ static void receive_from(void *buffer, int size, int peer)
     CALL(MPI_Recv, (void *, int, handle, int, int, handle, void *), buffer, size, byte, peer, 1, world, ignore);
 }
 
-/* The first byte tells the peer whether another message follows: on a busy machine each may take long. */
+/* The first byte tells the peer whether another message follows, because the number depends on rank 0's clock. */
 static void ping_pong(int rank, int peer, const char *kind)
 {
     static const int sizes[][2] = {{8, 400}, {64, 400}, {1024, 300}, {16384, 100}, {262144, 30}, {4194304, 8}};
@@ -153,7 +153,7 @@ static void ping_pong(int rank, int peer, const char *kind)
                 last = back[0] == STOP;
             }
             took = seconds() - started;
-            if (turn >= WARM && took < best) /* the first ones open connections */
+            if (turn >= WARM && took < best) /* the first messages open connections */
                 best = took;
         }
         if (rank == 0)
@@ -217,7 +217,7 @@ int main(int count, char **words)
         status = right ? 0 : WRONG_SUM;
         try_messages(rank, size, host);
     }
-    /* Another size is no failure of this program: every rank is to tell of it before one of them ends. */
+    /* With a wrong world size, the program still exits with 0, so that every rank can report its size. */
     CALL(MPI_Finalize, (void), );
     say("rank %d end", rank);
     return status;

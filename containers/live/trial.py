@@ -1,11 +1,11 @@
-"""Try MPI in an image that has Python: python3 trial.py LIBRARY TASKS SECONDS, once a rank.
+"""Try MPI in an image with Python; each rank runs ``python3 trial.py LIBRARY TASKS SECONDS``.
 
-Loads the MPI library at run time, so that it needs neither a compiler nor mpi4py, and works with the ABI
-of Open MPI and of MPICH. Runs with every Python from 3.4. toolkit.launch.live reads its output; trial.c
-prints the same output for images without Python.
+The program loads the MPI library at run time, so it needs no compiler and no mpi4py and works with the ABIs
+of Open MPI and MPICH. It runs with Python 3.4 and newer. toolkit.launch.live reads its output; trial.c prints
+the same output in images without Python.
 """
 
-# Old images have a Python without newer syntax.
+# The Python of old images does not support newer syntax.
 # ruff: noqa: ANN001, ANN002, ANN201, ANN202, ANN204, UP032
 
 import array
@@ -15,10 +15,14 @@ import signal
 import sys
 
 SIZES = ((8, 400), (64, 400), (1024, 300), (16384, 100), (262144, 30), (4194304, 8))
-"""Bytes of a message, and how often it goes there and back; the fastest counts, as nodes do other work."""
+"""The size of a message in bytes, and the number of round trips; the fastest counts, because other processes
+slow some down.
+"""
 
 WARM, FEWEST, BUDGET = 1, 1, 1.0
-"""Messages that do not count, those that are sent in any case, and the seconds after which no more follow."""
+"""The round trips that do not count, the least number of round trips, and the seconds after which no more
+follow.
+"""
 
 GO, STOP = b"\x5a", b"\x00"
 NUMBERS = 65536
@@ -28,7 +32,7 @@ WRONG_SUM, NOT_LOADED = 4, 5
 
 
 def say(text):
-    # One write a line: the lines of two ranks do not mix.
+    # Each line is one write, so that the lines of two ranks do not mix.
     os.write(1, ("live: " + text + "\n").encode())
 
 
@@ -96,7 +100,9 @@ class Mpi:
 
 
 def sum_is_right(mpi, rank, size):
-    """Add up numbers of all ranks; half a megabyte does not take the way of a few bytes."""
+    """Return whether MPI_Allreduce adds numbers of all ranks correctly; 512 KiB use another protocol than few
+    bytes.
+    """
     sent, got = array.array("d", [rank + 1.0]) * NUMBERS, array.array("d", [0.0]) * NUMBERS
     at = ctypes.c_void_p(sent.buffer_info()[0]), ctypes.c_void_p(got.buffer_info()[0])
     mpi.call("MPI_Allreduce", at[0], at[1], ctypes.c_int(NUMBERS), mpi.double, mpi.sum, mpi.world)
@@ -112,9 +118,10 @@ def names_of_all(mpi, host, size):
 
 
 def ping_pong(mpi, rank, peer, kind):
-    """Send messages from rank 0 to a peer and back, and say how long one way takes.
+    """Send messages from rank 0 to a peer and back, and print the seconds for one direction.
 
-    The first byte tells the peer whether another one follows: on a busy machine each may take long.
+    The first byte tells the peer whether another message follows, because the number depends on rank 0's
+    clock.
     """
     for size, times in SIZES:
         out, back = ctypes.create_string_buffer(GO * size, size), ctypes.create_string_buffer(size)
@@ -130,7 +137,7 @@ def ping_pong(mpi, rank, peer, kind):
                 mpi.receive(back, size, 0)
                 mpi.send(back, size, 0)
                 last = back[0] == STOP
-            if turn >= WARM:  # the first ones open connections
+            if turn >= WARM:  # the first messages open connections
                 best = min(best, mpi.seconds() - started)
             turn += 1
         if rank == 0:
@@ -165,7 +172,7 @@ def main(path, tasks, seconds):
             if peer and rank in (0, peer):
                 ping_pong(mpi, rank, peer, kind)
             mpi.call("MPI_Barrier", mpi.world)
-    # A wrong size is not an error of this program: every rank must report it before one of them exits.
+    # With a wrong world size, the program still exits with 0, so that every rank can report its size.
     mpi.call("MPI_Finalize")
     say("rank {} end".format(rank))
     return status

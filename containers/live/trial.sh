@@ -1,5 +1,5 @@
 #!/bin/sh
-# Start the trial of MPI that this image can run: in Python where it has one with ctypes, else the compiled one.
+# Start the MPI trial: the Python program if the image's Python has ctypes, else the compiled C program.
 here=${0%/*}
 
 # Programs of an MPI outside the loader's default folders contain the MPI's folder (rpath). Through it, the MPI also finds

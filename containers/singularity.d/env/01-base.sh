@@ -1,2 +1,2 @@
 #!/bin/sh
-# Comes first; what the image sets follows in 10-docker2singularity.sh.
+# This file is the first; 10-docker2singularity.sh then sets the image's variables.

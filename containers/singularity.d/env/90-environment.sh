@@ -1,2 +1,2 @@
 #!/bin/sh
-# For variables that the user adds to the image.
+# This file is for variables that the user adds to the image.

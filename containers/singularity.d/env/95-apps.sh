@@ -1,5 +1,5 @@
 #!/bin/sh
-# An app within the image (SCIF), where the runtime was asked for one: its folders come first on the paths.
+# If the user starts an app of the image (SCIF), the app's folders come first on the search paths.
 if [ -n "${SINGULARITY_APPNAME:-}" ]; then
     SCIF_APPS=/scif/apps
     SCIF_APPROOT=$SCIF_APPS/$SINGULARITY_APPNAME

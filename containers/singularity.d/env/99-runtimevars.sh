@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the caller asked of PATH, by APPTAINERENV_PREPEND_PATH and its kind, comes last and wins.
+# The user's changes of PATH, such as APPTAINERENV_PREPEND_PATH, come last and have priority.
 PATH=${SING_USER_DEFINED_PREPEND_PATH:+$SING_USER_DEFINED_PREPEND_PATH:}$PATH
 PATH=$PATH${SING_USER_DEFINED_APPEND_PATH:+:$SING_USER_DEFINED_APPEND_PATH}
 PATH=${SING_USER_DEFINED_PATH:-$PATH}
