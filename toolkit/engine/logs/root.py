@@ -148,7 +148,7 @@ def _traced(
             others, clue, frame = [clue, *others], source, ""
     clue = with_name_of_signal(output, clue)
     rank, node = _failed_rank(output, clue, endings)
-    rank = rank or rank_in_table(output, clue)
+    rank = rank_in_table(output, clue) or rank  # Slurm's task is torchrun itself
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
     files = next((one.files for one in raised if one.position == clue.position), ())

@@ -75,6 +75,7 @@ def test_the_table_of_torchrun_tells_the_rank_that_failed_first_in_the_whole_job
     report = "failed (exitcode: -9) local_rank: 1 (pid: 12) of binary: /usr/bin/python"
     assert told(f"{report}\n{TABLE}") == (report, "signal", "9")
     assert told(f"{report}\n")[2] == "1"
+    assert told(f"{TABLE}srun: error: n1: task 0: Exited with exit code 1\n")[2] == "9"
 
 
 def test_the_rank_for_which_others_waited_in_a_barrier_is_named():
