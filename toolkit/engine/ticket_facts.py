@@ -71,7 +71,7 @@ def image_of(ticket: TicketImage) -> ImageFacts:
         return ImageFacts(path="image.sif", format="", unknown=unknown, **found)
     if ticket.mpi == "none":
         return ImageFacts(
-            path="image.sif", format="", absent={"mpi": "the ticket says that there is none"}, **found
+            path="image.sif", format="", absent={"mpi": "the ticket says that the image has no MPI"}, **found
         )
     name, release = _mpi(ticket.mpi, "image.mpi")
     is_open = name == "openmpi"

@@ -181,7 +181,7 @@ def join_studies(where: Path, study: Study) -> Study:
     old = msgspec.structs.replace(old, said=_with_full_paths(old.said))
     if differs := study_points.differences(old, study):
         raise BadInput(
-            f"{where} holds another study, which differs in {', '.join(differs)}",
+            f"{where} contains another study, which differs in {', '.join(differs)}",
             fix="give another folder with `--study`",
             detail=[f"{name}: {before!r} before, {now!r} now" for name, (before, now) in differs.items()],
         )

@@ -36,7 +36,7 @@ def separate(text: str, asked: NodeChoice) -> Answers:
     """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` alone contains no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
-        why = "toolkit did not ask these nodes" if asked.is_empty else NO_ANSWER
+        why = "toolkit did not probe these nodes" if asked.is_empty else NO_ANSWER
         return Answers(text, trouble=why, ended=asked.is_empty)
     start = lines.index(NODES)
     place, rest = "\n".join(lines[:start]), lines[start + 1 :]
@@ -76,7 +76,7 @@ def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
             states.setdefault(row[1], row[2])
     if asked.nodes == "all":
         for name, state in states.items():
-            skipped = f"toolkit did not ask this node, which is {state}"
+            skipped = f"toolkit did not probe this node, which is {state}"
             yield name, "did not answer" if state in _READY else skipped
     elif not asked.nodes.isdecimal():
         for name in expand(asked.nodes):

@@ -81,7 +81,10 @@ def seconds_of(text: str | None) -> int:
     if not text:
         return _SECONDS
     if not (text.isascii() and text.isdecimal() and len(text) < 7):
-        raise BadInput(f"{VARIABLE}: {text!r} is not a number of seconds", fix="0 asks the host each time")
+        raise BadInput(
+            f"{VARIABLE}: {text!r} is not a number of seconds",
+            fix="give a number of seconds; 0 probes the host each time",
+        )
     return int(text)
 
 

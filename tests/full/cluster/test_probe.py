@@ -194,7 +194,7 @@ def test_a_place_and_its_nodes_answer_in_every_shell(shell, slurm):
     assert done.errors == ""
     bundle = read(done.text, "here", ASKED)
     assert [group.nodes for group in bundle.groups] == [("node1", "node2")]
-    assert bundle.silent == {"node3": "toolkit did not ask this node, which is down*"}
+    assert bundle.silent == {"node3": "toolkit did not probe this node, which is down*"}
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
@@ -375,7 +375,7 @@ def test_one_compute_node_is_asked_by_default_and_none_if_not_wanted(login):
     assert gather(login).host.compute_nodes in {("node1",), ("node2",)}
     alone = gather(login, NodeChoice("0"))
     assert alone.host.compute_nodes is None
-    assert alone.host.unknown["compute_nodes"] == "compute nodes: toolkit did not ask these nodes"
+    assert alone.host.unknown["compute_nodes"] == "compute nodes: toolkit did not probe these nodes"
 
 
 def test_a_queue_that_is_full_is_told_and_no_job_stays_in_it(login):

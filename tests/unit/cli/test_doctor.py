@@ -162,8 +162,8 @@ def test_a_host_alone():
 @every_row(
     ("slurms", "own", "row"),
     [
-        (None, "7.0.0rc1", "PMIx none; mpirun serves 7.0.0rc1"),
-        ("5.0.7", "3.2.5", "PMIx 5.0.7; mpirun serves 3.2.5"),
+        (None, "7.0.0rc1", "PMIx none; mpirun offers 7.0.0rc1"),
+        ("5.0.7", "3.2.5", "PMIx 5.0.7; mpirun offers 3.2.5"),
         ("5.0.7", "5.0.7a1", "PMIx 5.0.7"),
         ("5.0.7", None, "PMIx 5.0.7"),
     ],

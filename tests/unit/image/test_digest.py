@@ -42,7 +42,7 @@ def test_a_checksum_file_that_says_nothing_of_the_sif_is_no_changed_image(sif, t
     digest_file(sif).write_text(text)
     with pytest.raises(BadInput) as caught:
         check_digest(sif)
-    assert caught.value.message == f"{digest_file(sif)}: holds no SHA-256 of a.sif"
+    assert caught.value.message == f"{digest_file(sif)}: contains no SHA-256 of a.sif"
     assert "rm " in caught.value.fix
 
 

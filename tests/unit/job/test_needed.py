@@ -59,12 +59,12 @@ FAULTS = {
     "import subprocess as sp\ndef main():\n    sp.check_call(('mpiexec', '-n', '4', 'x'))\nmain()": (
         "t.py:3: `mpiexec` would start its own ranks on each of the 2 ranks"
     ),
-    f"{NET}net.cuda()": "t.py:3: `net.cuda()` needs a GPU, but the job does not ask for GPUs",
+    f"{NET}net.cuda()": "t.py:3: `net.cuda()` needs a GPU, but the job does not request GPUs",
     f"{NET}device = torch.device('cuda:0')\nnet.to(device)": (
-        "t.py:4: `net.to(device)` needs a GPU, but the job does not ask for GPUs"
+        "t.py:4: `net.to(device)` needs a GPU, but the job does not request GPUs"
     ),
     "import torch.distributed as dist\ndist.init_process_group(backend='nccl')": (
-        "t.py:2: `dist.init_process_group(backend='nccl')` needs a GPU, but the job does not ask for GPUs"
+        "t.py:2: `dist.init_process_group(backend='nccl')` needs a GPU, but the job does not request GPUs"
     ),
     "from .net import build": "t.py:1: `.net` is not found if Python starts the file by its path",
     "import numpy\nimport queue": "queue.py hides the module `queue` of Python, which other modules import",
@@ -320,7 +320,7 @@ def test_a_script_for_tensorflow_1_is_refused_with_tensorflow_2():
 
 def test_a_command_of_the_gpu_driver_needs_gpus_and_not_the_image():
     (fault,) = found(["nvidia-smi", "-L"])
-    assert fault.message == "x.sif has no command `nvidia-smi`, and the job does not ask for GPUs"
+    assert fault.message == "x.sif has no command `nvidia-smi`, and the job does not request GPUs"
     assert found(["nvidia-smi", "-L"], gpus=True) == []
 
 

@@ -119,7 +119,7 @@ def check_refusal(error: BadInput, asked: dict, profile: dict) -> None:
     names = [part["name"] for part in profile["partitions"]]
     fitting = {part["name"] for part in profile["partitions"] if fits(part, asked, profile)}
     assert "\n" not in error.message + error.fix
-    if error.fix == "ask for less":
+    if error.fix == "request fewer resources":
         assert fitting == set()
         assert all(re.search(rf"[(;, ]{re.escape(name)}[:, ]", error.message) for name in names)
     else:

@@ -72,7 +72,7 @@ def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
     assert answers.silent == {
         "node2": "its answer was incomplete",
         "node3": "did not answer",
-        "node4": "toolkit did not ask this node, which is down*",
+        "node4": "toolkit did not probe this node, which is down*",
     }
     assert answers.trouble == ""
 

@@ -38,7 +38,7 @@ _MOST_CLAIMS = 10_000
 
 _SHOWN = 3
 _FIX = (
-    "`toolkit doctor IMAGE` says which launch mode fits: the option `--mpi` of srun "
+    "run `toolkit doctor IMAGE`, which names a launch mode that works: the option `--mpi` of srun "
     "must name an interface of the MPI in the image, and `--cleanenv` or `--containall` must not remove its "
     "variables"
 )

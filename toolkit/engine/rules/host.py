@@ -267,7 +267,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     if kind in {"", "none", *types} or not any(is_plugin(t) == is_plugin(kind) for t in types if t != "none"):
         return None
     offered = ", ".join(types)
-    because = f"the site profile asks for {word}; srun offers {offered}"
+    because = f"the site profile names {word}; srun offers {offered}"
     return Hit((*case.cite("host.slurm.mpi_types"), f"plan: {word}"), "unavailable", because)
 
 

@@ -85,7 +85,7 @@ def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozen
         if asked.marker is not None and not asked.marker.evaluate(markers(python.base)):
             continue
         if asked.url or not asked.specifier.contains(there.version, prereleases=True):
-            faults[name] = f"{name}: the image has {there.version}, and the file asks for {asked}"
+            faults[name] = f"{name}: the image has {there.version}, and the file requires {asked}"
     if faults:
         first, *more = faults.values()
         raise CheckFailed(first, detail=more, fix=_CHANGE.format(" --replace ".join(faults)))

@@ -68,7 +68,7 @@ def noted_digest(sif: Path, found: str) -> str:
     own = [line.digest for line in lines if line.name in names or line.digest == found]
     if not own:
         raise BadInput(
-            f"{noted}: holds no SHA-256 of {sif.name}",
+            f"{noted}: contains no SHA-256 of {sif.name}",
             fix=f"download this file again from the source of the image, or remove it: rm "
             f"{shlex.quote(str(noted))}",
         )

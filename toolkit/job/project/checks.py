@@ -87,8 +87,8 @@ def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: boo
         return
     if program in _OF_DRIVER:
         yield LaunchFault(
-            f"{image} has no command `{program}`, and the job does not ask for GPUs",
-            "ask for GPUs with --gpus-per-node 1: the node's driver then provides the command",
+            f"{image} has no command `{program}`, and the job does not request GPUs",
+            "request GPUs with --gpus-per-node 1: the node's driver then provides the command",
         )
         return
     if program == "python" and "python3" in found.commands:

@@ -168,8 +168,8 @@ def _command(code: Code, need: Need, image: str, found: Contents | None, ranks: 
 def _gpu(code: Code, need: Need) -> LaunchFault:
     shown = need.text if len(need.text) <= _MOST_SHOWN else f"{need.text[:_MOST_SHOWN]}…"
     return LaunchFault(
-        f"{_place(code, need)}: `{shown}` needs a GPU, but the job does not ask for GPUs",
-        "ask for GPUs with --gpus-per-node 1, or make the line also work on CPUs",
+        f"{_place(code, need)}: `{shown}` needs a GPU, but the job does not request GPUs",
+        "request GPUs with --gpus-per-node 1, or make the line also work on CPUs",
     )
 
 

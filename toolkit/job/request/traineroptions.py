@@ -67,7 +67,7 @@ def _ranks(spec: JobSpec, strategy: str) -> Iterator[LaunchFault]:
     if spec.ranks > 1 and strategy in trainers().strategies.one_process:
         yield LaunchFault(
             f"--strategy {strategy} trains in one process, but the job has {spec.ranks} ranks",
-            "ask for one rank, or use --strategy horovod",
+            "request one rank, or use --strategy horovod",
         )
 
 

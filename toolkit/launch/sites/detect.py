@@ -85,7 +85,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
         gpus=Gpus(ask="partition" if host.gpus and not any(part.gpus for part in parts) else "gres"),
         defaults=Defaults(partition=_usual(parts), account=_account(facts), time=_TIME),
         partitions=parts,
-        sources=(f"toolkit init{f', {day}' if day else ''}: the answers of {host.place}",),
+        sources=(f"toolkit init{f', {day}' if day else ''}: the facts of {host.place}",),
     )
     return Draft(site, questions, gaps)
 

@@ -13,7 +13,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
 from toolkit.near import suggest_near
 
-_LESS = "ask for less"
+_LESS = "request fewer resources"
 """The fix if no partition can run a job."""
 
 

@@ -84,7 +84,7 @@ def _other_partitions(
         for part in known
         if part != but and part.up and not any(problems(spec, partition_of(part, counted=counted)))
     ]
-    return f"give `--partition` {' or '.join(fitting)}" if fitting else "ask for less"
+    return f"give `--partition` {' or '.join(fitting)}" if fitting else "request fewer resources"
 
 
 def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:

@@ -47,7 +47,7 @@ def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileChe
 
 def _of_scheduler(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
     if site.scheduler != "slurm":
-        yield ProfileCheck("scheduler", "undecided", f"{site.scheduler}: toolkit asks only Slurm")
+        yield ProfileCheck("scheduler", "undecided", f"{site.scheduler}: toolkit can query only Slurm")
     elif host.slurm is None:
         state: State = "differs" if "slurm" in host.absent else "undecided"
         yield ProfileCheck("scheduler", state, f"slurm: {host.cite('slurm')}")

@@ -99,7 +99,7 @@ def _pmix(host: HostFacts, first: HostMpi | None) -> str:
     # The library of Debian's PMIx 5.0.7 contains the version 5.0.7a1.
     if own is None or (served is not None and own.release == served.release):
         return slurms
-    return f"{slurms}; mpirun serves {own}"
+    return f"{slurms}; mpirun offers {own}"
 
 
 def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str, str]]:

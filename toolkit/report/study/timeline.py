@@ -37,7 +37,9 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     tally = tally_events(events(file))
     found = shares(tally)
     if found is None:
-        raise CheckFailed(f"{file}: holds {tally.events:,} events, and less than three steps with allreduces")
+        raise CheckFailed(
+            f"{file}: contains {tally.events:,} events, but fewer than three steps with allreduces"
+        )
     advice = advise(tally)
     parts = {name: getattr(found, name) for name in _MEANING}
     rows = [(name, percent(part), "█" * round(part * _BAR), _MEANING[name]) for name, part in parts.items()]

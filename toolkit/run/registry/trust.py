@@ -39,5 +39,5 @@ def _add(context: ssl.SSLContext, path: Path, named_by: str) -> None:
         else:
             context.load_verify_locations(cafile=path)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        why = "no such file" if isinstance(error, FileNotFoundError) else "holds no certificate in PEM"
+        why = "no such file" if isinstance(error, FileNotFoundError) else "contains no PEM certificate"
         raise BadInput(f"{named_by}: {path}: {why}") from error

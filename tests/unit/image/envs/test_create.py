@@ -95,7 +95,7 @@ def test_equal_packages_make_equal_files(tmp_path, made):
 @every_row(
     ("requirement", "told"),
     [
-        ("numpy<1.20", "numpy: the image has 1.26.4, and the file asks for numpy<1.20"),
+        ("numpy<1.20", "numpy: the image has 1.26.4, and the file requires numpy<1.20"),
         ("old", "numpy: the image has 1.26.4; the packages that old needs include numpy 1.19.5"),
     ],
 )

@@ -74,7 +74,7 @@ def test_the_virtual_cluster_gets_a_profile_without_a_question():
     assert (site.container.command, site.container.binds) == ("apptainer", ("/work",))
     assert (site.launch.mode, site.launch.mpi) == ("srun-pmix", "pmix")
     assert (site.directory, site.scratch, site.network) == ("$WORK/toolkit", "/tmp", "eth0")
-    assert site.sources == ("toolkit init, 2026-11-21: the answers of here",)
+    assert site.sources == ("toolkit init, 2026-11-21: the facts of here",)
     assert sites.parse(profile(site), "mine.toml") == site
 
 

@@ -123,7 +123,7 @@ def test_a_job_that_no_partition_can_run_is_refused_with_the_limits_of_each(part
         "gpus: 4 GPUs per node",
     }
     assert error.message == f"--gpus-per-node 5: no partition of site mine can run this job ({limits[first]})"
-    assert error.fix == "ask for less"
+    assert error.fix == "request fewer resources"
 
 
 def test_any_number_of_gpus_passes_if_no_partition_is_known_to_have_some():

@@ -31,9 +31,9 @@ def faults(facts=None, **job):
         (
             {"partition": "gpu", "gpus_per_node": 8},
             "--gpus-per-node 8: partition gpu has 4 GPUs per node",
-            "ask for less",
+            "request fewer resources",
         ),
-        ({"nodes": 5}, "--nodes 5: partition cpu has a limit of 4 nodes", "ask for less"),
+        ({"nodes": 5}, "--nodes 5: partition cpu has a limit of 4 nodes", "request fewer resources"),
         (
             {"partition": "gpu", "time": "24:00:00"},
             "--time 24:00:00: partition gpu has a time limit of 12:00:00",

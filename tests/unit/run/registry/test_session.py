@@ -413,7 +413,7 @@ def test_headers_of_transfers():
 
 def test_a_ca_that_is_none_is_named(tmp_path):
     (tmp_path / "ca.pem").write_text("no certificate")
-    with pytest.raises(BadInput, match=r"--ca: .*ca\.pem: holds no certificate"):
+    with pytest.raises(BadInput, match=r"--ca: .*ca\.pem: contains no PEM certificate"):
         tls_settings(tmp_path / "ca.pem", "h")
     with pytest.raises(BadInput, match="no such file"):
         tls_settings(tmp_path / "absent", "h")
