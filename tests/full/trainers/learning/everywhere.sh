@@ -1,4 +1,4 @@
-# Run options with each strategy, first in one process; the other runs are compared with it.
+# Run options with each strategy, first in one process; the test compares the other runs with this run.
 every() { # STRATEGY RANKS
     set -- "$1" "$2" python /tests/everywhere.py "$1" /out
     ranks=$2
