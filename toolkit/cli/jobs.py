@@ -105,7 +105,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 
 @command.command("logs", short_help="Print the output of a job")
 @_job_argument
-@click.option("-f", "--follow", is_flag=True, help="Continue until the job ends")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until the job ends")
 @click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
 @json_option("Print JSON; with --follow, at the end of the job")
 @click.pass_context

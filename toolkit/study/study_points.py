@@ -48,7 +48,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
 
 def _fewest(ranks: int, most: int) -> int:
     if ranks > most and ranks % most:
-        raise BadInput(f"--ranks {ranks}: does not fill nodes of --ranks-per-node {most} evenly")
+        raise BadInput(f"--ranks {ranks}: cannot be divided into nodes with --ranks-per-node {most} each")
     return max(1, ranks // most)
 
 

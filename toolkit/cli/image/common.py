@@ -62,7 +62,9 @@ def cluster_options(function: _F) -> _F:
 
     file = click.Path(path_type=Path)
     known = click.option("--facts", metavar="FILE", type=file, help="Facts that toolkit probe -o saved")
-    named = click.option("--site", metavar="NAME", help="Site, whose facts `toolkit init` saved")
+    named = click.option(
+        "--site", metavar="NAME", help="Use the facts that `toolkit init` saved for this site"
+    )
     return known(named(with_host))  # type: ignore[return-value] # an option returns the decorated function
 
 
