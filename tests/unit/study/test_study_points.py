@@ -29,7 +29,7 @@ def test_without_nodes_the_ranks_fill_as_few_as_may_be():
     ("ranks", "nodes", "each", "said"),
     [
         ([3], [2], None, "cannot be divided evenly"),
-        ([6], [], 4, "does not fill"),
+        ([6], [], 4, "cannot be divided into nodes"),
         ([2, 4], [1], 2, "4: cannot be divided evenly among --nodes 1, at most --ranks-per-node 2"),
     ],
 )
