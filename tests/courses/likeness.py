@@ -31,8 +31,8 @@ _OTHER_RANK = re.compile(r"^\[rank (\d+)\] ")
 
 
 def masked(line: str) -> str:
-    """Return a line with marks in place of parts that differ between runs: numbers, times, digests,
-    widths.
+    """Return a line in which marks replace the numbers, times, digests and widths that differ between
+    runs.
     """
     for pattern, mark in _MASKS:
         line = pattern.sub(mark, line)

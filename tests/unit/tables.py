@@ -164,7 +164,7 @@ def _fault(
 
 
 class RowFixtures(dict[str, Any]):
-    """The fixtures of one row by name; a function-scoped fixture is created for this row at its first use.
+    """The fixtures of one row by name; a function-scoped fixture of the row is created when first used.
 
     ``ends`` finalizes the fixtures after the row, the last fixture first.
     """

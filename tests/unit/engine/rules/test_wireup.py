@@ -59,7 +59,7 @@ OPEN_MPI_1 = absent(mpi(version="1.10.2", interfaces=()), "pmix")
 
 PALS_EXEC = msgspec.structs.replace(LAUNCHER, implementation="cray", version="9.0.1")
 PALS = absent(host(mpis=(PALS_EXEC,)), "slurm")
-"""A Cray EX with PBS: mpiexec is of PALS."""
+"""On a Cray EX with PBS, mpiexec is the launcher of PALS."""
 
 FIRES = {
     "environment-cleaned": [
