@@ -33,6 +33,9 @@ _LAST_LINES = 8
 _SAME_REPORT = 4
 """Errors within this number of lines after a root line belong to the same report."""
 
+_BEFORE_ABORT = 8
+"""Maximum number of lines between a program's error and Open MPI's report of its ``MPI_Abort``."""
+
 _ABSENT = re.compile(
     r"\bRank (\d+) failed to pass monitoredBarrier"
     r"|tasks are unhealthy \(stopped sending heartbeats\): ?(?:\S{0,80}/task:)?(\d+)"
@@ -206,7 +209,7 @@ def _choose(
         before = end if end is not None and least < 4 else last
         if found := [p for p in near if p[0].strength >= least and p[0].line.number <= before]:
             return _of_first_rank(found, endings)
-        if least == 4 and dead:
+        if least == 4 and dead and not _has_reason(dead[0], near):
             return _first_failure(dead, others), ""
     if end is not None and (far := [pair for pair in causes if pair[0].strength >= 5]):
         return far[-1]
@@ -287,6 +290,13 @@ def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
         if position in known:
             return known[position]
     return None
+
+
+def _has_reason(dead: Clue, near: list[tuple[Clue, str]]) -> bool:
+    """Return whether a program reported an error shortly before it called ``MPI_Abort``."""
+    first = dead.line.number - _BEFORE_ABORT
+    reported = (c for c, _ in near if c.strength >= 3 and first <= c.line.number < dead.line.number)
+    return "MPI_ABORT was invoked" in dead.line.text and any(reported)
 
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:

@@ -2,6 +2,7 @@
 
 from tests.unit.engine.logs.test_root import STEPS, TRACEBACK, labelled, told
 from tests.unit.tables import every_row
+from toolkit.engine.logs.clues import strip_label
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
 
@@ -29,6 +30,22 @@ def test_a_rank_that_torchrun_stopped_is_not_the_first_to_fail(signal, name, cla
     )
     line, found, rank = told(text)
     assert (f"(exitcode: -{signal})" in line, found, rank) == (True, class_, "1")
+
+
+@every_row(
+    "error",
+    ["ERROR on proc 3: Bond atoms 12 13 missing on proc 3", "ERROR: Lost atoms: original 40 current 39"],
+)
+def test_the_error_before_a_call_of_mpi_abort_is_the_root_line(error):
+    lines = [f"{error} (x.cpp:59)", "Last command: run 900", "-" * 74]
+    text = "\n".join([*lines, "MPI_ABORT was invoked on rank 3 in communicator X"])
+    assert told(f"{text}\n")[::2] == (lines[0], "3")
+
+
+@every_row("line", ["ERROR 09-27 06:46:46 x.py:1] no room for it", "ERROR [x.py:1] no room for it"])
+def test_a_level_before_a_time_or_file_is_a_label(line):
+    assert strip_label(line).endswith("no room for it")
+    assert strip_label("ERROR on proc 7: no room") == "ERROR on proc 7: no room"
 
 
 WATCHDOG = "[E1102 ProcessGroupNCCL.cpp:607] [Rank {0}] Watchdog caught collective operation timeout: X"
