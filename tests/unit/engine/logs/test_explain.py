@@ -176,6 +176,19 @@ def test_an_image_of_another_architecture_is_not_called_unreadable():
 @every_row(
     ("line", "id_"),
     [
+        ("E 12 alloc.cc:3] cuMemAlloc failed: CUDA_ERROR_OUT_OF_MEMORY: out of memory", "gpu-memory-full"),
+        ("numpy: cannot allocate the table: out of memory", "out-of-memory"),
+        ("[n1:7] Read -1, expected 4096, errno = 14", "single-copy-gpu"),
+        ("[n1:7] Read -1, expected 4096, errno = 1", "namespaces-split-a-node"),
+    ],
+)
+def test_a_line_about_a_gpu_has_another_cause_than_a_line_about_the_host(line, id_):
+    assert [f.id for f in explain(line)] == [id_]
+
+
+@every_row(
+    ("line", "id_"),
+    [
         ("bash: mpirun: command not found", "mpirun-not-found"),
         ("/var/spool/job/slurm_script: line 16: mpiexec.hydra: command not found", "mpirun-not-found"),
         ("sh: 1: mpirun: not found", "mpirun-not-found"),
