@@ -667,13 +667,15 @@ ask gpu-amd 2 '
             END { if (amd && version) print \"gfx\", version }" "$file" 2>/dev/null
     done
     true'
-# Libraries of the driver that --nv mounts, and the releases of the C library that they need.
+# Libraries that --nv or --rocm mounts, and the releases of the C library that they need.
 # shellcheck disable=SC2016
 ask gpu-libraries 5 '
     command -v ldconfig >/dev/null || exit 127
+    names="cuda\|cudadebugger\|nvidia-ml\|nvidia-ptxjitcompiler\|nvidia-nvvm"
+    [ -d /sys/bus/pci/drivers/amdgpu ] && names="$names\|drm\|drm_amdgpu\|numa"
     for file in $(ldconfig -p 2>/dev/null |
-        sed -n "s/.*lib\(cuda\|cudadebugger\|nvidia-ml\|nvidia-ptxjitcompiler\|nvidia-nvvm\)\.so[.0-9]* (.*x86-64.*=> //p
-            s/.*lib\(cuda\|cudadebugger\|nvidia-ml\|nvidia-ptxjitcompiler\|nvidia-nvvm\)\.so[.0-9]* (.*AArch64.*=> //p"); do
+        sed -n "s/.*lib\($names\)\.so[.0-9]* (.*x86-64.*=> //p
+            s/.*lib\($names\)\.so[.0-9]* (.*AArch64.*=> //p"); do
         readlink -f "$file"
     done | sort -u | while read -r file; do
         printf "file %s\n" "$file"

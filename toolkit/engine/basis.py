@@ -113,19 +113,19 @@ def _beyond(case: Case) -> Iterator[str]:
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:
         yield f"{found.ranks_per_node} ranks on a node"
-    if asks_for_gpus(host, case.request, case.plan) and (gpus := _gpus(case)):
-        yield gpus
+    if asks_for_gpus(host, case.request, case.plan):
+        yield _gpus(case)
     if case.request.nodes > 1 and (there := (*(host.infiniband or ()), *(host.fabrics or ()))):
         yield f"a fast network ({there[0]})"
 
 
 def _gpus(case: Case) -> str:
-    """Return the pair of driver and CUDA that no recorded launch had; empty if the host has no GPUs."""
+    """Return the pair of driver and CUDA that no recorded launch had, as far as the facts have it."""
     host, image = case.host_facts, case.image_facts
     if host.gpus:
         of = f"CUDA {_series(image.cuda)}" if image.cuda else "GPUs"
         return f"{of} on driver {host.gpu_driver}" if host.gpu_driver else of
-    return f"AMD GPUs ({host.amd_gpus[0]})" if host.amd_gpus else ""
+    return f"AMD GPUs ({host.amd_gpus[0]})" if host.amd_gpus else "GPUs"
 
 
 def _is_server_recorded(server: str, known: frozenset[str]) -> bool:

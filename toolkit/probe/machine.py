@@ -122,9 +122,9 @@ class MachineFacts:
         if found:
             self.book.note("gpu_libraries_glibc", f"{', '.join(files)}: GLIBC_{found} is the newest")
         elif section.ok and not files:
-            self.book.absent["gpu_libraries_glibc"] = "no library of an NVIDIA driver in the loader's cache"
+            self.book.absent["gpu_libraries_glibc"] = "no library of a GPU driver in the loader's cache"
         else:
-            self.book.unread("gpu_libraries_glibc", section, "libraries of the NVIDIA driver")
+            self.book.unread("gpu_libraries_glibc", section, "libraries of the GPU driver")
         return found
 
     def gpu_container_cli(self) -> str | None:

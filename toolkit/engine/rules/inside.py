@@ -71,15 +71,21 @@ def user_inside_differs(case: Case) -> Hit | None:
     "pmi-socket-closed",
     "The container closes the socket for PMI",
     severity="error",
-    fix="start containers with `--preserve-fd=$PMI_FD` (podman 5.0, crun); or use PMIx",
-    source="podman-run(1), --preserve-fd; tests/matrix: 'without --preserve-fd=PMI_FD'",
+    fix="start containers with `--preserve-fd=$PMI_FD` (podman 5.0, crun), or `-pmi-port` of Hydra, or PMIx",
+    source=(
+        "podman-run(1), --preserve-fd; tests/matrix: 'without --preserve-fd=PMI_FD'; "
+        "pmodels/mpich issue 5292 (-pmi-port)"
+    ),
     facts=("image.mpi.interfaces",),
     modes=_FROM_HOST,
 )
 def pmi_socket_closed(case: Case) -> Hit | None:
     """Slurm and Hydra open a socket for each rank and set PMI_FD to its number. Some runtimes close open
-    files, but leave PMI_FD set. The rank then reports 'PMIU_write error; fd=14 … Bad file descriptor'.
+    files, but leave PMI_FD set. The rank then reports 'PMIU_write error; fd=14 … Bad file descriptor'. With
+    ``-pmi-port``, Hydra sets PMI_PORT instead, and ranks connect to this port.
     """
+    if any(word.lstrip("-") == "pmi-port" for word in case.plan.launcher):
+        return None
     case.ask("image.mpi.interfaces")
     found, offered = hides(case, "descriptors"), offer(case)
     if not found or clearing_options(case) or offered is None or interface_in_use(case, offered) != "pmi":

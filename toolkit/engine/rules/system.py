@@ -8,7 +8,7 @@ from toolkit.knowledge import cuda, glibc
 from toolkit.knowledge.glibc import Instructions
 from toolkit.versions import older, within
 
-_NV = "--nv"
+_NV, _ROCM = "--nv", "--rocm"
 _OF_C_LIBRARY = {"/", "/usr", "/lib", "/lib64", "/usr/lib64"}
 """Folders that contain the C library of an image, or its loader."""
 _OF_DEBIAN = ("debian", "ubuntu")
@@ -98,32 +98,36 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
     "gpu-libraries-need-newer-glibc",
     "The host's GPU libraries need a newer C library than the image has",
     severity="error",
-    fix="use an image with a newer distribution: its glibc must be as new as the driver's libraries need",
-    source="Apptainer user guide, GPU support: libraries of the host in /.singularity.d/libs",
+    fix="use an image with a newer distribution: its glibc must be as new as the libraries need",
+    source=(
+        "Apptainer user guide, GPU support: libraries of the host in /.singularity.d/libs; "
+        "apptainer/apptainer pull request 2606 (--rocm)"
+    ),
     facts=("host.gpu_driver", "host.gpu_libraries_glibc", "image.glibc", "image.cuda"),
 )
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
     at least as new as the glibc of their build. With an older glibc in the image, the driver's libraries fail
     with "version `GLIBC_2.xx' not found". Programs built for CUDA then do not start; other programs run
-    without the GPU.
+    without the GPU. ``--rocm`` mounts libdrm and libnuma of the host, which programs for ROCm load.
     """
-    asked = _NV in case.plan.container
+    rocm = _ROCM in case.plan.container and bool(case.host_facts.amd_gpus)
+    asked = rocm or _NV in case.plan.container
     if asked:
-        case.ask("host.gpu_libraries_glibc", "image.glibc", "image.cuda", failed_only=True)
+        case.ask("host.gpu_libraries_glibc", "image.glibc", failed_only=True)
+    if asked and not rocm:
+        case.ask("image.cuda", failed_only=True)
     if not asked and not (case.host_facts.gpu_driver and case.image_facts.cuda):
         return None
     needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
     if not older(has, needed):
         return None
-    pair = f"driver's libraries need glibc {needed}; the image has {has}"
+    used = (case.request.gpus or case.image_facts.pytorch_rocm) if rocm else case.image_facts.cuda
+    whose = "libraries that `--rocm` mounts" if rocm else "driver's libraries"
+    pair = f"{whose} need glibc {needed}; the image has {has}"
     evidence = case.cite("host.gpu_libraries_glibc", "image.glibc")
-    return Hit(
-        evidence,
-        "loader-failure" if asked and case.image_facts.cuda else None,
-        f"the {pair}",
-        title=f"The {pair}",
-    )
+    outcome = "loader-failure" if asked and used else None
+    return Hit(evidence, outcome, f"the {pair}", title=f"The {pair}")
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.unit.engine.whole import HOST, IMAGE, MPICH, absent, case, runtime, unread, with_
+from tests.unit.engine.whole import HOST, IMAGE, LAUNCHER, MPICH, absent, case, runtime, unread, with_
 from toolkit.model.facts import ContainerRuntime
 from toolkit.runtime import podman
 
@@ -22,6 +22,9 @@ def less(option: str) -> tuple[str, ...]:
     return tuple(word for word in ALL if word != option)
 
 
+HYDRA = with_(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, interfaces=("pmi1",))
+BY_HYDRA, NO_SOCKET = with_(PODMAN, mpis=(HYDRA,)), less(podman.DESCRIPTOR)
+
 FIRES = {
     "join-lacks-slurm": [case(ON_LSF, mode="mpirun-host", launcher=("jsrun",), container=("--join",))],
     "network-apart": [
@@ -37,6 +40,7 @@ FIRES = {
     "pmi-socket-closed": [
         case(PODMAN, OF_MPICH, "srun-pmi2", container=less(podman.DESCRIPTOR)),
         case(OLD, OF_MPICH, "srun-pmi2", container=podman.standard(ARCHIVE, OLD.runtime)),
+        case(BY_HYDRA, OF_MPICH, "mpirun-host", launcher=("mpiexec",), container=NO_SOCKET),
     ],
 }
 QUIET = {
@@ -61,6 +65,7 @@ QUIET = {
         case(PODMAN, OF_MPICH, "srun-pmi2", container=ALL),
         case(PODMAN, ARCHIVE, container=less(podman.DESCRIPTOR)),
         case(PODMAN, OF_MPICH, "srun-pmi2", container=()),
+        case(BY_HYDRA, OF_MPICH, "mpirun-host", launcher=("mpiexec", "-pmi-port"), container=NO_SOCKET),
     ],
 }
 UNDECIDED = {

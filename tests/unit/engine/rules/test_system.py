@@ -11,6 +11,8 @@ CENTOS_7 = host(distribution="centos 7.9", glibc="2.17")
 FEDORA = host(distribution="fedora 42", glibc="2.41")
 EL8 = image(distribution="centos 8", glibc="2.28", glibc_needed="2.28")
 UBUNTU = image(distribution="ubuntu 22.04", glibc="2.35", glibc_needed="2.17")
+AMD = absent(host(amd_gpus=("gfx942",) * 8, gpu_libraries_glibc="2.38"), "gpu_driver", "gpus")
+FOCAL = image(distribution="ubuntu 20.04", glibc="2.31")
 OLD_CPU = host(cpu_level="x86-64-v1")
 
 FIRES = {
@@ -26,6 +28,9 @@ FIRES = {
         case(host(gpu_libraries_glibc="2.38")),
         case(host(gpu_libraries_glibc="2.38"), container=("--nv",)),
         case(host(gpu_libraries_glibc="2.38"), absent(IMAGE, "cuda"), container=("--nv",)),
+        case(AMD, FOCAL, asked={"gpus": True}, container=("--rocm",)),
+        case(AMD, image(glibc="2.35", pytorch_rocm="6.4"), container=("--rocm",)),
+        case(AMD, FOCAL, container=("--rocm",)),
     ],
     "image-glibc-too-old": [case(of=image(glibc_needed="2.38"))],
     "bind-hides-c-library": [
@@ -57,6 +62,9 @@ QUIET = {
         case(container=("--nv",)),
         case(absent(host(gpu_libraries_glibc="2.38"), "gpu_driver")),
         case(host(gpu_libraries_glibc="2.38"), absent(IMAGE, "cuda")),
+        case(AMD, FOCAL, asked={"gpus": True}),
+        case(AMD, image(glibc="2.39"), container=("--rocm",)),
+        case(absent(AMD, "gpu_libraries_glibc"), FOCAL, container=("--rocm",)),
     ],
     "image-glibc-too-old": [case(), case(of=absent(IMAGE, "glibc"))],
     "bind-hides-c-library": [
@@ -74,6 +82,7 @@ UNDECIDED = {
     "gpu-libraries-need-newer-glibc": [
         case(unread(HOST, "gpu_libraries_glibc"), container=("--nv",)),
         case(of=unread(IMAGE, "cuda"), container=("--nv",)),
+        case(unread(AMD, "gpu_libraries_glibc"), FOCAL, container=("--rocm",)),
     ],
 }
 OUTCOMES = {
@@ -86,7 +95,14 @@ STARTS = {
     "kernel-too-old": ["loader-failure"] * 3,
     "image-needs-newer-processor": ["loader-failure"] * 2,
     "bind-hides-c-library": ["loader-failure"] * 2 + ["unknown"] + ["loader-failure"] * 2 + ["unknown"],
-    "gpu-libraries-need-newer-glibc": ["ok", "loader-failure", "ok"],
+    "gpu-libraries-need-newer-glibc": [
+        "ok",
+        "loader-failure",
+        "ok",
+        "loader-failure",
+        "loader-failure",
+        "ok",
+    ],
     "tensorflow-needs-avx": ["ok", "ok"],
     "image-glibc-too-old": ["ok"],
 }
