@@ -5,8 +5,10 @@ import tarfile
 
 import pytest
 
+from tests.unit.image.sifs import squashfs
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
+from toolkit.image.envs.lockfile import LOCK
 from toolkit.job.project.collect import collect
 from toolkit.job.project.ignore import decision, patterns
 from toolkit.job.project.pack import pack
@@ -86,6 +88,14 @@ def test_both_ignore_files_are_obeyed_and_the_later_one_wins(tree):
         "sub/new.log",
         "train.py",
     ]
+
+
+def test_an_environment_file_is_not_called_a_secret(tree):
+    root = tree(train_py="x")
+    (root / "my.env").write_bytes(squashfs({LOCK: b"{}"}))
+    found = collect(root)
+    assert [file.path for file in found.files] == ["train.py"]
+    assert (found.secrets, found.ignored) == ([], ["my.env"])
 
 
 def test_what_may_be_secret_stays_unless_toolkitignore_brings_it_back(tree):

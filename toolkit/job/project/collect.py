@@ -8,6 +8,7 @@ from pathlib import Path
 
 from toolkit.errors import BadInput
 from toolkit.folders import is_below
+from toolkit.image.envs.lockfile import is_env
 from toolkit.job.project.ignore import Pattern, decision, patterns
 from toolkit.units import format_size
 
@@ -198,7 +199,7 @@ def _walk(
         inner = f"{path}{entry.name}"
         is_folder = entry.is_dir(follow_symlinks=False)
         if rules.ignore(inner, folder=is_folder):
-            secret = decision(_SECRET, inner, folder=is_folder)
+            secret = decision(_SECRET, inner, folder=is_folder) and not is_env(Path(entry.path))
             (found.secrets if secret else found.ignored).append(inner)
         elif is_folder:
             yield from _walk(found, Path(entry.path), f"{inner}/", rules, linked)
