@@ -64,7 +64,7 @@ class Line:
 
     @property
     def citation(self) -> str:
-        """Return the line as evidence: ``line 12: TEXT``."""
+        """Return the line in the form in which a finding quotes it: ``line 12: TEXT``."""
         return f"line {self.number}: {(self.tag + self.text).strip()}"
 
 

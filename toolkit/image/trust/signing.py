@@ -48,7 +48,7 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A checked signature: the group of objects that it covers, and the differences from the signed text."""
+    """The check of a signature: the signed object group of a SIF, and what differs from the signed text."""
 
     signature: Signature
     group: int
