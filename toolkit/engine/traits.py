@@ -124,9 +124,10 @@ def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
 
 
 def asks_for_gpus(host: HostFacts, request: Request, plan: Plan) -> bool:
-    """Return whether a job asks for GPUs, or its container gets GPUs of NVIDIA."""
-    words = runtime_of(host).GPUS
-    return request.gpus or bool(words and set(words) <= set(plan.container))
+    """Return whether a job asks for GPUs, or its container gets GPUs of NVIDIA or AMD."""
+    kind = runtime_of(host)
+    options = (kind.GPUS, kind.AMD_GPUS)
+    return request.gpus or any(words and set(words) <= set(plan.container) for words in options)
 
 
 def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
