@@ -140,7 +140,7 @@ def test_a_script_without_its_secrets_says_which_are_missing(tmp_path):
     case = spec(directory=str(tmp_path / "run"), preflight=False, secrets=("MY_TOKEN", "B"))
     ran = run(job_script(case, SRUN, "x"), tmp_path)
     assert (ran.status, ran.calls) == (1, [])
-    assert "run/secrets.sh is missing; it sets MY_TOKEN, B" in ran.said
+    assert "run/secrets.sh, which sets MY_TOKEN, B, is missing" in ran.said
 
 
 def test_a_value_cannot_end_the_file_of_the_variables_early(tmp_path):
