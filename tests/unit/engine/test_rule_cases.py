@@ -28,11 +28,6 @@ from toolkit.knowledge.measured import measured_launches
 STARTS = {
     # darshan315/flow_past_cylinder_by_DRL issue 14, 2020-10-21: singularity: command not found
     "runtime-absent": (case(absent(HOST, "runtime")), "unavailable"),
-    # conda-archive/conda-docker issue 11, 2019-08-27: Debian 10 on CentOS 6: FATAL: kernel too old
-    "kernel-too-old": (
-        case(host(kernel="2.6.32-754.el6.x86_64"), image(format="sandbox", glibc="2.28")),
-        "loader-failure",
-    ),
     # apptainer/singularity-userdocs issue 95, 2019-02-13: an image of xz on CentOS 6, whose kernel knows gzip
     "image-compression-too-new": (
         case(

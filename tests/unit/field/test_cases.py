@@ -10,7 +10,7 @@ RANK = ("right", "not-gradable", "undecided", "no-words", "useless", "safe", "da
 """Grades, best first: no answer misleads less than a wrong answer."""
 UNKNOWABLE = {"pyxis-hpl-88-fixed"}
 """Cases that depend on something that is not a fact: a setting in the service file of slurmd."""
-RIGHT = 207
+RIGHT = 213
 DANGEROUS = 0
 """Numbers of cases with these grades; change them only if the engine improves."""
 
