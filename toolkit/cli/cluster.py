@@ -45,7 +45,9 @@ def command() -> None:
 )
 @click.option("--users", type=WholeNumber(), help="Number of accounts user01 … for a class")
 @click.option(
-    "--listen", metavar="ADDRESS:PORT", help="Address and port for a class  [default: only this machine]"
+    "--listen",
+    metavar="ADDRESS:PORT",
+    help="Address and port for other machines  [default: only this machine]",
 )
 @_json
 @click.pass_context

@@ -160,7 +160,7 @@ def _why(job: JobFile, site: Site, mode: Mode, own: Mode | None) -> str:
     if job.mode:
         return f"you chose {mode}"
     if own:
-        return f"{mode} is for programs without MPI, such as this one"
+        return f"{mode} is a mode for programs without MPI, and this program uses no MPI"
     if site.launch.mode:
         return f"the site profile chooses {mode}"
     return f"{mode} is the usual mode for the MPI of the image"

@@ -307,7 +307,7 @@ def test_a_record_without_its_secret_values_asks_the_caller_for_them(record, mon
     assert "MY_TOKEN: not set; toolkit does not store secret values in a job record" in error.message
     monkeypatch.setenv("MY_TOKEN", "c4n4ry")
     text = script("--from-job", record.key)
-    assert "it sets MY_TOKEN" in text
+    assert "which sets MY_TOKEN" in text
     assert "c4n4ry" not in text
 
 

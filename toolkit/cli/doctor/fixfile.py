@@ -33,6 +33,6 @@ def _own(file: Path) -> str | None:
     if not text.startswith(MARK):
         raise BadInput(
             f"{file}: exists, and toolkit doctor --fix did not write it",
-            fix="give another name with -o, or move the file away",
+            fix="give another name with -o, or move the file to another folder",
         )
     return text

@@ -16,7 +16,7 @@ def check_facts_output(output: Path) -> None:
     """
     if not is_there(output, label="-o") or is_dangling(output) or _holds_nothing(output):
         return
-    require_own(output, MARK, "give another name with -o, or move the existing file away")
+    require_own(output, MARK, "give another name with -o, or move the existing file to another folder")
 
 
 def _holds_nothing(output: Path) -> bool:

@@ -140,7 +140,7 @@ def _require_own(folder: Path, name: str, *, layer: bool) -> None:
     Raises:
         BadInput: if such a file exists; the error names the file.
     """
-    fix = "give another folder with -o, or move the file away"
+    fix = "give another folder with -o, or move the file to another folder"
     require_own(folder / _FACTS, _JSON_MARK, fix)
     require_own(folder / f"{name}.toml", _MARK, fix)
     if layer:

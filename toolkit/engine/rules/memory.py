@@ -76,7 +76,7 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     "namespaces-split-a-node",
     "Ranks of one node are in different user namespaces",
     severity="error",
-    fix="start the container with `--sharens` (Apptainer 1.3), or use a setuid installation",
+    fix="start the container with `--sharens` (Apptainer 1.3), or use a setuid installation of the runtime",
     source="apptainer/apptainer issue 769; tests/matrix: srun-pmi2-N1n2 against -sharens",
     facts=(
         *("image.mpi.version", "host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.infiniband"),

@@ -118,7 +118,9 @@ def find(
     for message in damaged:
         on_damage(message)
     if damaged and not records:
-        raise BadInput(f"{jobs_dir()}: no job record can be read", fix="move the damaged records away")
+        raise BadInput(
+            f"{jobs_dir()}: no job record can be read", fix="move the damaged job records to another folder"
+        )
     if not records:
         raise BadInput("no job was launched from this machine yet", fix="`toolkit launch mnist --nodes 2`")
     if wanted is None:

@@ -31,7 +31,7 @@ def no_engine(error: Exception, where: str) -> Missing:
     if "PermissionError" in said or "Permission denied" in said:
         return Missing(
             f"this user has no access to the Docker engine on {where}",
-            fix="join the group docker, and log in again: `sudo usermod -aG` docker $USER",
+            fix="join the group docker (`sudo usermod -aG docker $USER`), and log in again",
         )
     if isinstance(error, FileNotFoundError) or "FileNotFoundError" in said or "Connection refused" in said:
         return Missing(
