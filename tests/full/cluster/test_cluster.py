@@ -364,7 +364,7 @@ def test_a_state_folder_that_takes_no_files_is_a_wrong_call(monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/proc/x")
     done = toolkit("cluster", "up", "--name", "nowhere", ok=False)
     assert done.returncode == 2
-    assert "error: XDG_STATE_HOME: /proc/x/toolkit/clusters cannot be written to" in done.stderr
+    assert "error: XDG_STATE_HOME: /proc/x/toolkit/clusters cannot be written: " in done.stderr
 
 
 def test_a_home_without_ssh_files_will_do(cluster, tmp_path, monkeypatch):

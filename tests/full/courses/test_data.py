@@ -95,7 +95,7 @@ def test_ctrl_c_at_each_step_ends_in_130_and_leaves_nothing_half(tmp_path, step)
 def test_a_place_that_takes_no_files_is_a_wrong_call():
     done = toolkit("data", "get", "mnist", "-o", "/proc/x", ok=False)
     assert done.returncode == 2
-    assert "error: -o: /proc/x cannot be written to" in done.stderr
+    assert "error: -o: /proc/x cannot be written: " in done.stderr
 
 
 def test_without_npm_it_is_said_what_to_install(tmp_path, monkeypatch):

@@ -62,7 +62,7 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
     assert found[1, False]["origin"]["image_digest"] in text
     assert (page / "communication.png").read_bytes().startswith(b"\x89PNG")
     timeline = study / "timelines" / "r2-n1.json"
-    assert "Worth a try" in toolkit("report", "--timeline", str(timeline)).stdout
+    assert "Settings to try" in toolkit("report", "--timeline", str(timeline)).stdout
 
 
 def test_a_study_that_is_cut_off_killed_and_interrupted_loses_no_run_and_runs_none_twice(
