@@ -144,7 +144,7 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
     provider = mounted_mpi(host, image)
     if not is_replaced(provider, image, plan) or provider is None:
         return image
-    over = f"mounted over {image.mpi.library}" if image.mpi else "mounted; the image has no MPI"
+    over = f"mounted over {image.mpi.library}" if image.mpi else "mounted into the image, which has no MPI"
     line = f"host: {provider.library or provider.launcher}, {over}"
     mpi = _mpi(provider, image, plan)
     told = dict.fromkeys(("mpi", "mpi.version", "mpi.interfaces", "mpi.plugins"), line)

@@ -54,8 +54,8 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
         return
     options = " ".join(f"{ACCEPT} {host}" for host in sorted(foreign))
     raise BadInput(
-        f"{where}: names files on {', '.join(sorted(foreign)[:_NAMED])}, which is neither your mirror nor "
-        "your package index",
+        f"{where}: the lock names files on {', '.join(sorted(foreign)[:_NAMED])}, which is neither your "
+        "mirror nor your package index",
         detail=[f"{host}: {_some(names)}" for host, names in sorted(foreign.items())[:_NAMED]],
         fix=f"if you trust the author of this lock: {options}",
     )

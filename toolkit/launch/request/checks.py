@@ -65,7 +65,7 @@ _FORMS: Mapping[str, ValueForm] = {
     "begin": ValueForm(
         rf"now(\+\d+(seconds?|minutes?|hours?|days?|weeks?)?)?|midnight|noon|fika|teatime|today|tomorrow|"
         rf"{_CLOCK}|\d{{4}}-\d{{2}}-\d{{2}}(T{_CLOCK})?",
-        "write now+2hours, 20:00, tomorrow or 2026-12-24T18:00",
+        "write a time such as now+2hours, 20:00, tomorrow or 2026-12-24T18:00",
     ),
     "gpu": ValueForm(r"[A-Za-z0-9][A-Za-z0-9._-]*", "write the GPU type as in Slurm's GRES, such as v100"),
     "gpu_bind": ValueForm(
