@@ -177,6 +177,13 @@ def test_progress_before_an_abort_is_no_root_line():
     assert told("loading\nstep 1 loss 0.3\nAborted (core dumped)\n")[0] == "Aborted (core dumped)"
 
 
+@every_row("reason", ["core:core:cma_copy():58<warn> CMA error 14", "cxi:ep:cxip_x():3<warn> send failed: 5"])
+def test_the_error_of_libfabric_before_an_error_of_mpi_is_the_root_line(reason):
+    after = "[n1:71] *** An error occurred in MPI_Put\n[n1:71] *** MPI_ERR_OTHER: known\n"
+    line = f"libfabric:71:17::{reason}"
+    assert told(f"{line}\n{after}")[:2] == (line, "ucx-or-libfabric")
+
+
 def test_the_demand_of_a_program_without_labels_is_the_root_line_of_its_exit():
     text = "This test requires exactly two processes\nsrun: error: node1: task 1: Exited with exit code 1\n"
     assert told(text)[0] == "This test requires exactly two processes"
