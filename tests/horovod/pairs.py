@@ -73,7 +73,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def equal(self) -> bool:
-        """Whether the pair was built, and each way to start two ranks gave the weights of one process."""
+        """Whether the build of Horovod succeeded, and two ranks got the weights of one process each way."""
         return (
             self.built
             and {one.way for one in self.learned} == set(WAYS)

@@ -55,7 +55,7 @@ def find(name: str) -> Path:
         for folder in _folders():
             if (candidate := folder / f"{name}{SUFFIX}").is_file():
                 if folder == own_folder():
-                    require_trusted(candidate, "name the profile by its path")
+                    require_trusted(candidate, "give the path of the profile instead of its name")
                 return candidate
     known = names(historic=True)
     raise BadInput(

@@ -2,9 +2,9 @@
 
 The gradients of a step have B bytes and become ready one after the other within the time R. If k groups of
 gradients are reduced, each reduction takes a + b B/k. The first groups are reduced while later gradients are
-computed, and the step waits for the reductions that end after R. The suggestion is the k with the shortest
-wait, where a and b are measured. The threshold is the next whole MiB above B/k. The cycle time is the time in
-which B/k bytes become ready. Horovod's defaults are 128 MiB and 1 ms.
+computed, and the step waits for the reductions that end after R. toolkit measures a and b, and suggests
+the number of groups k with the shortest wait. The threshold is the next whole MiB above B/k. The cycle time
+is the time in which B/k bytes become ready. Horovod's defaults are 128 MiB and 1 ms.
 """
 
 import math

@@ -228,7 +228,7 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
 
 
 def _as_kept(study: Study) -> dict[str, Any]:
-    """Return a study as decoded from its JSON file, with the launch options at the top level."""
+    """Return the fields of a study's JSON file, with the launch options at the top level."""
     kept: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(study))
     said: dict[str, Any] = kept.pop("said")
     return kept | said

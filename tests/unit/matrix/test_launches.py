@@ -204,7 +204,7 @@ def test_ranks_of_an_mpich_of_the_centre_are_offered_pmi2():
 
 
 def fixes(*cells, chosen=None):
-    """Return for each cell the name of the recorded launch that fixes it; ``chosen`` is the engine's plan."""
+    """Return for each failed launch the name of a launch that works; ``chosen`` is the engine's plan."""
     return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
 
 

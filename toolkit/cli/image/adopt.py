@@ -95,7 +95,7 @@ def command(
 
 
 def description_lines(found: Adopted) -> Iterator[str]:
-    """Yield the lines of the description."""
+    """Yield the lines that describe an adopted image on the terminal."""
     yield f"{found.image}  {found.digest or ''}".rstrip()
     yield f"  system      {found.distribution or 'unknown'}, {found.architecture or 'unknown'}"
     for name, version in found.want.items():

@@ -161,7 +161,7 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
     "libfabric-lacks-provider",
     "The libfabric in the image has no provider for the host's fast network",
     severity="warning",
-    fix="install a libfabric with a provider for the network in the image",
+    fix="install in the image a libfabric that has a provider for the cluster's network",
     source="recipes/knowledge/fabric.toml, [[fabric]]; ofiwg/libfabric:man",
     facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", *_CARRIERS),
     modes=_OWN_MPI,

@@ -132,7 +132,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
-    if not row.found:  # the MPI then continues without PMIx
+    if not row.found:  # an MPI that finds no PMIx server continues without PMIx
         return judge_client(case, mpi, row, "host.mpis", "image.pmix")
     title = f"PMIx of the host's {mpi_name(host)} and PMIx {plain(client)} in the image are not compatible"
     late = LaunchStage.END if row.late else None

@@ -112,7 +112,7 @@ def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
     path, content = _torch(finder)
     said = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
     if said is None:
-        return Untold(f"{path or 'torch/version.py'} does not name the CUDA of the build")
+        return Untold(f"{path or 'torch/version.py'} does not name the CUDA release of the PyTorch build")
     return PackageVersion(said[2], f"{path}: cuda = {said[2]}") if said[2] else None
 
 
