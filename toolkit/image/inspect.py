@@ -207,18 +207,18 @@ def _digest(path: Path) -> str | None:
 
 def _with_compression(facts: ImageFacts, tree: FileTree) -> ImageFacts:
     if isinstance(tree, SquashTree):
-        told = {**facts.evidence, "compression": f"the superblock of its squashfs: {tree.compression}"}
-        return msgspec.structs.replace(facts, compression=tree.compression, evidence=told)
-    told = {
+        evidence = {**facts.evidence, "compression": f"the superblock of its squashfs: {tree.compression}"}
+        return msgspec.structs.replace(facts, compression=tree.compression, evidence=evidence)
+    evidence = {
         **facts.absent,
         "compression": f"{facts.format}: it is not a squashfs, which a kernel can mount",
     }
-    return msgspec.structs.replace(facts, absent=told)
+    return msgspec.structs.replace(facts, absent=evidence)
 
 
-def _check_platform(facts: ImageFacts, asked: str) -> None:
-    if not asked:
+def _check_platform(facts: ImageFacts, platform: str) -> None:
+    if not platform:
         return
-    wanted = architecture(asked.removeprefix("linux/").partition("/")[0])
+    wanted = architecture(platform.removeprefix("linux/").partition("/")[0])
     if facts.architecture not in {None, wanted}:
-        raise BadInput(f"--platform {asked}: {facts.path} is for {facts.architecture}")
+        raise BadInput(f"--platform {platform}: {facts.path} is for {facts.architecture}")

@@ -25,10 +25,10 @@ def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[
 
     The facts depend only on the bytes, the view and toolkit's code, so a copy of an image has the same facts.
     """
-    seen = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
-    name = hashlib.sha256(seen).hexdigest()
-    if kept := hints.recall(_FOLDER, name, ImageFacts):
-        return msgspec.structs.replace(kept, path=path)
+    key = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
+    name = hashlib.sha256(key).hexdigest()
+    if cached := hints.recall(_FOLDER, name, ImageFacts):
+        return msgspec.structs.replace(cached, path=path)
     facts = read()
     hints.keep(_FOLDER, name, facts, _MOST)
     return facts

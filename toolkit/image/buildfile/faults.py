@@ -75,14 +75,14 @@ def _horovod(
     horovod = packages.get("horovod")
     if horovod is None:
         return
-    here = f"{name}:{horovod.line}: horovod, by {horovod.installer}"
+    horovod_line = f"{name}:{horovod.line}: horovod, by {horovod.installer}"
     later = [mpi for mpi in mpis if mpi.order >= horovod.order]
     if mpis and len(later) == len(mpis):
         yield _fault(
             "horovod-before-mpi",
             "error",
             "Horovod is installed before the MPI, so Horovod is built without MPI",
-            (here, later[0].shown),
+            (horovod_line, later[0].shown),
             "install the MPI first, and set HOROVOD_WITH_MPI=1 so that the build stops if it finds no MPI",
         )
     elif not mpis:
@@ -90,7 +90,7 @@ def _horovod(
             "horovod-without-mpi",
             "warning",
             "The file installs no MPI: Horovod is built only with Gloo",
-            (here,),
+            (horovod_line,),
             "install libopenmpi-dev and openmpi-bin before Horovod, or launch with --mode gloo",
         )
     frameworks = [one for key in ("tensorflow", "pytorch") if (one := packages.get(key))]
@@ -100,7 +100,7 @@ def _horovod(
             "horovod-before-framework",
             "error",
             "Horovod is installed before TensorFlow and PyTorch, so Horovod is built without both",
-            (here, *(f"{name}:{one.line}: {one.name}" for one in frameworks)),
+            (horovod_line, *(f"{name}:{one.line}: {one.name}" for one in frameworks)),
             "install the framework first, in a step before Horovod",
         )
 

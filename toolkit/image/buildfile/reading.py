@@ -221,16 +221,18 @@ def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
     unknown = dict(image.unknown)
     if "mpi" in unknown:
         unknown["mpi"] = f"{parts.name} does not name the MPI or its release"
-    said: dict[str, Any] = {n: parts.versions.get(n) for n in ("tensorflow", "pytorch", "cuda", "python")}
-    said |= {name: one.version for name, one in parts.packages.items() if one.version}
+    stack_fields: dict[str, Any] = {
+        n: parts.versions.get(n) for n in ("tensorflow", "pytorch", "cuda", "python")
+    }
+    stack_fields |= {name: one.version for name, one in parts.packages.items() if one.version}
     if "horovod" in parts.packages:
         before = any(mpi.order < parts.packages["horovod"].order for mpi in parts.mpis)
-        said["horovod"] = parts.packages["horovod"].version or "0.28.1"
-        said["horovod_built"] = ("mpi", "gloo") if before else ("gloo",)
+        stack_fields["horovod"] = parts.packages["horovod"].version or "0.28.1"
+        stack_fields["horovod_built"] = ("mpi", "gloo") if before else ("gloo",)
     absent |= {
         name: f"{parts.name} does not install it"
         for name in ("horovod", "pytorch", "jax", "tensorflow", "cuda")
-        if said.get(name) is None and parts.row is not None and not opaque
+        if stack_fields.get(name) is None and parts.row is not None and not opaque
     }
     return msgspec.structs.replace(
         image,
@@ -240,7 +242,7 @@ def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
         absent=absent,
         unknown=unknown,
         environment=env,
-        **{name: value for name, value in said.items() if value is not None},
+        **{name: value for name, value in stack_fields.items() if value is not None},
     )
 
 

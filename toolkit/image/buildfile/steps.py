@@ -104,8 +104,8 @@ def _join_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
         begun = begun if waiting else number
         more = bare.endswith("\\")
         waiting = f"{waiting} {bare.removesuffix(chr(92)).strip()}".strip()
-        if not more and (here := _HEREDOC.search(waiting)) and waiting.upper().startswith("RUN"):
-            until, waiting = here[1], "RUN "
+        if not more and (heredoc := _HEREDOC.search(waiting)) and waiting.upper().startswith("RUN"):
+            until, waiting = heredoc[1], "RUN "
         elif not more:
             yield begun, waiting
             waiting = ""

@@ -112,12 +112,12 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
     """Yield the packages that dpkg and Python list as installed, sorted by name."""
     for name, version in sorted(packages.debian(tree).items()):
         yield Part(name=name, version=version, kind="debian", where="/var/lib/dpkg/status")
-    seen = 0
+    count = 0
     for site in sorted(places(tree, facts.environment).sites):
         for entry in sorted(files.names(tree, site)):
             if found := _DIST_INFO.fullmatch(entry):
-                seen += 1
-                if seen > _MOST:
+                count += 1
+                if count > _MOST:
                     return
                 where = posixpath.join(site, entry)
                 yield Part(name=found["name"], version=found["version"], kind="python", where=where)

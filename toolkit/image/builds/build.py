@@ -80,9 +80,9 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
         )
     making = Making(lock=lock)
     source = source_hash(making)
-    if not fresh and (kept := find(client, named)) is not None and kept.source == source:
+    if not fresh and (existing := find(client, named)) is not None and existing.source == source:
         tell.step(f"{named.tag} is already built from these sources")
-        return kept
+        return existing
     options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none", fresh=fresh)
     stack = _stack(client, named, making, tell, options)
     tell.step(f"Building {named.tag} on {stack}")
@@ -109,19 +109,19 @@ def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, opt
     files = fetch_files(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
     making = msgspec.structs.replace(making, base=base)
-    made = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory))
-    name = f"{_STACK}:{named.name}-{stack_hash(making, {c: one.sha256 for c, one in made.items()})[:12]}"
+    results = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory))
+    name = f"{_STACK}:{named.name}-{stack_hash(making, {c: one.sha256 for c, one in results.items()})[:12]}"
     if not options.fresh and find_image(client, name) is not None:
         return name
     tell.step(f"Building the stack of {named.name} on {base}")
-    making = msgspec.structs.replace(making, ready=_names(made))
-    context = stack_context(making, files, {one.path.name: one.path for one in made.values()})
+    making = msgspec.structs.replace(making, ready=_names(results))
+    context = stack_context(making, files, {one.path.name: one.path for one in results.values()})
     tag_image(client, build_image(client, context, f"{named.name}: the stack", tell, options), name)
     return name
 
 
-def _names(made: dict[CompiledComponent, Made]) -> dict[CompiledComponent, str]:
-    return {component: one.path.name for component, one in made.items()}
+def _names(results: dict[CompiledComponent, Made]) -> dict[CompiledComponent, str]:
+    return {component: one.path.name for component, one in results.items()}
 
 
 def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:

@@ -43,8 +43,8 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
         CheckFailed: with the test that failed and the last lines of its output.
     """
     tell.step(f"Testing the image {lock.recipe}: its stack.json, its imports, two MPI ranks")
-    said = _try(client, image, ("cat", STACK_PATH), "print its own description", tell)
-    stack = read_stack("\n".join(said), lock.recipe)
+    lines = _try(client, image, ("cat", STACK_PATH), "print its own description", tell)
+    stack = read_stack("\n".join(lines), lock.recipe)
     if wrong := disagreements(lock, stack):
         raise CheckFailed(f"{lock.recipe}: the image differs from its lock", detail=wrong)
     for words, doing in trials(lock):
@@ -101,9 +101,9 @@ def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
         },
     }
     lines = [
-        f"{what}: the lock names {asked or 'none'}, the image has {has or 'none'}"
-        for what, (asked, has) in wanted.items()
-        if asked and not is_same_version(asked, has)
+        f"{what}: the lock names {locked or 'none'}, the image has {has or 'none'}"
+        for what, (locked, has) in wanted.items()
+        if locked and not is_same_version(locked, has)
     ]
     if not stack.python.startswith(f"{python}."):
         lines.append(f"python: the lock names {python}, the image has {stack.python}")

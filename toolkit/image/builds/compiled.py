@@ -63,22 +63,22 @@ def ensure_compiled(
         CheckFailed: if a step fails.
         Missing: if the Docker engine does not respond.
     """
-    made: dict[CompiledComponent, Made] = {}
+    results: dict[CompiledComponent, Made] = {}
     waiting = list(making.steps)
     while waiting:
-        turn = [step for step in waiting if all(before in made for before in step.after)]
+        turn = [step for step in waiting if all(before in results for before in step.after)]
         waiting = [step for step in waiting if step not in turn]
-        keys = {s.component: key_of(s, making.lock, {c: made[c].key for c in s.after}) for s in turn}
-        kept = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
-        made |= {component: one for component, one in kept.items() if one}
-        missing = [step for step in turn if step.component not in made]
+        keys = {s.component: key_of(s, making.lock, {c: results[c].key for c in s.after}) for s in turn}
+        cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
+        results |= {component: one for component, one in cached.items() if one}
+        missing = [step for step in turn if step.component not in results]
         # mpi4py is one file and needs one compiler. Horovod may use all compilers, because mpi4py soon
         # finishes and Horovod then compiles alone.
         work = _Work(client, making, files, tell, options, jobs, Abreast(client))
-        made |= _run_parallel(
-            {s.component: partial(work.compile, s, keys[s.component], made) for s in missing}, work
+        results |= _run_parallel(
+            {s.component: partial(work.compile, s, keys[s.component], results) for s in missing}, work
         )
-    return made
+    return results
 
 
 def _run_parallel(
@@ -113,11 +113,11 @@ class _Work:
     jobs: int
     abreast: Abreast
 
-    def compile(self, step: Step, key: str, made: Mapping[CompiledComponent, Made]) -> Made:
+    def compile(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
         """Compile a component, or return the result that a parallel build has just cached."""
         with self._turn(key):
-            kept = None if self.options.fresh else _cached_result(step, key)
-            return kept or self._compiled(step, key, made)
+            cached = None if self.options.fresh else _cached_result(step, key)
+            return cached or self._compiled(step, key, results)
 
     @contextlib.contextmanager
     def _turn(self, key: str) -> Iterator[None]:
@@ -133,9 +133,9 @@ class _Work:
                     time.sleep(_PATIENCE)
             yield
 
-    def _compiled(self, step: Step, key: str, made: Mapping[CompiledComponent, Made]) -> Made:
+    def _compiled(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
         self.tell.step(f"Compiling {step.component} {step.source.version}")
-        before = {component: made[component].path for component in step.after}
+        before = {component: results[component].path for component in step.after}
         ready = msgspec.structs.replace(self.making, ready={c: path.name for c, path in before.items()})
         context = compile_context(ready, step, self.files, {path.name: path for path in before.values()})
         options = replace(self.options, arguments={**self.options.arguments, "JOBS": str(self.jobs)})

@@ -12,13 +12,15 @@ from toolkit.model.lock import LockedFile, encode_lock
 from toolkit.run.docker.engine import Files
 
 
-def compile_context(making: Making, step: Step, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:
+def compile_context(
+    making: Making, step: Step, files: Mapping[str, Path], compiled_files: Mapping[str, Path]
+) -> Files:
     """Return the files that compile one component.
 
-    ``files`` are paths by SHA-256. ``made`` are paths of compiled components by file name.
+    ``files`` are paths by SHA-256. ``compiled_files`` are paths of compiled components by file name.
     """
     lock = making.lock
-    needed = {name: path for name, path in made.items() if name in making.ready.values()}
+    needed = {name: path for name, path in compiled_files.items() if name in making.ready.values()}
     found: dict[str, bytes | Path] = {
         "Dockerfile": dockerfile(making, ("base",), only=step).encode(),
         **parts(("packages.sh", "compile.sh", "python.sh", *step.parts)),
@@ -34,12 +36,12 @@ def compile_context(making: Making, step: Step, files: Mapping[str, Path], made:
     return found
 
 
-def stack_context(making: Making, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:
+def stack_context(making: Making, files: Mapping[str, Path], compiled_files: Mapping[str, Path]) -> Files:
     """Return the files that build the image without the trainers, from compiled components."""
     return {
         "Dockerfile": dockerfile(making, ("base", "stack")).encode(),
         **_stack_files(making, files),
-        **{f"compiled/{name}": path for name, path in made.items()},
+        **{f"compiled/{name}": path for name, path in compiled_files.items()},
     }
 
 

@@ -20,15 +20,15 @@ def source_hash(making: Making) -> str:
     return digest_of({name: text for name, text in texts.items() if isinstance(text, bytes)})
 
 
-def stack_hash(making: Making, made: Mapping[str, str]) -> str:
-    """Return a hash of all inputs of the stack; ``made`` has the SHA-256 of each compiled component."""
+def stack_hash(making: Making, compiled_hashes: Mapping[str, str]) -> str:
+    """Return a hash of all inputs of the stack; ``compiled_hashes`` has the SHA-256 of each component."""
     unready = Making(lock=making.lock)
     texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
     return digest_of(
         {
             **texts,
             "lock.json": encode_lock(making.lock),
-            "made": msgspec.json.encode(dict(sorted(made.items()))),
+            "made": msgspec.json.encode(dict(sorted(compiled_hashes.items()))),
         }
     )
 

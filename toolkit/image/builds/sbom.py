@@ -132,13 +132,13 @@ def _files(lock: Lock) -> dict[str, _Item]:
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
         wheel = providers.get(file.name) == "pypi"
-        told = {"toolkit:compiled": "yes", "toolkit:in-package-lists": "yes" if wheel else "no"}
-        found.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", told))
+        properties = {"toolkit:compiled": "yes", "toolkit:in-package-lists": "yes" if wheel else "no"}
+        found.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", properties))
     return found
 
 
 def _component(
-    file: LockedFile, purl: str, kind: str, told: Mapping[str, str] = MappingProxyType({})
+    file: LockedFile, purl: str, kind: str, properties: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[str, _Item]:
     item: _Item = {
         "type": kind,
@@ -149,7 +149,7 @@ def _component(
         "hashes": [{"alg": "SHA-256", "content": file.sha256}],
     }
     item["properties"] = _properties(
-        {"toolkit:file": file.file, "toolkit:compiled": "no", "toolkit:in-package-lists": "yes", **told}
+        {"toolkit:file": file.file, "toolkit:compiled": "no", "toolkit:in-package-lists": "yes", **properties}
     )
     return purl, item
 
@@ -173,14 +173,14 @@ def _mark(found: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
             {"license": {"id": name} if name == licence else {"name": name.replace("-", " ")}}
         ]
     words = _built_with(chosen.component, lock)
-    told = {
+    properties = {
         "toolkit:component": chosen.component,
         "toolkit:version": chosen.version,
         "toolkit:provider": chosen.provider,
         **({"toolkit:built-with": " ".join(words)} if words else {}),
     }
     item["properties"] = sorted(
-        (*_properties(told), *msgspec.convert(item.get("properties", []), list[dict[str, str]])),
+        (*_properties(properties), *msgspec.convert(item.get("properties", []), list[dict[str, str]])),
         key=lambda entry: entry["name"],
     )
     return ref

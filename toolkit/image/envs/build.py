@@ -51,13 +51,13 @@ def build(
     """
     built, pairs = [], zip(options[::2], options[1::2], strict=True)
     links = (*(value for name, value in pairs if name == "--find-links"), *pip_places().links)
-    here = _in_folders(sources, links)
-    here |= fetch_files([one for one in sources if one.sha256 not in here], tell, recipe="the environment")
+    paths = _in_folders(sources, links)
+    paths |= fetch_files([one for one in sources if one.sha256 not in paths], tell, recipe="the environment")
     for number, one in enumerate(sources):
         tell.step(f"Building {one.name} {one.version} inside {python.base.name}")
         folder = work / f"build{number}"
         folder.mkdir()
-        shutil.copy2(here[one.sha256], folder / one.file)
+        shutil.copy2(paths[one.sha256], folder / one.file)
         wheel = _wheel(one, python, way, folder, links)
         package = EnvPackage(
             name=one.name, version=one.version, file=wheel.name, sha256=one.sha256, built=True
@@ -85,10 +85,10 @@ def _wheel(
     )
     local = tuple(link for link in links if link.startswith("/"))
     done = way.run(folder, words, uv_settings(), uv_program(), local)
-    made = sorted((folder / "out").glob("*.whl"))
-    if done.ok and made:
+    wheels = sorted((folder / "out").glob("*.whl"))
+    if done.ok and wheels:
         shutil.rmtree(folder / "cache", ignore_errors=True)
-        return made[0]
+        return wheels[0]
     compiler = way.run(folder, ("sh", "-c", "command -v cc gcc clang"))
     lacks = "" if compiler.ok else "; the image has no C compiler"
     tail = (done.errors.strip() or done.text.strip()).splitlines()[-_TAIL:]

@@ -90,12 +90,12 @@ def _bytes(env: Path) -> EnvCheck:
         noted = check_digest(env)
     except CheckFailed as error:
         return EnvCheck(name="checksum", ok=False, told=error.message)
-    told = (
+    detail = (
         f"sha256:{noted[:12]}…"
         if noted
         else f"{env.name}.sha256 does not exist, so the file cannot be compared with it"
     )
-    return EnvCheck(name="checksum", ok=True, told=told)
+    return EnvCheck(name="checksum", ok=True, told=detail)
 
 
 def _contents(tree: SquashTree, lock: EnvLock) -> EnvCheck:
@@ -103,8 +103,8 @@ def _contents(tree: SquashTree, lock: EnvLock) -> EnvCheck:
     found = {canonicalize_name(stem.partition("-")[0]): stem.partition("-")[2] for stem in stems}
     wanted = {one.name: one.version for one in lock.packages}
     odd = sorted({*found} ^ {*wanted} | {name for name in wanted if found.get(name) != wanted[name]})  # type: ignore[call-overload]  # a normalised name is a text
-    told = f"{', '.join(odd[:5])}: different from the lock" if odd else f"{len(wanted)} packages"
-    return EnvCheck(name="packages", ok=not odd, told=told)
+    detail = f"{', '.join(odd[:5])}: different from the lock" if odd else f"{len(wanted)} packages"
+    return EnvCheck(name="packages", ok=not odd, told=detail)
 
 
 def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
@@ -116,8 +116,8 @@ def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
         for name, version in lock.base.has.items()
         if base.has.get(name) != version and (is_kept(name) or not lock.version(name))
     ]
-    told = ", ".join(changed[:5]) if changed else "the image has the packages in the lock"
-    return [same, EnvCheck(name="packages of the image", ok=not changed, told=told)]
+    detail = ", ".join(changed[:5]) if changed else "the image has the packages in the lock"
+    return [same, EnvCheck(name="packages of the image", ok=not changed, told=detail)]
 
 
 def changes(old: EnvLock, new: EnvLock) -> tuple[EnvChange, ...]:

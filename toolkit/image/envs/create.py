@@ -69,8 +69,8 @@ def create(
     check_target(target)
     python = python_of(image, tell)
     _check_known(replaced, python)
-    kept = {one.name: one.version for one in before.packages} if before else {}
-    solution = solve(wanted, python, replaced, kept, tell)
+    earlier_versions = {one.name: one.version for one in before.packages} if before else {}
+    solution = solve(wanted, python, replaced, earlier_versions, tell)
     real = behind_links(target)
     make_writable(real.parent, "-o")
     with workspace.folder() as work, full_disks(work):
@@ -84,7 +84,7 @@ def create(
             lock_file(real).unlink(missing_ok=True)
             publish(part, target, digest)
             write_whole(lock_file(real), encode_lock(lock))
-    return _describe_env(target, lock, digest, kept)
+    return _describe_env(target, lock, digest, earlier_versions)
 
 
 def _fill_folder(
@@ -141,17 +141,19 @@ def _check_known(replaced: frozenset[str], python: ImagePython) -> None:
         raise BadInput(f"--replace {unknown[0]}: {python.base.name} does not have this package")
 
 
-def _describe_env(target: Path, lock: EnvLock, digest: str, kept: Mapping[str, str]) -> EnvMade:
+def _describe_env(target: Path, lock: EnvLock, digest: str, earlier_versions: Mapping[str, str]) -> EnvMade:
     packages = {one.name: one.version for one in lock.packages}
-    gone = [f"{name} removed" for name in kept if name not in packages]
-    news = [f"{name} {version}" for name, version in packages.items() if kept.get(name) != version]
+    removals = [f"{name} removed" for name in earlier_versions if name not in packages]
+    news = [
+        f"{name} {version}" for name, version in packages.items() if earlier_versions.get(name) != version
+    ]
     return EnvMade(
         path=str(target),
         bytes=target.stat().st_size,
         sha256=digest,
         base=lock.base.name,
         packages=tuple(f"{name} {version}" for name, version in packages.items()),
-        changed=(*news, *gone),
+        changed=(*news, *removals),
         left=lock.left,
         outside=lock.outside,
         compiled=lock.compiled,

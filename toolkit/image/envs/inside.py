@@ -48,12 +48,12 @@ class InsideImage:
             binds.append(f"{ca}:{_CA}:ro")
         named = {name: value for name in _PROXIES if (value := os.environ.get(name))}
         own = {name: value for name, value in os.environ.items() if name.startswith(_OF_UV)}
-        told = {**named, **own, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
+        environment = {**named, **own, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
         bound = (word for bind in binds for word in ("--bind", bind))
         start = (self.program, "exec", "--cleanenv", "--no-home", "--pwd", WORK, *self.options, *bound)
         # The address of a package index may contain a login. Other users can see a process's arguments, but
         # not its environment.
-        passed = {f"{prefix}ENV_{name}": value for name, value in told.items() for prefix in _PREFIXES}
+        passed = {f"{prefix}ENV_{name}": value for name, value in environment.items() for prefix in _PREFIXES}
         command = (*start, str(self.image), "env", f"HOME={WORK}", *words)
         return LocalRunner().run(Command(command, env=passed, timeout=_SECONDS))
 
@@ -80,5 +80,5 @@ def startable_here(image: Path) -> tuple[InsideImage | None, str]:
 
 
 def _certificates() -> str:
-    given = os.environ.get("SSL_CERT_FILE", "")
-    return next((path for path in (given, *_CERTIFICATES) if path and Path(path).is_file()), "")
+    own_file = os.environ.get("SSL_CERT_FILE", "")
+    return next((path for path in (own_file, *_CERTIFICATES) if path and Path(path).is_file()), "")

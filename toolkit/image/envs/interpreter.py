@@ -85,8 +85,8 @@ def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
     found: dict[str, tuple[str, str]] = {}
     for site in sites:
         for entry in files.names(tree, site):
-            if _INFO.match(entry) and (told := _metadata(tree, posixpath.join(site, entry))):
-                found.setdefault(canonicalize_name(told[0]), (told[1], told[2]))
+            if _INFO.match(entry) and (metadata := _metadata(tree, posixpath.join(site, entry))):
+                found.setdefault(canonicalize_name(metadata[0]), (metadata[1], metadata[2]))
     base = EnvBase(
         name=name,
         digest=facts.digest or "",
@@ -127,13 +127,13 @@ def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Itera
         )
         folders += [posixpath.join(one, name) for name in names]
         folders += [posixpath.join(one, "lib/python3/dist-packages")] if one == "/usr" else []
-    seen: set[str] = set()
+    visited: set[str] = set()
     while folders:
         folder = folders.pop(0)
         entered = files.resolve(tree, folder)
-        if entered is None or entered in seen or tree.kind(entered) != "folder":
+        if entered is None or entered in visited or tree.kind(entered) != "folder":
             continue
-        seen.add(entered)
+        visited.add(entered)
         yield folder
         for name in files.names(tree, folder):
             if name.endswith(".pth"):
@@ -146,8 +146,8 @@ def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:
         text = files.text(tree, file, _MOST)
         if text is None:
             continue
-        told = Parser().parsestr(text.partition("\n\n")[0])
-        name, version = str(told.get("Name") or ""), str(told.get("Version") or "")
+        metadata = Parser().parsestr(text.partition("\n\n")[0])
+        name, version = str(metadata.get("Name") or ""), str(metadata.get("Version") or "")
         try:
             canonicalize_name(name, validate=True)
             return name, str(Version(version)), text
@@ -169,13 +169,15 @@ def _satisfied_requirements(found: dict[str, tuple[str, str]], base: EnvBase) ->
     requirements.
     """
     target = markers(base)
-    made = {}
+    packages = {}
     for name, (version, text) in found.items():
-        told = Parser().parsestr(text.partition("\n\n")[0])
-        lines = [line for line in map(str, told.get_all("Requires-Dist", [])) if _holds(line, found, target)]
-        extras = tuple(map(str, told.get_all("Provides-Extra", [])))
-        made[name] = Installed(name, version, tuple(lines), extras)
-    return made
+        metadata = Parser().parsestr(text.partition("\n\n")[0])
+        lines = [
+            line for line in map(str, metadata.get_all("Requires-Dist", [])) if _holds(line, found, target)
+        ]
+        extras = tuple(map(str, metadata.get_all("Provides-Extra", [])))
+        packages[name] = Installed(name, version, tuple(lines), extras)
+    return packages
 
 
 def _holds(line: str, found: dict[str, tuple[str, str]], target: dict[str, str]) -> bool:
@@ -189,5 +191,5 @@ def _holds(line: str, found: dict[str, tuple[str, str]], target: dict[str, str])
         return True
     if wanted.marker is not None and not wanted.marker.evaluate(target):
         return True
-    there = found.get(canonicalize_name(wanted.name))
-    return there is not None and wanted.specifier.contains(there[0], prereleases=True)
+    package = found.get(canonicalize_name(wanted.name))
+    return package is not None and wanted.specifier.contains(package[0], prereleases=True)

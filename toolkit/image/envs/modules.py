@@ -51,15 +51,15 @@ def compile_modules(
     records = dict(_records(site))
     for package in packages:
         modules = [name for name in records.get(package.name, ()) if name.endswith(".py")]
-        kept = store / f"{package.sha256}-cp{python.minor}.zip"
-        if package.built or not _take_from_cache(kept, site):
-            todo.append((Path() if package.built else kept, modules))
+        cache_file = store / f"{package.sha256}-cp{python.minor}.zip"
+        if package.built or not _take_from_cache(cache_file, site):
+            todo.append((Path() if package.built else cache_file, modules))
     listed = [module for _, modules in todo for module in modules]
     if listed and not _compiled(root, listed, python, way, tell):
         return ""
-    for kept, modules in todo:
-        if kept.name:
-            _keep(kept, site, modules)
+    for cache_file, modules in todo:
+        if cache_file.name:
+            _keep(cache_file, site, modules)
     return python.minor
 
 
@@ -72,24 +72,24 @@ def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
             yield name, [path for path in paths if not path.startswith(("/", "../"))]
 
 
-def _take_from_cache(kept: Path, site: Path) -> bool:
+def _take_from_cache(cache_file: Path, site: Path) -> bool:
     """Unpack the cached modules of a wheel into the package folder; return whether the cache has them."""
     try:
-        with zipfile.ZipFile(kept) as archive:
+        with zipfile.ZipFile(cache_file) as archive:
             archive.extractall(site)
     except (OSError, zipfile.BadZipFile):
         return False
     return True
 
 
-def _keep(kept: Path, site: Path, modules: Sequence[str]) -> None:
-    with workspace.beside(kept) as part:
+def _keep(cache_file: Path, site: Path, modules: Sequence[str]) -> None:
+    with workspace.beside(cache_file) as part:
         with zipfile.ZipFile(part, "w") as archive:
             for module in modules:
                 head, _, name = module.rpartition("/")
                 for file in (site / head / "__pycache__").glob(f"{name.removesuffix('.py')}.cpython-*.pyc"):
                     archive.write(file, file.relative_to(site))
-        part.replace(kept)
+        part.replace(cache_file)
 
 
 def _compiled(
@@ -102,9 +102,9 @@ def _compiled(
     """Compile files of the package folder; return whether toolkit found a suitable Python."""
     tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)
-    if here := _interpreter(python.minor):
+    if executable := _interpreter(python.minor):
         names.write_text("".join(f"{root}{site}/{name}\n" for name in listed))
-        words = (here, *_COMPILE, "-s", str(root), "-p", ENV_MOUNT, "-i", str(names))
+        words = (executable, *_COMPILE, "-s", str(root), "-p", ENV_MOUNT, "-i", str(names))
         LocalRunner().run(Command(words, env={"PYTHONDONTWRITEBYTECODE": ""}, timeout=_SECONDS))
         return True
     inside = way()

@@ -180,12 +180,12 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
     raise BadInput(f"{where}: `{name}` is an option that toolkit does not support", fix="remove the line")
 
 
-def _outside(given: str, where: str, path: Path) -> EnvRequirements:
+def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
     """Return the dependencies of a project in another folder, and the folder of its code."""
-    bare = given.partition("[")[0].removeprefix("file://").removeprefix("file:")
+    bare = requirement.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()
     if not folder.is_dir():
-        raise BadInput(f"{where}: {given}: not a folder of a project", fix="name the project's folder")
+        raise BadInput(f"{where}: {requirement}: not a folder of a project", fix="name the project's folder")
     project = folder / "pyproject.toml"
     if project.is_file():
         return _project(project)

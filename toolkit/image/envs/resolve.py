@@ -45,7 +45,7 @@ def solve(
     wanted: EnvRequirements,
     python: ImagePython,
     replaced: frozenset[str],
-    kept: Mapping[str, str],
+    earlier_versions: Mapping[str, str],
     tell: Tell,
 ) -> EnvSolution:
     """Return the packages that the environment needs in addition to the image's packages.
@@ -54,7 +54,7 @@ def solve(
         wanted: the requirements of the user.
         python: the image's Python and its packages.
         replaced: the image's packages that the environment may hide.
-        kept: versions in an earlier environment, which toolkit keeps if possible.
+        earlier_versions: versions in an earlier environment, which toolkit keeps if possible.
         tell: receives progress messages.
 
     Raises:
@@ -63,29 +63,29 @@ def solve(
     _check_direct(wanted, python, replaced)
     tell.step(f"Resolving {len(wanted.requirements)} requirements over {python.base.name}")
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
-        chosen, build = _chosen(_Search(wanted, python, replaced, kept, Path(work)))
+        chosen, build = _chosen(_Search(wanted, python, replaced, earlier_versions, Path(work)))
     news = [pin for pin in chosen if _is_new(pin, python, replaced)]
     return _files(news, wanted, python, build=build) if news else EnvSolution((), ())
 
 
 def _is_new(pin: Pin, python: ImagePython, replaced: frozenset[str]) -> bool:
     name = canonicalize_name(pin.name)
-    there = python.has.get(name)
-    return bool(pin.version) and (there is None or name in replaced or there.version != pin.version)
+    package = python.has.get(name)
+    return bool(pin.version) and (package is None or name in replaced or package.version != pin.version)
 
 
 def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozenset[str]) -> None:
     faults = {}
     for line in (*wanted.requirements, *wanted.constraints):
-        asked = parse_requirement(line, "-f")
-        name = canonicalize_name(asked.name)
-        there = python.has.get(name)
-        if there is None or name in replaced or not is_kept(name):
+        requirement = parse_requirement(line, "-f")
+        name = canonicalize_name(requirement.name)
+        package = python.has.get(name)
+        if package is None or name in replaced or not is_kept(name):
             continue
-        if asked.marker is not None and not asked.marker.evaluate(markers(python.base)):
+        if requirement.marker is not None and not requirement.marker.evaluate(markers(python.base)):
             continue
-        if asked.url or not asked.specifier.contains(there.version, prereleases=True):
-            faults[name] = f"{name}: the image has {there.version}, and the file requires {asked}"
+        if requirement.url or not requirement.specifier.contains(package.version, prereleases=True):
+            faults[name] = f"{name}: the image has {package.version}, and the file requires {requirement}"
     if faults:
         first, *more = faults.values()
         raise CheckFailed(first, detail=more, fix=_CHANGE.format(" --replace ".join(faults)))
@@ -99,10 +99,10 @@ class _Search:
         wanted: EnvRequirements,
         python: ImagePython,
         replaced: frozenset[str],
-        kept: Mapping[str, str],
+        earlier_versions: Mapping[str, str],
         folder: Path,
     ) -> None:
-        self.wanted, self.python, self.replaced, self.kept = wanted, python, replaced, kept
+        self.wanted, self.python, self.replaced, self.kept = wanted, python, replaced, earlier_versions
         self.stays = {name: one for name, one in python.has.items() if name not in replaced}
         self._stubs = {name: write_stub(folder, one) for name, one in self.stays.items()}
         self._base = empty_question(python, (*wanted.options, "--find-links", str(folder)))
@@ -147,9 +147,9 @@ def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
     """Return the packages that satisfy the requirements, and whether some of them have no wheel."""
     failed = None
     for build in (False, True):
-        for asked in (search.all_fixed(), search.held_fixed()):
+        for fixed in (search.all_fixed(), search.held_fixed()):
             try:
-                return pin_requirements(asked, build=build), build
+                return pin_requirements(fixed, build=build), build
             except Unresolved as error:
                 failed = failed or error
         if not build:
@@ -172,10 +172,10 @@ def _explain(search: _Search) -> None:
 def _conflicting_pins(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[str, str]]:
     for pin in pins:
         name = canonicalize_name(pin.name)
-        there = search.stays.get(name)
-        if there is not None and is_kept(name) and pin.version and pin.version != there.version:
+        package = search.stays.get(name)
+        if package is not None and is_kept(name) and pin.version and pin.version != package.version:
             whose = f"the packages that {', '.join(pin.via)} needs include" if pin.via else "the file needs"
-            yield name, f"{name}: the image has {there.version}; {whose} {name} {pin.version}"
+            yield name, f"{name}: the image has {package.version}; {whose} {name} {pin.version}"
 
 
 def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:

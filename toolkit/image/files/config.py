@@ -61,25 +61,25 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
         BadInput: if the image is not for Linux.
     """
     try:
-        said = msgspec.json.decode(content, type=_StoredConfig)
+        stored = msgspec.json.decode(content, type=_StoredConfig)
     except DECODE_ERRORS as error:
         raise Damaged(
             f"{name}: the configuration of the image cannot be read: {error}",
             fix="copy or save the image again",
         ) from error
-    if said.os not in {"", "linux"}:
-        raise BadInput(f"{name}: an image for {said.os[:40]!r}, not for Linux")
-    process = said.config or _Process()
+    if stored.os not in {"", "linux"}:
+        raise BadInput(f"{name}: an image for {stored.os[:40]!r}, not for Linux")
+    process = stored.config or _Process()
     pairs = (line.partition("=") for line in process.Env or ())
     config = ImageConfig(
         env={key: value for key, _, value in pairs if key},
         labels={key: value or "" for key, value in (process.Labels or {}).items()},
         entrypoint=_words(process.Entrypoint),
         command=_words(process.Cmd),
-        architecture=architecture(said.architecture) or None,
+        architecture=architecture(stored.architecture) or None,
         origin="the image's configuration",
     )
-    return config, tuple((said.rootfs and said.rootfs.diff_ids) or ())
+    return config, tuple((stored.rootfs and stored.rootfs.diff_ids) or ())
 
 
 def architecture(go: str) -> str:
@@ -104,11 +104,11 @@ def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[s
     script = files.text(tree, RUNSCRIPT, _MOST)
     if script is None:
         return None, f"{RUNSCRIPT}: not in the image"
-    said = dict(re.findall(r"^(OCI_ENTRYPOINT|OCI_CMD)='(.*)'$", script, re.MULTILINE))
-    if not said:
+    values = dict(re.findall(r"^(OCI_ENTRYPOINT|OCI_CMD)='(.*)'$", script, re.MULTILINE))
+    if not values:
         return (RUNSCRIPT,), RUNSCRIPT
     try:
-        words = [w for name in ("OCI_ENTRYPOINT", "OCI_CMD") for w in shlex.split(said.get(name, ""))]
+        words = [w for name in ("OCI_ENTRYPOINT", "OCI_CMD") for w in shlex.split(values.get(name, ""))]
     except ValueError:
         return (RUNSCRIPT,), RUNSCRIPT
     return tuple(words), f"{RUNSCRIPT}: OCI_ENTRYPOINT and OCI_CMD"

@@ -100,12 +100,12 @@ def known_sha256(path: Path) -> str:
     the file may change again within one tick of the file system's clock. Checks of signatures always call
     :func:`toolkit.files.hash_file`.
     """
-    seen, now = identity(path), time.time()
-    name = hashlib.sha256(repr(seen).encode()).hexdigest()
-    if kept := hints.recall(_DIGESTS, name, str):
-        return kept
+    file_identity, now = identity(path), time.time()
+    name = hashlib.sha256(repr(file_identity).encode()).hexdigest()
+    if cached := hints.recall(_DIGESTS, name, str):
+        return cached
     found = hash_file(path)
-    if seen[-1] < (now - hints.SETTLED_SECONDS) * 1e9 and identity(path) == seen:
+    if file_identity[-1] < (now - hints.SETTLED_SECONDS) * 1e9 and identity(path) == file_identity:
         hints.keep(_DIGESTS, name, found, _MOST_DIGESTS)
     return found
 

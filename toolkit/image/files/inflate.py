@@ -199,8 +199,8 @@ class ZstdSource(_Unpacked):
         try:
             out = self._reader.read(_CHUNK)
         except zstandard.ZstdError as error:
-            said = str(error).removeprefix("zstd decompress error: ")
-            raise self._broken(f"decompression fails ({said})") from error
+            reason = str(error).removeprefix("zstd decompress error: ")
+            raise self._broken(f"decompression fails ({reason})") from error
         self._budget.inflate(len(out))
         self._chunk = out or self._chunk
         self._at += len(out)

@@ -136,15 +136,15 @@ class LayeredTree:
 
     def _read(self, leaf: _Leaf, wanted: int) -> bytes:
         key = leaf.source, leaf.offset
-        held = self._recent.pop(key, b"")
-        self._held -= len(held)
-        if len(held) < wanted:
-            held = self._checked(self._lent(leaf.source).read_at(leaf.offset, wanted), wanted)
-        self._recent[key] = held
-        self._held += len(held)
+        content = self._recent.pop(key, b"")
+        self._held -= len(content)
+        if len(content) < wanted:
+            content = self._checked(self._lent(leaf.source).read_at(leaf.offset, wanted), wanted)
+        self._recent[key] = content
+        self._held += len(content)
         while self._held > _HELD:
             self._held -= len(self._recent.popitem(last=False)[1])
-        return held[:wanted]
+        return content[:wanted]
 
     def _checked(self, data: bytes, wanted: int) -> bytes:
         if len(data) < wanted:
@@ -166,15 +166,15 @@ class LayeredTree:
         return source
 
     def _find(self, path: str) -> "_Folder | _Leaf | None":
-        here: _Folder | _Leaf = self._root
+        node: _Folder | _Leaf = self._root
         for part in path.split("/"):
             if not part:
                 continue
-            below = here.children.get(part) if isinstance(here, _Folder) else None
+            below = node.children.get(part) if isinstance(node, _Folder) else None
             if below is None:
                 return None
-            here = below
-        return here
+            node = below
+        return node
 
     def _store_entry(self, entry: TarMember, layer: int) -> None:
         above, name = posixpath.split(self._clean(entry.name))
@@ -184,14 +184,14 @@ class LayeredTree:
         if name.startswith(_WHITEOUT):
             self._hide(folder, name, layer)
             return
-        here = folder.children.get(name)
-        if entry.kind == "folder" and isinstance(here, _Folder):
-            here.layer = layer
+        node = folder.children.get(name)
+        if entry.kind == "folder" and isinstance(node, _Folder):
+            node.layer = layer
             return
         if len(entry.target) > _MAX_PATH:
             raise self._refusal(f"a link in it is {len(entry.target)} characters long")
         self._budget.keep(_weight(name) + _weight(entry.target))
-        if isinstance(here, _Folder):
+        if isinstance(node, _Folder):
             self._last = None
         folder.children[name] = _Folder(layer) if entry.kind == "folder" else self._leaf(entry, layer)
 
@@ -207,12 +207,10 @@ class LayeredTree:
 
     def _other_name(self, entry: TarMember, layer: int) -> _Leaf:
         above, name = posixpath.split(self._clean(entry.target))
-        there = self._folder(above, layer).children.get(name)
-        if not isinstance(there, _Leaf):
+        leaf = self._folder(above, layer).children.get(name)
+        if not isinstance(leaf, _Leaf):
             return _Leaf("file", layer, why=f"it is a hard link to {entry.target}, which does not exist")
-        return _Leaf(
-            there.kind, layer, there.source, there.offset, there.size, there.target, there.why, there.kept
-        )
+        return _Leaf(leaf.kind, layer, leaf.source, leaf.offset, leaf.size, leaf.target, leaf.why, leaf.kept)
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
         """Return a compressed copy of a file that the inspector may need, if a second read would be slow."""
@@ -220,9 +218,9 @@ class LayeredTree:
             return None
         if entry.size > _KEPT_TEXT and source.read_at(entry.offset, 4) != b"\x7fELF":
             return None
-        kept = _packer().compress(source.read_at(entry.offset, entry.size))
-        self._left -= len(kept)
-        return kept
+        compressed = _packer().compress(source.read_at(entry.offset, entry.size))
+        self._left -= len(compressed)
+        return compressed
 
     def _hide(self, folder: _Folder, name: str, layer: int) -> None:
         """Apply a whiteout: remove one name of the lower layers, or all content of the folder."""
@@ -240,10 +238,10 @@ class LayeredTree:
     def _prune(self, folder: _Folder, layer: int) -> None:
         waiting = [folder]
         while waiting:
-            here = waiting.pop()
-            self._budget.look(1 + len(here.children))
-            here.children = {name: below for name, below in here.children.items() if below.layer >= layer}
-            waiting += [below for below in here.children.values() if isinstance(below, _Folder)]
+            branch = waiting.pop()
+            self._budget.look(1 + len(branch.children))
+            branch.children = {name: below for name, below in branch.children.items() if below.layer >= layer}
+            waiting += [below for below in branch.children.values() if isinstance(below, _Folder)]
 
     def _folder(self, path: str, layer: int) -> _Folder:
         """Return the folder of an archive member; create it if necessary, and follow links below the root."""

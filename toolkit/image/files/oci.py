@@ -89,10 +89,10 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
 
 
 def _candidates(
-    blobs: Blobs, listed: list[_Descriptor], names: tuple[str, ...], deep: int, seen: set[str]
+    blobs: Blobs, listed: list[_Descriptor], names: tuple[str, ...], deep: int, digests: set[str]
 ) -> list[_Candidate]:
     """Return the images of an index and of the indexes inside that index."""
-    if deep > _MOST_DEEP or len(listed) + len(seen) > _MOST:
+    if deep > _MOST_DEEP or len(listed) + len(digests) > _MOST:
         raise CheckFailed(f"{blobs.name}: toolkit stopped reading: its indexes form a loop")
     found: list[_Candidate] = []
     for descriptor in listed:
@@ -104,14 +104,14 @@ def _candidates(
             # Docker adds attestations as entries of an index (docs.docker.com/build/metadata/attestations);
             # skip them.
             continue
-        if descriptor.digest in seen and deep:
+        if descriptor.digest in digests and deep:
             continue
-        seen.add(descriptor.digest)
+        digests.add(descriptor.digest)
         manifest = decode_json(
             _blob(blobs, descriptor), _Manifest, f"{blobs.name}: {descriptor.digest[:19]}…"
         )
         if manifest.manifests is not None:
-            found += _candidates(blobs, manifest.manifests, own, deep + 1, seen)
+            found += _candidates(blobs, manifest.manifests, own, deep + 1, digests)
         else:
             found.append(_Candidate(descriptor, manifest, own, descriptor.platform))
     return found
@@ -143,12 +143,12 @@ def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _
         raise BadInput(f"{name}: the layout is empty")
     if len({c.found.digest for c in candidates}) == 1 and not wanted:
         return candidates[0]
-    asked = wanted or this_platform()
-    fits = [c for c in candidates if c.platform is None or _fits(c.platform, asked)]
+    platform = wanted or this_platform()
+    fits = [c for c in candidates if c.platform is None or _fits(c.platform, platform)]
     if not fits or (len({c.found.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
         shown = ", ".join(sorted({str(c.platform or "unnamed platform") for c in candidates})[:20])
         raise BadInput(
-            f"{name}: the layout has no image for {asked}: {shown}",
+            f"{name}: the layout has no image for {platform}: {shown}",
             fix="choose a platform with `--platform`",
         )
     return fits[0]
@@ -160,8 +160,8 @@ def this_platform() -> str:
     return f"linux/{_MACHINES.get(machine, machine)}"
 
 
-def _fits(found: _Platform, asked: str) -> bool:
-    os, _, rest = asked.partition("/")
+def _fits(found: _Platform, platform: str) -> bool:
+    os, _, rest = platform.partition("/")
     architecture, _, variant = rest.partition("/")
     return (
         found.os in {"", os}

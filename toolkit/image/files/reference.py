@@ -68,11 +68,11 @@ def sif_command(facts: ImageFacts) -> str:
 
 def _for_apptainer(facts: ImageFacts) -> tuple[str, str]:
     """Return two arguments of ``apptainer build``: the SIF to write and the source image."""
-    here = facts.path
-    if not here.startswith(TRANSPORTS) and facts.format != "sandbox":
-        here = f"{'oci' if facts.format == 'oci-layout' else facts.format}:{here}"
+    source = facts.path
+    if not source.startswith(TRANSPORTS) and facts.format != "sandbox":
+        source = f"{'oci' if facts.format == 'oci-layout' else facts.format}:{source}"
     name = re.split(r"[/:@]", facts.path.rstrip("/").removesuffix(":latest"))[-1]
-    return re.sub(r"(\.tar)?(\.gz|\.zst)?$", "", name) + ".sif", here
+    return re.sub(r"(\.tar)?(\.gz|\.zst)?$", "", name) + ".sif", source
 
 
 def _with_transport(text: str, transport: str, rest: str) -> Reference:

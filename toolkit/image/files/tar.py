@@ -63,21 +63,21 @@ def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember
     Raises:
         Damaged, CheckFailed: if the tar is damaged or truncated, or has more members than an image can have.
     """
-    at, said = 0, dict[str, str]()
+    at, headers = 0, dict[str, str]()
     while (block := _header(source, at, name)) is not None:
         budget.list()
         kind, size = _checked(block, name)
         at += _BLOCK
         if kind in _EXTENSIONS:
-            said |= _extension(source, kind, at, size, name)
+            headers |= _extension(source, kind, at, size, name)
             at += padded_size(size)
             continue
-        size = 0 if kind in _NO_DATA else _size(said.get("size"), size, name)
+        size = 0 if kind in _NO_DATA else _size(headers.get("size"), size, name)
         if kind == b"S":
             at = _after_map(source, block, at, budget)
         if kind not in _NOTES:
-            yield _entry(block, kind, said, at, size)
-        at, said = at + padded_size(size), {}
+            yield _entry(block, kind, headers, at, size)
+        at, headers = at + padded_size(size), {}
         if at > _LARGEST:
             raise _broken(name, "a member of impossible size")
 
@@ -113,10 +113,10 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
             return {}  # a global header does not set the name of a file, so ignore it
 
 
-def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) -> TarMember:
-    path = said.get("GNU.sparse.name") or said.get("path") or _name(block)
-    target = (said.get("linkpath") or _text(block[157:257])) if kind in b"12" else ""
-    sparse = kind == b"S" or (bool(said) and any(key.startswith("GNU.sparse.") for key in said))
+def _entry(block: bytes, kind: bytes, headers: dict[str, str], at: int, size: int) -> TarMember:
+    path = headers.get("GNU.sparse.name") or headers.get("path") or _name(block)
+    target = (headers.get("linkpath") or _text(block[157:257])) if kind in b"12" else ""
+    sparse = kind == b"S" or (bool(headers) and any(key.startswith("GNU.sparse.") for key in headers))
     # Old tar formats mark a folder with a slash at the end of its name.
     shown = "folder" if kind in (b"0", b"\0") and path.endswith("/") else _KINDS.get(kind, "other")
     return TarMember(path, shown, at, size, target, kind == b"1", sparse)
@@ -135,12 +135,12 @@ def _checked(block: bytes, name: str) -> tuple[bytes, int]:
     return block[156:157], size
 
 
-def _size(said: str | None, size: int, name: str) -> int:
-    if said is None:
+def _size(size_text: str | None, size: int, name: str) -> int:
+    if size_text is None:
         return size
-    if not re.fullmatch(r"[0-9]{1,15}", said):
+    if not re.fullmatch(r"[0-9]{1,15}", size_text):
         raise _broken(name, "a member of impossible size")
-    return int(said)
+    return int(size_text)
 
 
 def _sum(block: bytes) -> int:

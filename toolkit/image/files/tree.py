@@ -52,15 +52,15 @@ def resolve(tree: FileTree, path: str) -> str | None:
         if part == "..":
             done = posixpath.dirname(done)
             continue
-        here = posixpath.join(done, part)
-        kind = tree.kind(here)
+        candidate = posixpath.join(done, part)
+        kind = tree.kind(candidate)
         if kind is None:
             return None
         if kind != "link":
-            done = here
+            done = candidate
             continue
         links += 1
-        target = tree.target(here)
+        target = tree.target(candidate)
         if links > _MAX_LINKS or not 0 < len(target) <= _MAX_PATH or not target.isprintable():
             return None
         if target.startswith("/"):

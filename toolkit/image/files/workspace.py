@@ -36,11 +36,11 @@ def folder() -> Iterator[Path]:
             fix="create the folder, or set TMPDIR to another folder",
         )
     remove_stale(root, rf"{re.escape(_FOLDER)}{_owner_pattern()}\..+")
-    made = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{_owner()}.", dir=root))
+    folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{_owner()}.", dir=root))
     try:
-        yield made
+        yield folder
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

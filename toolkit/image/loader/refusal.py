@@ -52,10 +52,10 @@ class Symbolic:
             found = self.of(file)
             for soname, versions in (found.needs if found else {}).items():
                 library = libraries.get(soname)
-                there = self.of(library) if library else None
-                if there is None or not there.defines:
+                symbols = self.of(library) if library else None
+                if symbols is None or not symbols.defines:
                     continue  # ld.so accepts a library that defines no versions
-                if missing := next((v for v in versions if v not in there.defines), None):
+                if missing := next((v for v in versions if v not in symbols.defines), None):
                     return f"{library}: version `{missing}' not found (required by {file})"
         return None
 

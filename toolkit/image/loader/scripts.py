@@ -52,9 +52,9 @@ class Environment:
     untold: dict[str, str] = field(default_factory=dict)
 
 
-def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Environment:
-    """Return the variables after all of an image's scripts, run in order with the variables ``given``."""
-    shell = ImageShell(tree, {"PATH": BEGINNING, **(given or {})})
+def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> Environment:
+    """Return the variables after all of an image's scripts, run in order, starting from ``variables``."""
+    shell = ImageShell(tree, {"PATH": BEGINNING, **(variables or {})})
     found = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
     own = (path for path in found if posixpath.basename(path) not in _RUNTIME)
     for script in islice(own, _MOST_SCRIPTS):
@@ -71,11 +71,11 @@ def driver_searched(tree: FileTree) -> bool:
 class ImageShell:
     """The variables of a POSIX shell, as the scripts that it reads would set them."""
 
-    def __init__(self, tree: FileTree, given: dict[str, str]) -> None:
+    def __init__(self, tree: FileTree, variables: dict[str, str]) -> None:
         self.tree = tree
-        self.values = {name: value.replace(UNTOLD, "") for name, value in given.items()}
+        self.values = {name: value.replace(UNTOLD, "") for name, value in variables.items()}
         # Apptainer's last script always exports LD_LIBRARY_PATH.
-        self.exported = {*given, *_PATHS}
+        self.exported = {*variables, *_PATHS}
         self.begun = False
         """Whether the image has set its own PATH in place of Apptainer's default PATH."""
         self.why: dict[str, str] = {}
@@ -154,15 +154,15 @@ class ImageShell:
 
     def environment(self) -> Environment:
         values: dict[str, str] = {}
-        untold: dict[str, str] = {}
+        undecided: dict[str, str] = {}
         for name in sorted(self.exported & self.values.keys()):
             written = self.values[name].split(":")
             parts = [part for part in written if UNTOLD not in part]
             if len(parts) < len(written):
-                untold[name] = self.why[name]
+                undecided[name] = self.why[name]
             if len(parts) == len(written) or any(parts):
                 values[name] = ":".join(parts)
-        return Environment({"PATH": BEGINNING, **values}, untold)
+        return Environment({"PATH": BEGINNING, **values}, undecided)
 
     def _command(self, words: list[str], *, certain: bool) -> bool:
         """Update the variables for a command; return whether the command certainly succeeds."""

@@ -18,13 +18,13 @@ _TOOLS = frozenset(
 
 
 def read_wrapper(
-    tree: FileTree, given: Mapping[str, str], path: str, text: str, arguments: list[str]
+    tree: FileTree, variables: Mapping[str, str], path: str, text: str, arguments: list[str]
 ) -> tuple[Environment, list[str] | None]:
     """Return the variables that a script sets, and the command that the script starts last.
 
     The command is None if it depends on a condition, or on a variable that is known only at run time.
     """
-    shell = ImageShell(tree, dict(given))
+    shell = ImageShell(tree, dict(variables))
     shell.read(path, text)
     words = _last(text)
     if words is None:

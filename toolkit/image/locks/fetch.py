@@ -67,7 +67,7 @@ def fetch_files(
             raise BadInput(f"{quote_value(file.name)} {quote_value(file.version)}: {fault}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         right = dict(zip(wanted, pool.map(is_fetched, wanted.values()), strict=True))
-    absent = [wanted[digest] for digest, there in right.items() if not there]
+    absent = [wanted[digest] for digest, present in right.items() if not present]
     if absent:
         in_cache("files")
         tell.step(f"Fetching {cost(absent)} into {cache_dir() / 'files'}")
@@ -118,9 +118,9 @@ def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: 
 def _so_far(files: Sequence[LockedFile], fetched: int) -> str:
     """Return the progress of the download as text: the number of complete files, and the downloaded size."""
     total = sum(file.size for file in files)
-    here = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
+    fetched_bytes = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
     whole = "" if any(not file.size for file in files) else f" of {format_size(total)}"
-    return f"{fetched} of {len(files)} fetched, {format_size(here)}{whole}"
+    return f"{fetched} of {len(files)} fetched, {format_size(fetched_bytes)}{whole}"
 
 
 def _size(path: Path) -> int:
@@ -184,8 +184,8 @@ def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Even
 
 def _before_next(error: Missing, pause: float) -> float:
     """Return the seconds before the next retry: toolkit's own pause, or the server's ``Retry-After``."""
-    asked = error.retry_after if isinstance(error, Busy) else ""
-    return max(pause, pause_before(1, asked)) if asked else pause
+    retry_after = error.retry_after if isinstance(error, Busy) else ""
+    return max(pause, pause_before(1, retry_after)) if retry_after else pause
 
 
 def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:

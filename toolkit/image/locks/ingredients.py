@@ -56,9 +56,9 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(c for c in self.compiled if self.rows[c].archive is None)
 
 
-def ingredients(taken: Mapping[Component, Version], recipe: Recipe, table: Stacks) -> Ingredients:
+def ingredients(selection: Mapping[Component, Version], recipe: Recipe, table: Stacks) -> Ingredients:
     """Return the packages and archives that the chosen versions of a recipe need."""
-    rows = {component: taken[component] for component in components() if component in taken}
+    rows = {component: selection[component] for component in components() if component in selection}
     built = [row for component, row in rows.items() if component not in {"base", "python"}]
     return Ingredients(
         base=table.base_of(rows["base"].version),

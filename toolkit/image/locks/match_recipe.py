@@ -41,13 +41,16 @@ def _uses(image: ImageFacts) -> list[dict[str, str]]:
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}
     versions["mpi4py"] = image.mpi4py or ("" if image.horovod else None)
-    there = {name: version for name, version in versions.items() if version is not None}
-    exact = {name: version or _PLACEHOLDER for name, version in there.items()}
+    known_versions = {name: version for name, version in versions.items() if version is not None}
+    exact = {name: version or _PLACEHOLDER for name, version in known_versions.items()}
     tries = [exact]
-    tries += [{**exact, name: _PLACEHOLDER} for name in there]
-    kept = [name for name in frameworks if name in there]
-    tries += [dict.fromkeys(names, _PLACEHOLDER) for names in (there, (*kept, "mpi4py"), kept)]
-    return [one for one in tries if set(one) <= set(there)]
+    tries += [{**exact, name: _PLACEHOLDER} for name in known_versions]
+    known_frameworks = [name for name in frameworks if name in known_versions]
+    tries += [
+        dict.fromkeys(names, _PLACEHOLDER)
+        for names in (known_versions, (*known_frameworks, "mpi4py"), known_frameworks)
+    ]
+    return [one for one in tries if set(one) <= set(known_versions)]
 
 
 def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:

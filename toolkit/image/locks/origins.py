@@ -117,13 +117,13 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
     toolkit queries all indexes together, then each index alone for the files that are still missing. A file
     that no index has gets no address.
     """
-    there = _offered(files, python, index=None)
+    urls = _offered(files, python, index=None)
     for file in files:
         for index in ("", *pip_places().indexes):
-            if file.sha256 not in there:
+            if file.sha256 not in urls:
                 with contextlib.suppress(Missing):
-                    there |= _offered([file], python, index)
-    return {file.sha256: tuple(filter(None, [there.get(file.sha256)])) for file in files}
+                    urls |= _offered([file], python, index)
+    return {file.sha256: tuple(filter(None, [urls.get(file.sha256)])) for file in files}
 
 
 def _offered(files: Sequence[LockedFile], python: str, index: str | None) -> dict[str, str]:

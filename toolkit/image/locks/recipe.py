@@ -94,8 +94,8 @@ def recipe_sha256(recipe: Recipe) -> str:
     valid.
     """
     values = msgspec.to_builtins(recipe, order="deterministic")
-    kept = {key: value for key, value in values.items() if value or key not in _ADDED}
-    return hashlib.sha256(msgspec.json.encode(kept)).hexdigest()
+    fields = {key: value for key, value in values.items() if value or key not in _ADDED}
+    return hashlib.sha256(msgspec.json.encode(fields)).hexdigest()
 
 
 def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:

@@ -62,9 +62,9 @@ def resolve(
         Missing: if the Docker engine, the package index or the source of the base image does not respond.
     """
     base, debian = _debian(client, needs, solution.architecture, tell, newer_base=newer_base)
-    kept = {file.sha256 for file in base.packages}
-    run = tuple(file for file in debian.sets["run"] if file.sha256 not in kept)
-    build = tuple(file for file in debian.sets["build"] if file.sha256 not in kept)
+    base_hashes = {file.sha256 for file in base.packages}
+    run = tuple(file for file in debian.sets["run"] if file.sha256 not in base_hashes)
+    build = tuple(file for file in debian.sets["build"] if file.sha256 not in base_hashes)
     tell.step(f"Asking the package index for the wheels of {named.name}")
     python = _Python(needs, solution.architecture, run, named.name, tell)
     sdists = python.sdists()
@@ -172,16 +172,16 @@ class _Python:
         """Return the requirements of a source distribution that apply to the image's Python."""
         target = pylock.environment(self.version, self._architecture)
         environment = {"extra": "", **{name: str(value) for name, value in target.items()}}
-        asked = ((text, Requirement(text).marker) for text in required_by(sdist))
-        return tuple(text for text, marker in asked if marker is None or marker.evaluate(environment))
+        requirements = ((text, Requirement(text).marker) for text in required_by(sdist))
+        return tuple(text for text, marker in requirements if marker is None or marker.evaluate(environment))
 
     def fetch(self, files: Sequence[LockedFile]) -> dict[str, Path]:
         return fetch_files(files, self._tell, recipe=self._name)
 
 
 def _build_requirements(sdists: Sequence[DatedFile], python: _Python) -> tuple[str, ...]:
-    here = python.fetch([file for file, _ in sdists])
-    return tuple(text for file, _ in sdists for text in python.requirements_of(here[file.sha256]))
+    paths = python.fetch([file for file, _ in sdists])
+    return tuple(text for file, _ in sdists for text in python.requirements_of(paths[file.sha256]))
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:
@@ -197,9 +197,9 @@ def required_by(sdist: Path) -> tuple[str, ...]:
         with tarfile.open(sdist) as tar:
             names = tar.getnames()
             top = names[0].partition("/")[0]
-            told = Parser().parsestr(_text(tar, f"{top}/PKG-INFO")).get_all("Requires-Dist", [])
-            if told:
-                return tuple(told)
+            requirements = Parser().parsestr(_text(tar, f"{top}/PKG-INFO")).get_all("Requires-Dist", [])
+            if requirements:
+                return tuple(requirements)
             project = canonicalize_name(top.rpartition("-")[0]).replace("-", "_")
             old = f"{top}/{project}.egg-info/requires.txt"
             return _sections(_text(tar, old)) if old in names else ()
@@ -241,7 +241,7 @@ def _with_sizes(
     files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors
 ) -> tuple[LockedFile, ...]:
     """Return the files with their sizes; toolkit downloads a file if the index does not state its size."""
-    here = fetch_files([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
+    paths = fetch_files([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
     return tuple(
-        f if f.size else msgspec.structs.replace(f, size=here[f.sha256].stat().st_size) for f in files
+        f if f.size else msgspec.structs.replace(f, size=paths[f.sha256].stat().st_size) for f in files
     )

@@ -57,9 +57,9 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
         files = dict(_unpack(chunks, blobs, tell))
         (entry,) = _json(blobs, files["manifest.json"])
         config = files[entry["Config"]]
-        kept = [files[layer] for layer in entry["Layers"]]
-        tell.detail(f"Proving {len(kept)} layers")
-        found = list(_proven(_json(blobs, config), kept, blobs))
+        layer_files = [files[layer] for layer in entry["Layers"]]
+        tell.detail(f"Proving {len(layer_files)} layers")
+        found = list(_proven(_json(blobs, config), layer_files, blobs))
         layers = [_descriptor(f"{_LAYER}{layer.form}", layer.blob) for layer in found]
     except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
         raise CheckFailed(

@@ -44,13 +44,13 @@ def read_config(image: "Image") -> OciConfig:
     Raises:
         BadInput: if the configuration does not match the OCI specification.
     """
-    said = image.attrs.get("Config") or {}
-    kept = {name: said[name] for name in OciConfig.__struct_fields__ if said.get(name)}
+    attributes = image.attrs.get("Config") or {}
+    fields = {name: attributes[name] for name in OciConfig.__struct_fields__ if attributes.get(name)}
     for name in ("Labels", "ExposedPorts", "Volumes"):
-        if name in kept:
-            kept[name] = dict(sorted(kept[name].items()))
+        if name in fields:
+            fields[name] = dict(sorted(fields[name].items()))
     try:
-        return msgspec.convert(kept, OciConfig)
+        return msgspec.convert(fields, OciConfig)
     except msgspec.ValidationError as error:
         raise BadInput(f"{image.id}: the engine describes this image in an unknown way: {error}") from error
 
@@ -68,10 +68,10 @@ def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ
     """
     if LOCK in config.Labels and (found := _seconds(config.Labels.get(CREATION_LABEL, ""))) is not None:
         return found
-    if asked := env.get(EPOCH):
-        if not asked.isdecimal():
-            raise BadInput(f"{EPOCH}={asked}: write seconds since 1970, as `date +%s` does")
-        return min(int(asked), _LATEST)
+    if seconds := env.get(EPOCH):
+        if not seconds.isdecimal():
+            raise BadInput(f"{EPOCH}={seconds}: write seconds since 1970, as `date +%s` does")
+        return min(int(seconds), _LATEST)
     return _seconds(str(image.attrs.get("Created") or "")) or 0
 
 

@@ -91,13 +91,13 @@ def convert(
         raise Missing(f"{image} is not in the Docker engine", fix="`toolkit image build RECIPE`")
     check_file(target, "-o", "image.sif")
     config, real = read_config(source), behind_links(target)
-    if not fresh and (kept := reusable_digest(real, config, packing)):
+    if not fresh and (existing_hash := reusable_digest(real, config, packing)):
         tell.step(f"{target} is already made from this image")
         return Converted(
             path=str(target),
             image=source.id,
             bytes=target.stat().st_size,
-            sha256=kept,
+            sha256=existing_hash,
             packing=packing.name,
             reused=True,
         )
@@ -200,10 +200,10 @@ def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
     wanted = (msgspec.json.encode(config), msgspec.json.encode({singularityd.PACKING: packing.name})[1:-1])
     try:
         digest = check_digest(target)
-        kept = _metadata(target) if digest else b""
+        metadata = _metadata(target) if digest else b""
     except (CheckFailed, BadInput, OSError):
         return ""
-    return digest if all(text in kept for text in wanted) else ""
+    return digest if all(text in metadata for text in wanted) else ""
 
 
 @contextlib.contextmanager

@@ -78,8 +78,10 @@ def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tupl
 def scripts(config: OciConfig) -> dict[str, bytes]:
     """Return the scripts of ``.singularity.d`` by their path in that folder."""
     folder = shipped_folder("containers") / "singularity.d"
-    kept = {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
-    return kept | {
+    file_contents = {
+        str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()
+    }
+    return file_contents | {
         "env/10-docker2singularity.sh": environment(config.Env).encode(),
         "runscript": runscript(config).encode(),
     }
@@ -91,10 +93,10 @@ def environment(variables: Iterable[str]) -> str:
     If the caller has set a variable, the caller's value has priority, except for PATH.
     """
     lines = ["#!/bin/sh"]
-    for name, given, value in (variable.partition("=") for variable in variables):
+    for name, separator, value in (variable.partition("=") for variable in variables):
         if not _NAME.fullmatch(name):
             continue  # a shell cannot set a variable with such a name
-        if not given:
+        if not separator:
             lines.append(f'export {name}="${{{name}:-}}"')
         elif name == "PATH":
             lines.append(f'export {name}="{_escaped(value)}"')
@@ -143,10 +145,10 @@ PACKING = "toolkit.sif.for"
 
 def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> bytes:
     """Return the JSON that ``apptainer inspect`` prints (apptainer: pkg/inspect)."""
-    kept = scripts(config)
+    file_contents = scripts(config)
 
     def text(path: str) -> str:
-        return kept[path].decode().rstrip("\n")
+        return file_contents[path].decode().rstrip("\n")
 
     shown = ("env/10-docker2singularity.sh", "env/90-environment.sh")
     attributes = {

@@ -45,7 +45,7 @@ def start_obstacle() -> str:
         return f"{_FUSE} is missing or not accessible; without it no SIF can be mounted"
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
-        asked = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
+        result = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
     except Missing:  # the reason is unknown without unshare, and an error in the image is more likely
         return ""
-    return "" if asked.ok else f"this machine does not allow user namespaces: {asked.errors.strip()}"
+    return "" if result.ok else f"this machine does not allow user namespaces: {result.errors.strip()}"

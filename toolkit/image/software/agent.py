@@ -28,8 +28,8 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":
             return "", "OMPI_MCA_plm is isolated"
-        if (said := loader.environment.get("OMPI_MCA_plm_rsh_agent")) is not None:
-            return _first(loader, said) if said.strip() else "", "OMPI_MCA_plm_rsh_agent of the image"
+        if (setting := loader.environment.get("OMPI_MCA_plm_rsh_agent")) is not None:
+            return _first(loader, setting) if setting.strip() else "", "OMPI_MCA_plm_rsh_agent of the image"
     prefix = posixpath.dirname(posixpath.dirname(mpirun or "/usr/bin/mpirun"))
     for folder in (posixpath.join(prefix, "etc"), _DEBIAN):
         path = posixpath.join(folder, "openmpi-mca-params.conf")

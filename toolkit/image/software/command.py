@@ -59,10 +59,10 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
         if starter and (name == "env" or _PYTHON.match(name)):
             words = [*starter, path, *words[1:]]
         elif _SHELL.match(name):
-            said = _of_shell(loader, [name, path, *words[1:]] if starter else words, found)
-            if isinstance(said, StartedProgram):
-                return said
-            words, found = said
+            started = _of_shell(loader, [name, path, *words[1:]] if starter else words, found)
+            if isinstance(started, StartedProgram):
+                return started
+            words, found = started
         elif starter:
             return replace(found, why=f"{path}: started by {starter[0]}")
         else:
@@ -89,10 +89,12 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
     text = path and files.text(loader.tree, path, _MOST_TEXT)
     if not path or not text or not _HANDS_ON.search(text):
         return None
-    said = read_wrapper(loader.tree, loader.environment, path, text, [])[0]
-    given = loader.environment
+    exports = read_wrapper(loader.tree, loader.environment, path, text, [])[0]
+    environment = loader.environment
     changed = {
-        name: value for name, value in _merge_variables(given, said).items() if given.get(name) != value
+        name: value
+        for name, value in _merge_variables(environment, exports).items()
+        if environment.get(name) != value
     }
     return EntryScript(path, changed) if changed else None
 
@@ -101,12 +103,12 @@ def _without_env(words: list[str], found: StartedProgram) -> tuple[list[str], St
     """Remove ``env NAME=VALUE`` from the start of a command, and add these variables to the environment."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, found
-    given, rest = dict(found.environment), words[1:]
+    environment, rest = dict(found.environment), words[1:]
     while rest and (rest[0] == "-S" or _ASSIGNED.match(rest[0])):
         if assigned := _ASSIGNED.match(rest[0]):
-            given[assigned[1]] = assigned[2]
+            environment[assigned[1]] = assigned[2]
         rest = rest[1:]
-    return rest, replace(found, environment=given)
+    return rest, replace(found, environment=environment)
 
 
 def _find(loader: Loader, word: str, found: StartedProgram) -> str | None:
@@ -169,16 +171,16 @@ def _of_shell(
         path, rest = next(((w, words[n + 1 :]) for n, w in enumerate(words) if n and w[0] != "-"), ("", []))
         text = (files.text(loader.tree, path, _MOST_TEXT) if path.startswith("/") else None) or ""
         found = replace(found, path=path, chain=tuple(dict.fromkeys((*found.chain, path))))
-    said, started = read_wrapper(loader.tree, found.environment, path, text, rest)
+    exports, started = read_wrapper(loader.tree, found.environment, path, text, rest)
     if started is None:
         return replace(
             found, why=f"{path or words[0]}: which program it starts depends on conditions or on its input"
         )
-    return started, replace(found, environment=_merge_variables(found.environment, said))
+    return started, replace(found, environment=_merge_variables(found.environment, exports))
 
 
-def _merge_variables(before: Mapping[str, str], said: Environment) -> dict[str, str]:
-    return {**before, **{name: value for name, value in said.values.items() if name not in said.untold}}
+def _merge_variables(before: Mapping[str, str], exports: Environment) -> dict[str, str]:
+    return {**before, **{name: value for name, value in exports.values.items() if name not in exports.untold}}
 
 
 def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> tuple[str, ...]:
@@ -187,8 +189,8 @@ def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) ->
     own = [site for site in sites if site.startswith(f"{prefix}/lib")]
     if prefix == "/usr":
         own += [site for site in sites if site.startswith("/usr/local/lib/python") and site not in own]
-    given = [p for p in program.environment.get("PYTHONPATH", "").split(":") if p.startswith("/")]
-    return tuple(dict.fromkeys((*given, *(own or _base_sites(loader, prefix, sites)))))
+    entries = [p for p in program.environment.get("PYTHONPATH", "").split(":") if p.startswith("/")]
+    return tuple(dict.fromkeys((*entries, *(own or _base_sites(loader, prefix, sites)))))
 
 
 def _base_sites(loader: Loader, prefix: str, sites: tuple[str, ...]) -> Iterator[str]:

@@ -66,11 +66,13 @@ def _libraries(tree: FileTree, facts: ImageFacts) -> frozenset[str]:
     return frozenset(found) | {name for folder in folders for name in files.names(tree, folder)}
 
 
-def _sites(tree: FileTree, path: list[str], given: str) -> Iterator[str]:
+def _sites(tree: FileTree, path: list[str], pythonpath: str) -> Iterator[str]:
     prefixes = dict.fromkeys(posixpath.dirname(folder) for folder in path if folder.endswith("/bin"))
     patterns = [*_SITES, *(f"{prefix}/lib/python3.*/site-packages" for prefix in prefixes if prefix != "/")]
     found = (folder for pattern in patterns for folder in files.glob(tree, pattern))
-    yield from dict.fromkeys((*found, *(folder for folder in given.split(":") if folder.startswith("/"))))
+    yield from dict.fromkeys(
+        (*found, *(folder for folder in pythonpath.split(":") if folder.startswith("/")))
+    )
 
 
 def _module(name: str) -> str:

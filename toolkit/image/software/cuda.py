@@ -39,8 +39,8 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
     """
     part = _WHEELS[name]
     for site in finder.places.sites:
-        here = f"{site}/nvidia/{part}/lib"
-        if path := _newest(finder, here, name):
+        wheel_folder = f"{site}/nvidia/{part}/lib"
+        if path := _newest(finder, wheel_folder, name):
             for major in ("cu13", "cu12", "cu11"):
                 wheel = python_package(finder.loader.tree, (site,), f"nvidia_{part}_{major}")
                 if wheel:
@@ -65,7 +65,7 @@ def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
     cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
     folders = [f"/usr/local/{name}/{below}" for name in cuda for below in _COMPAT]
     lying = [path for folder in folders for path in files.glob(tree, f"{folder}/libcuda.so.*")]
-    named = {path: said[1] for path in lying if (said := _DRIVER.search(path))}
+    named = {path: match[1] for path in lying if (match := _DRIVER.search(path))}
     if not named:
         return None, ()
     first, version = next(iter(named.items()))
@@ -87,11 +87,11 @@ def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | Non
         content = files.text(finder.loader.tree, path, _MOST)
         if content is None:
             continue
-        said = dict(_ENTRY.findall(content))
-        version = said.get(name, "")
+        entries = dict(_ENTRY.findall(content))
+        version = entries.get(name, "")
         if _RELEASE.match(version):
             return PackageVersion(version, f"{path}: {name} {version}")
-        if said.get("is_cuda_build") == "False":
+        if entries.get("is_cuda_build") == "False":
             return None
         return Untold(f"{path} does not name {name}")
     return Untold("tensorflow/python/platform/build_info.py: not in the image")
@@ -102,18 +102,18 @@ def pytorch(finder: Finder) -> PackageVersion | None:
     found = python_package(finder.loader.tree, finder.places.sites, "torch")
     if found is None:
         path, content = _torch(finder)
-        said = re.search(r"^__version__ *= *['\"]([\w.+]+)['\"]", content, re.MULTILINE)
-        return PackageVersion(said[1], path) if said else None
+        match = re.search(r"^__version__ *= *['\"]([\w.+]+)['\"]", content, re.MULTILINE)
+        return PackageVersion(match[1], path) if match else None
     return found
 
 
 def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
     """Return the CUDA version that PyTorch was built with, or None if it was built without CUDA."""
     path, content = _torch(finder)
-    said = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
-    if said is None:
+    match = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
+    if match is None:
         return Untold(f"{path or 'torch/version.py'} does not name the CUDA release of the PyTorch build")
-    return PackageVersion(said[2], f"{path}: cuda = {said[2]}") if said[2] else None
+    return PackageVersion(match[2], f"{path}: cuda = {match[2]}") if match[2] else None
 
 
 def pytorch_rocm(finder: Finder) -> PackageVersion | Untold | None:
@@ -122,12 +122,12 @@ def pytorch_rocm(finder: Finder) -> PackageVersion | Untold | None:
     Source: pytorch/pytorch:tools/generate_torch_version.py, which writes ``hip`` beside ``cuda``.
     """
     path, content = _torch(finder)
-    said = re.search(
+    match = re.search(
         r"^hip(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)[\w.-]*['\"])", content, re.MULTILINE
     )
-    if said is None:
+    if match is None:
         return Untold(f"{path or 'torch/version.py'} does not name the ROCm of the build")
-    return PackageVersion(said[2], f"{path}: hip = {said[2]}") if said[2] else None
+    return PackageVersion(match[2], f"{path}: hip = {match[2]}") if match[2] else None
 
 
 def _torch(finder: Finder) -> tuple[str, str]:
@@ -155,5 +155,5 @@ def _newest(finder: Finder, folder: str, name: str) -> str | None:
 
 def _by_name(finder: Finder, path: str) -> PackageVersion | None:
     real = files.resolve(finder.loader.tree, path) or path
-    said = re.search(r"\.so\.(\d{1,3}(?:\.\d{1,4}){0,3})\Z", real)
-    return PackageVersion(said[1], real) if said else None
+    match = re.search(r"\.so\.(\d{1,3}(?:\.\d{1,4}){0,3})\Z", real)
+    return PackageVersion(match[1], real) if match else None

@@ -77,14 +77,14 @@ def describe(
     book = ImageEvidence()
     # The scripts start from Apptainer's default PATH; settings() inserts the image's own PATH later.
     own = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
-    said = _with_answers(environment(tree, own), view.told, book)
-    given = settings(config, said.values)
-    base = Loader(tree, given)
-    packages, walked = debian(tree), walk(tree, given)
+    exports = _with_answers(environment(tree, own), view.told, book)
+    variables = settings(config, exports.values)
+    base = Loader(tree, variables)
+    packages, walked = debian(tree), walk(tree, variables)
     entrypoint = _entrypoint(tree, config, book)
     runs = find_rank_programs(base, walked, entrypoint or (), view, opened, budget, book)
-    loader, programs, given = runs.loader, runs.programs, runs.loader.environment
-    mpis, programs = find_decided_mpis(loader, packages, walked, programs, said.untold)
+    loader, programs, variables = runs.loader, runs.programs, runs.loader.environment
+    mpis, programs = find_decided_mpis(loader, packages, walked, programs, exports.untold)
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
@@ -98,14 +98,14 @@ def describe(
         labels={**(config.labels if config else {}), **labels(tree)},
         entrypoint=entrypoint,
         **_entry_facts(base, entrypoint or ()),
-        environment=_environment(given, said.untold, book),
+        environment=_environment(variables, exports.untold, book),
         driver_searched=driver_searched(tree) if form in _STARTED else None,
         stack=_stack(tree, book),
     )
     facts = _add_software(facts, finder, hvd, (mpis, programs), _real(base, "mpirun"), book)
-    why = why_undecided(loader, walked, entrypoint or (), mpis, programs, said.untold)
+    why = why_undecided(loader, walked, entrypoint or (), mpis, programs, exports.untold)
     facts = withhold(facts, mpis, why, book) if why else facts
-    facts = doubt(facts, said.untold, book)
+    facts = doubt(facts, exports.untold, book)
     also = _also(finder, facts, hvd)
     book.doubt(tree.unread if walked.whole else {**tree.unread, "the content of deep folders": _NOT_WHOLE})
     return msgspec.structs.replace(
@@ -197,27 +197,29 @@ def _mpis(
     )
 
 
-def _with_answers(said: Environment, told: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
-    """Return the variables of an image; values that a container printed (``told``) replace unknown values."""
-    if told is None:
-        return said
-    known = {name: value for name, value in said.values.items() if name not in said.untold}
-    printed = {name: told[name] for name in said.untold if name in told}
+def _with_answers(
+    exports: Environment, answers: Mapping[str, str] | None, book: ImageEvidence
+) -> Environment:
+    """Return the variables of an image; ``answers``, which a container printed, replace unknown values."""
+    if answers is None:
+        return exports
+    known = {name: value for name, value in exports.values.items() if name not in exports.untold}
+    printed = {name: answers[name] for name in exports.untold if name in answers}
     for name, value in _of_interest(printed).items():
         book.evidence[f"environment.{name}"] = f"env in a container on a node: {name}={value}"
     return Environment({**known, **printed})
 
 
-def _environment(given: dict[str, str], untold: dict[str, str], book: ImageEvidence) -> dict[str, str]:
+def _environment(variables: dict[str, str], undecided: dict[str, str], book: ImageEvidence) -> dict[str, str]:
     """Return the variables of interest without partly unknown values, which would mislead users."""
-    kept = {*_of_interest(given), *_of_interest(untold)}
-    for name in sorted(kept & untold.keys()):
-        book.unknown[f"environment.{name}"] = untold[name]
-    return {name: value for name, value in given.items() if name in kept - untold.keys()}
+    names = {*_of_interest(variables), *_of_interest(undecided)}
+    for name in sorted(names & undecided.keys()):
+        book.unknown[f"environment.{name}"] = undecided[name]
+    return {name: value for name, value in variables.items() if name in names - undecided.keys()}
 
 
-def _of_interest(given: Mapping[str, str]) -> dict[str, str]:
-    return {k: v for k, v in given.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
+def _of_interest(variables: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in variables.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
 
 
 def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFacts:
@@ -248,7 +250,10 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
         ),
         nccl_ofi_found=fabric.nccl_ofi_found(finder),
         providers_unsearched=fabric.unsearched_folder(finder, path),
-        **{name: book.list(name, parts.names, parts.line, told=parts.told) for name, parts in lists.items()},
+        **{
+            name: book.list(name, parts.names, parts.line, readable=parts.told)
+            for name, parts in lists.items()
+        },
     )
 
 
@@ -271,7 +276,7 @@ def _learning(
     without["horovod_tensorflow"] = "Horovod has no native library for TensorFlow"
     libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
     where = f"extensions {', '.join(hvd.libraries.values())}"
-    there = bool(hvd.libraries)
+    installed = bool(hvd.libraries)
     compat, folders = cuda.compat(finder)
     return msgspec.structs.replace(
         facts,
@@ -280,10 +285,12 @@ def _learning(
         jax=_package(finder.loader.tree, finder.places.sites, "jax", book),
         horovod=_package(finder.loader.tree, finder.places.sites, "horovod", book),
         horovod_built=book.list(
-            "horovod_built", hvd.built if there else None, where if there else _NO_HOROVOD
+            "horovod_built", hvd.built if installed else None, where if installed else _NO_HOROVOD
         ),
         horovod_frameworks=book.list(
-            "horovod_frameworks", tuple(hvd.libraries) if there else None, where if there else _NO_HOROVOD
+            "horovod_frameworks",
+            tuple(hvd.libraries) if installed else None,
+            where if installed else _NO_HOROVOD,
         ),
         cuda_compat=book.take("cuda_compat", compat, "/usr/local/cuda*/compat: no libcuda.so"),
         cuda_compat_folders=folders,
@@ -366,14 +373,14 @@ def _entrypoint(tree: FileTree, config: ImageConfig | None, book: ImageEvidence)
 
 def _architecture(
     loader: Loader,
-    stated: str | None,
+    header_architecture: str | None,
     config: ImageConfig | None,
     first: MpiFound | None,
     book: ImageEvidence,
 ) -> str | None:
-    if stated:
-        book.evidence["architecture"] = f"the SIF's header: {stated}"
-        return stated
+    if header_architecture:
+        book.evidence["architecture"] = f"the SIF's header: {header_architecture}"
+        return header_architecture
     if config and config.architecture:
         book.evidence["architecture"] = f"{config.origin}: {config.architecture}"
         return config.architecture

@@ -104,8 +104,10 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     tree, own = finder.loader.tree, [f"{prefix}/{below}/libfabric.so.1" for below in _OWN]
     sites = (site for site in finder.places.sites if site.startswith(f"{prefix}/lib/"))
     if not any(files.is_file(tree, f"{site}/mpi4py/_mpiabi.py") for site in sites):
-        told = files.is_file(tree, f"{prefix}/env/vars.sh") and "I_MPI_ROOT" not in finder.loader.environment
-        own = own[:2] if told else []
+        needs_script = (
+            files.is_file(tree, f"{prefix}/env/vars.sh") and "I_MPI_ROOT" not in finder.loader.environment
+        )
+        own = own[:2] if needs_script else []
     return next((path for path in own if files.is_file(tree, path)), None)
 
 
@@ -156,19 +158,19 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     """
     if path is None:
         return None
-    told = _SEARCHED.search(finder.loader.texts(path))
-    if told is None:
+    match = _SEARCHED.search(finder.loader.texts(path))
+    if match is None:
         return None
-    named = finder.loader.environment.get("FI_PROVIDER_PATH", told[1].decode())
-    searched = {posixpath.normpath(folder) for folder in named.lstrip("@").split(":")}
+    named = finder.loader.environment.get("FI_PROVIDER_PATH", match[1].decode())
+    folders = {posixpath.normpath(folder) for folder in named.lstrip("@").split(":")}
     folder = finder.folder(path)
     found = [
         posixpath.normpath(posixpath.join(folder, below)) for below in ("libfabric", "prov", "../libfabric")
     ]
-    there = [one for one in found if finder.split_plugins(one, _PROVIDER)[0]]
-    if _built_in(finder, path) or searched & set(there):
+    provider_folders = [one for one in found if finder.split_plugins(one, _PROVIDER)[0]]
+    if _built_in(finder, path) or folders & set(provider_folders):
         return ""
-    return next(iter(there), "")
+    return next(iter(provider_folders), "")
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:

@@ -66,10 +66,10 @@ def built_for(loader: Loader, found: HorovodPackage, framework: str) -> PackageV
     if content is None:
         return Untold(f"{path}: not in the image; this Horovod does not say what it was built with")
     try:
-        said = msgspec.json.decode(content)
+        versions = msgspec.json.decode(content)
     except DECODE_ERRORS as error:
         return Untold(f"{path}: no JSON: {error}")
-    version = said.get(framework) if isinstance(said, dict) else None
+    version = versions.get(framework) if isinstance(versions, dict) else None
     if isinstance(version, str) and re.fullmatch(r"\d{1,4}\.[\w.+-]{1,40}", version):
         return PackageVersion(version, f"{path}: {framework} {version}")
     return Untold(f"{path} does not name {framework}")

@@ -56,9 +56,9 @@ class Finder:
         # The version usually follows a NUL byte, but compilers may put other bytes directly before the
         # version.
         for before in (rb"\0", rb"(?<![\d.])"):
-            said = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
-            if len(said) == 1:
-                return PackageVersion(version := said.pop().decode(), f"{path} says {version}")
+            versions = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
+            if len(versions) == 1:
+                return PackageVersion(version := versions.pop().decode(), f"{path} says {version}")
         return Untold(f"{path} does not contain its version")
 
     def folder(self, path: str) -> str:
@@ -90,13 +90,13 @@ def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | Untold | None:
 
     Images of Nix and Guix have no C library in the usual folders.
     """
-    seen = None
+    last_path = None
     lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))
     for path in chain(lying, filter(None, (loaded,))):
-        seen = path
-        if said := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
-            return PackageVersion(said[1].decode(), f"{path}: release version {said[1].decode()}")
-    return Untold(f"{seen} does not contain its release") if seen else None
+        last_path = path
+        if match := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
+            return PackageVersion(match[1].decode(), f"{path}: release version {match[1].decode()}")
+    return Untold(f"{last_path} does not contain its release") if last_path else None
 
 
 def _of_system(loader: Loader, path: str) -> bool:

@@ -143,8 +143,8 @@ def _describe(
     inner = [loader.texts(p) for s, p in needed.items() if p and plain(s).startswith("libopen_mpi.so")]
     implementation = _implementation(content, *inner)
     reading = _read_followed(loader, path, real, implementation, needed, whole=whole)
-    told, how, own = reading.told, reading.how, reading.own
-    version, by = _version(loader, real, content, implementation, told, packages, places)
+    description, how, own = reading.told, reading.how, reading.own
+    version, by = _version(loader, real, content, implementation, description, packages, places)
     started = launcher(loader, _prefix(real), implementation)
     elf = loader.elf(path)
     moved = openmpi.find_moved(loader, own, needed) if own else None
@@ -158,9 +158,9 @@ def _describe(
             plugins=openmpi.plugin_files(loader, path, real) if implementation == "openmpi" else False,
             markers=tuple(m for m in _MARKERS if m.encode() in content),
             soname=elf.soname if elf else None,
-            library_string=told.text,
-            device=told.device,
-            own_shm=told.own_shm,
+            library_string=description.text,
+            device=description.device,
+            own_shm=description.own_shm,
             components=own.components if own else {},
             how=how or {},
             prefix=_prefix(real),
@@ -201,8 +201,8 @@ def _read_followed(
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.how or {}):
         return reading
-    seen = f"it needs more than {len(needed)} libraries, and toolkit did not read all of them"
-    return replace(reading, how=None, seen=seen)
+    reason = f"it needs more than {len(needed)} libraries, and toolkit did not read all of them"
+    return replace(reading, how=None, seen=reason)
 
 
 def _read(
@@ -217,11 +217,11 @@ def _read(
         )
     if implementation == "openmpi":
         own = openmpi.read(loader, path, real, needed)
-        how, seen = openmpi.interfaces(loader, own, needed)
-        return _LibraryReading(mpich.Told(version=own.release, text=own.text), how, seen, own)
-    told = mpich.read_description(content, loader.pages(path), implementation)
+        how, reason = openmpi.interfaces(loader, own, needed)
+        return _LibraryReading(mpich.Told(version=own.release, text=own.text), how, reason, own)
+    description = mpich.read_description(content, loader.pages(path), implementation)
     return _LibraryReading(
-        told,
+        description,
         mpich.interfaces(content, needed),
         "from texts in the library and from the libraries that it needs",
     )
@@ -255,8 +255,8 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
     if own is None or (own.rpath and not own.runpath):
         return None
     elves = (own, *(loader.elf(p) for p in needed.values() if p))
-    asked = {m[1] for elf in elves if elf for name in elf.versions if (m := _FABRIC.match(name))}
-    return max(asked, key=lambda said: [int(part) for part in said.split(".")], default=None)
+    fabric_versions = {m[1] for elf in elves if elf for name in elf.versions if (m := _FABRIC.match(name))}
+    return max(fabric_versions, key=lambda version: [int(part) for part in version.split(".")], default=None)
 
 
 def _note(found: MpiFound, launched: str | None, real: str) -> None:
@@ -304,13 +304,13 @@ def _version(
     real: str,
     content: bytes,
     implementation: str,
-    told: mpich.Told,
+    description: mpich.Told,
     packages: dict[str, str],
     places: SearchFolders,
 ) -> tuple[str | None, str]:
     """Return the version of an MPI and its source: a description, file name, dist-info, package or number."""
-    if told.version:
-        return told.version, "by its version text"
+    if description.version:
+        return description.version, "by its version text"
     if by_name := knowledge.mpi_of_file(implementation, real):
         return by_name, "by its file name"
     prefix = posixpath.dirname(posixpath.dirname(real))
@@ -318,8 +318,8 @@ def _version(
     wheel = _WHEELS.get(implementation, ())
     if wheel and (found := python_package(loader.tree, own, *wheel)):
         return found.version, f"by {found.evidence}"
-    if said := re.search(rb"Open MPI v(\d{1,3}\.\d{1,3}\.\d{1,3}[a-z0-9]{0,8})", content):
-        return said[1].decode(), "by its version text"
+    if match := re.search(rb"Open MPI v(\d{1,3}\.\d{1,3}\.\d{1,3}[a-z0-9]{0,8})", content):
+        return match[1].decode(), "by its version text"
     if real.startswith(("/usr/lib/", "/lib/")):
         for name in _PACKAGES.get(implementation, ()):
             if name in packages:

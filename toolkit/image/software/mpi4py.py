@@ -35,10 +35,10 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
     have = variants(loader, site)
     if not have:
         return None
-    asked = re.sub(r"[ _-]", "", loader.environment.get("MPI4PY_MPIABI", "")).lower()
-    asked = "mpich" if asked == "impi" else asked
-    opened = None if asked else next(_loadable_libraries(loader, site), None)
-    abi = asked or (_interface(loader, opened) if opened else "")
+    wanted_abi = re.sub(r"[ _-]", "", loader.environment.get("MPI4PY_MPIABI", "")).lower()
+    wanted_abi = "mpich" if wanted_abi == "impi" else wanted_abi
+    opened = None if wanted_abi else next(_loadable_libraries(loader, site), None)
+    abi = wanted_abi or (_interface(loader, opened) if opened else "")
     path = have.get(abi)
     if path is None:
         return next(iter(have.values())), ""
@@ -65,8 +65,8 @@ def _interface(loader: Loader, library: str) -> str:
 
 def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
     """Yield the MPI libraries that mpi4py can open, in the order in which it tries them."""
-    said = loader.environment.get("MPI4PY_LIBMPI")
-    for entry in said.split(":") if said else _folders(loader, site):
+    setting = loader.environment.get("MPI4PY_LIBMPI")
+    for entry in setting.split(":") if setting else _folders(loader, site):
         real = files.resolve(loader.tree, entry) if entry else None
         folder = not entry or (real is not None and loader.tree.kind(real) == "folder")
         for name in (posixpath.join(entry, n) for n in _NAMES) if folder else (entry,):

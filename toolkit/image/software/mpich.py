@@ -78,21 +78,21 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Tol
     """Return the facts in an MPICH library; ``content`` are the texts of the library."""
     if implementation == "intelmpi":
         return _intel(content, _device(_variable(library, "device")))
-    said = {name: _variable(library, name) for name in _LABELS.values()}
-    if said["device"] is None and (hidden := _side_by_side(content)):
-        said |= _texts(hidden)
+    values = {name: _variable(library, name) for name in _LABELS.values()}
+    if values["device"] is None and (hidden := _side_by_side(content)):
+        values |= _texts(hidden)
         before = content[max(0, hidden.start() + 1 - _BEFORE_MOST) : hidden.start() + 1]
         if compilers := _BEFORE.search(before):
-            said |= {"custom": "", **_texts(compilers)}
-    device = _device(said["device"])
-    said["features"] = _features(content, device)
-    version = said["string"]
+            values |= {"custom": "", **_texts(compilers)}
+    device = _device(values["device"])
+    values["features"] = _features(content, device)
+    version = values["string"]
     if implementation == "cray":
         named = _CRAY.search(content)
         version = named[1].decode() if named else None
     return Told(
         version=version if version and re.match(r"\d{1,4}\.\d", version) and len(version) < 40 else None,
-        text=_text(content, said) if implementation == "mpich" else None,
+        text=_text(content, values) if implementation == "mpich" else None,
         device=device,
         own_shm=bool(_OWN_SHM.search(content)) if device and device.startswith("ch4") else None,
     )
@@ -138,14 +138,14 @@ def _features(content: bytes, device: str | None) -> str | None:
     return "" if device and device.startswith("ch3") else None
 
 
-def _device(said: str | None) -> str | None:
+def _device(text: str | None) -> str | None:
     """Return the device as its configure option names it: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``."""
-    if not said or not re.fullmatch(r"ch\d[\w:, ]{0,60}", said.strip()):
+    if not text or not re.fullmatch(r"ch\d[\w:, ]{0,60}", text.strip()):
         return None
-    return ",".join(said.replace(",", " ").split())
+    return ",".join(text.replace(",", " ").split())
 
 
-def _text(content: bytes, said: dict[str, str | None]) -> str | None:
+def _text(content: bytes, values: dict[str, str | None]) -> str | None:
     """Return the text of MPI_Get_library_version, made from the format strings in the library."""
     pieces = [m[1].decode() for first in _FIRST if (m := re.search(first, content))]
     if not pieces:
@@ -154,7 +154,7 @@ def _text(content: bytes, said: dict[str, str | None]) -> str | None:
     lines: list[str] = []
     for line in whole.splitlines(keepends=True):
         label = line.removeprefix("MPICH ").partition(":")[0]
-        value = said.get(_LABELS.get(label, ""))
+        value = values.get(_LABELS.get(label, ""))
         if value is None:
             return None
         if value or label != "Custom Information":
@@ -163,14 +163,14 @@ def _text(content: bytes, said: dict[str, str | None]) -> str | None:
 
 
 def _intel(content: bytes, device: str | None) -> Told:
-    said = _INTEL.search(content)
-    if said is None:
+    match = _INTEL.search(content)
+    if match is None:
         return Told(device=device)
-    version = said[1] if said[1] != b"%s" else said[3] or b""
+    version = match[1] if match[1] != b"%s" else match[3] or b""
     release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
     if release is None:
         return Told(device=device)
     # Until 2020, a release was an update, for example 2019 Update 4, with packages named 2019.4.243.
     number = ".".join(part.decode() for part in release.groups() if part)
-    text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{said[2].decode()}"
+    text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{match[2].decode()}"
     return Told(version=number, text=text, device=device)

@@ -18,8 +18,8 @@ def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
         if _C_LIBRARY.match(path):
             continue
         for name in elf.versions:
-            if (said := _GLIBC.match(name)) and (int(said[1]), int(said[2])) > newest:
-                newest, which = (int(said[1]), int(said[2])), path
+            if (match := _GLIBC.match(name)) and (int(match[1]), int(match[2])) > newest:
+                newest, which = (int(match[1]), int(match[2])), path
     version = f"{newest[0]}.{newest[1]}"
     return PackageVersion(version, f"{which} needs GLIBC_{version}") if which else None
 

@@ -70,11 +70,11 @@ def interfaces(
     loader: Loader, found: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
     """Return the launch interfaces and how toolkit found each (None if unknown), and a line of evidence."""
-    how, seen = _seen_interfaces(loader, found, needed)
+    how, reason = _seen_interfaces(loader, found, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
         return None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
-    return how, seen
+    return how, reason
 
 
 def _seen_interfaces(
@@ -221,8 +221,8 @@ def _merge_components(
 def _full(number: str, contents: list[bytes]) -> str:
     """Return the version with a suffix such as ``rc2``, if the libraries contain only that form."""
     pattern = re.compile(rb"\0v?" + re.escape(number).encode() + rb"(" + _SUFFIX.encode() + rb")?(?=\0)")
-    said = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}
-    return number + said.pop() if len(said) == 1 else number
+    suffixes = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}
+    return number + suffixes.pop() if len(suffixes) == 1 else number
 
 
 def _text(release: str, contents: list[bytes]) -> str | None:
@@ -248,5 +248,5 @@ def _text(release: str, contents: list[bytes]) -> str | None:
 
 
 def _only(pattern: bytes, content: bytes) -> str | None:
-    said = set(re.findall(pattern, content))
-    return said.pop().decode("utf-8", "replace") if len(said) == 1 else None
+    texts = set(re.findall(pattern, content))
+    return texts.pop().decode("utf-8", "replace") if len(texts) == 1 else None

@@ -48,7 +48,7 @@ def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
     if facts.stack is None:
         return ()
     try:
-        said = msgspec.convert(facts.stack, Stack)
+        stack = msgspec.convert(facts.stack, Stack)
     except msgspec.ValidationError as error:
         return (f"{STACK_PATH} cannot be read as a stack: {error}",)
     mpi = facts.mpi
@@ -64,44 +64,44 @@ def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
         "horovod": facts.horovod,
         "mpi4py": facts.mpi4py,
     }
-    pairs = [(n, getattr(said, n), v or "") for n, v in found.items() if not _unread(n, facts)]
-    pairs += [("numpy", said.numpy, also.numpy)] if also.numpy is not None else []
-    pairs += [("hwloc", said.hwloc, also.hwloc)] if also.hwloc is not None else []
+    pairs = [(n, getattr(stack, n), v or "") for n, v in found.items() if not _unread(n, facts)]
+    pairs += [("numpy", stack.numpy, also.numpy)] if also.numpy is not None else []
+    pairs += [("hwloc", stack.hwloc, also.hwloc)] if also.hwloc is not None else []
     lines = [_line(name, a, b) for name, a, b in pairs if not _agree(name, a[:_LONGEST], b)]
-    return (*lines, *_distribution(said, facts), *_operations(said, also))
+    return (*lines, *_distribution(stack, facts), *_operations(stack, also))
 
 
 def _unread(name: str, facts: ImageFacts) -> bool:
     return name in facts.unknown or f"mpi.{name.removeprefix('mpi_')}" in facts.unknown
 
 
-def _agree(name: str, said: str, found: str) -> bool:
+def _agree(name: str, described: str, found: str) -> bool:
     if name == "python" and found.count(".") == 1:
         # toolkit may know only the minor release of an interpreter outside a virtual environment
-        return said == found or said.startswith(f"{found}.")
-    return said == found or (bool(said and found) and is_same_version(said, found))
+        return described == found or described.startswith(f"{found}.")
+    return described == found or (bool(described and found) and is_same_version(described, found))
 
 
-def _line(name: str, said: str, found: str) -> str:
+def _line(name: str, described: str, found: str) -> str:
     return (
-        f"stack.json says {name} {said[:_LONGEST] or 'is not there'}; "
+        f"stack.json says {name} {described[:_LONGEST] or 'is not there'}; "
         f"toolkit found {upstream(found) if found else 'none'}"
     )
 
 
-def _distribution(said: Stack, facts: ImageFacts) -> list[str]:
+def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
     if facts.distribution is None:
         return []
     # os-release also has the release's code name, which stack.json omits
     found = facts.distribution.partition(" (")[0]
-    return [] if said.distribution == found else [_line("distribution", said.distribution, found)]
+    return [] if stack.distribution == found else [_line("distribution", stack.distribution, found)]
 
 
-def _operations(said: Stack, also: ComparedVersions) -> list[str]:
+def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
     """Compare the operations that leave a trace in Horovod's library: MPI, Gloo and NCCL."""
     if also.operations is None:
         return []
-    listed = {o for o in said.horovod_operations if o in {"mpi", "gloo", "nccl"}}
+    listed = {o for o in stack.horovod_operations if o in {"mpi", "gloo", "nccl"}}
     if listed == also.operations:
         return []
     return [_line("horovod_operations", " ".join(sorted(listed)), " ".join(sorted(also.operations)))]

@@ -55,15 +55,15 @@ def built_in(
     """
     real = files.resolve(loader.tree, where) or where
     if release := release or _of_plugins(loader, real):
-        said: PackageVersion | None = PackageVersion(
+        own_release: PackageVersion | None = PackageVersion(
             release, f"{where}: PMIx {release} is built in, by its components"
         )
     elif bundled := knowledge.bundled_pmix(_NUMBER.sub(r"\1", mpi)):
-        said = PackageVersion(bundled, f"{where}: Open MPI {mpi} contains PMIx {bundled}")
+        own_release = PackageVersion(bundled, f"{where}: Open MPI {mpi} contains PMIx {bundled}")
     else:
-        said = None
+        own_release = None
     components = _components(loader, real, found)
-    return Pmix(said, "", components, _needs_plugins(components, found))
+    return Pmix(own_release, "", components, _needs_plugins(components, found))
 
 
 def _needs_plugins(components: dict[str, tuple[str, ...]], built_in: tuple[mca.McaComponent, ...]) -> bool:
@@ -84,8 +84,10 @@ def _plugins(loader: Loader, real: str) -> list[str]:
 def _version(
     real: str, content: bytes, found: tuple[mca.McaComponent, ...], packages: dict[str, str]
 ) -> PackageVersion | None:
-    said = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
-    by_itself = PackageVersion(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None
+    match = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
+    by_itself = (
+        PackageVersion(match[1].decode(), f"{real} says OpenPMIx {match[1].decode()}") if match else None
+    )
     # A distribution's libpmix may contain the name of a release candidate, although patches make it the final
     # release.
     if by_itself and not real.startswith("/usr/lib/"):

@@ -103,8 +103,8 @@ def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) 
 
 def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
     """Return the extensions in one folder that load an MPI, each with that MPI's path."""
-    if module == "mpi4py" and (taken := find_extension(loader, site)):
-        return dict([taken])
+    if module == "mpi4py" and (extension := find_extension(loader, site)):
+        return dict([extension])
     patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]
     paths = (path for pattern in patterns for path in files.glob(loader.tree, f"{site}/{pattern}"))
     loaded = ((path, _loaded_mpi(loader, path)) for path in paths)
@@ -199,12 +199,12 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
 
 def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
     """Yield the paths that are ELF files, without duplicates and without programs of an MPI."""
-    seen: set[str] = set()
+    paths: set[str] = set()
     for path in islice(candidates, most):
         real = files.resolve(loader.tree, path)
-        if real is None or real in seen or _OWN.match(posixpath.basename(real)):
+        if real is None or real in paths or _OWN.match(posixpath.basename(real)):
             continue
-        seen.add(real)
+        paths.add(real)
         if files.read(loader.tree, real, len(_MAGIC)) == _MAGIC:
             yield path
 

@@ -43,8 +43,8 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold 
     if program is None:
         return None
     settings = _settings_beside(program)
-    if said := _VERSION.search(files.text(loader.tree, settings, _MOST) or ""):
-        return PackageVersion(said[1], f"{settings}: version = {said[1]}")
+    if match := _VERSION.search(files.text(loader.tree, settings, _MOST) or ""):
+        return PackageVersion(match[1], f"{settings}: version = {match[1]}")
     real = files.resolve(loader.tree, program) or program
     minor = re.search(r"python(\d{1,2}\.\d{1,3})$", real)
     if minor is None:
@@ -54,8 +54,8 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold 
             release = re.match(r"\d+\.\d+\.\d+", packages.get(name, ""))
             if release and release[0].startswith(f"{minor[1]}."):
                 return PackageVersion(release[0], f"dpkg: {name} {packages[name]}")
-    if told := _of_text(loader, real, re.escape(minor[1])):
-        return told
+    if version := _of_text(loader, real, re.escape(minor[1])):
+        return version
     return PackageVersion(minor[1], f"{program} is {real}")
 
 
@@ -63,7 +63,7 @@ def _of_text(loader: Loader, real: str, minor: str) -> PackageVersion | None:
     """Return the version from a text in the interpreter or in its libpython, or None."""
     libraries = [p for s, p in loader.closure(real)[0].items() if p and s.startswith("libpython3")]
     for path in (real, *libraries):
-        said = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))
-        if len(said) == 1:
-            return PackageVersion(version := said.pop().decode(), f"{path} says {version}")
+        versions = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))
+        if len(versions) == 1:
+            return PackageVersion(version := versions.pop().decode(), f"{path} says {version}")
     return None

@@ -18,18 +18,18 @@ _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 
 
 def why_mpi_unknown(
-    loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]
+    loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], undecided: dict[str, str]
 ) -> str | None:
     """Return the reason why toolkit cannot know which MPI programs load, or None if toolkit knows."""
     kinds = sorted({found.mpi.implementation for found in mpis})
     if (
         len(kinds) > 1
         and not any(programs.values())
-        and (untold.keys() & _LEADING or not _is_led(loader, mpis))
+        and (undecided.keys() & _LEADING or not _is_led(loader, mpis))
     ):
         return f"the image has {' and '.join(kinds)}, and no program in the image shows which one is loaded"
     alike = [found.mpi.library for found in mpis if found.mpi.soname == mpis[0].mpi.soname]
-    if why := untold.get("LD_LIBRARY_PATH"):
+    if why := undecided.get("LD_LIBRARY_PATH"):
         return f"the MPI may be any of {', '.join(alike)}: {why}" if len(alike) > 1 else None
     return None
 
@@ -49,9 +49,9 @@ def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
 
 def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
     """Return the facts without a loaded MPI; ``other_mpis`` then lists all MPIs."""
-    for kept in (book.evidence, book.absent, book.unknown):
-        for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
-            del kept[name]
+    for texts in (book.evidence, book.absent, book.unknown):
+        for name in [name for name in texts if name.partition(".")[0] in _OF_MPI]:
+            del texts[name]
     others = wireup.others((*mpis[:1], *mpis), book)
     book.unknown |= dict.fromkeys(sorted(_OF_MPI - {"other_mpis"}), why)
     return msgspec.structs.replace(
@@ -59,13 +59,13 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Imag
     )
 
 
-def doubt(facts: ImageFacts, untold: dict[str, str], book: ImageEvidence) -> ImageFacts:
+def doubt(facts: ImageFacts, undecided: dict[str, str], book: ImageEvidence) -> ImageFacts:
     """Change absent facts to unknown if PATH or LD_LIBRARY_PATH is partly unknown."""
-    if why := untold.get("PATH"):
+    if why := undecided.get("PATH"):
         for name in _ON_PATH:
             if name in book.absent:
                 book.unknown[name] = f"{book.absent.pop(name)}; but {why}"
-    if why := untold.get("LD_LIBRARY_PATH"):
+    if why := undecided.get("LD_LIBRARY_PATH"):
         if not all(facts.programs.values()):
             book.unknown["programs"] = f"{book.evidence.pop('programs')}; but {why}"
         if facts.mpi and facts.mpi.lacks:
@@ -82,9 +82,9 @@ def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
     line = book.evidence["mpi.interfaces"]
     if "not loadable" not in line:
         return facts
-    for kept in (book.evidence, book.absent, book.unknown):
+    for texts in (book.evidence, book.absent, book.unknown):
         for name in ("mpi.interfaces", *_OF_PMIX):
-            kept.pop(name, None)
+            texts.pop(name, None)
     book.unknown |= dict.fromkeys(("mpi.interfaces", *_OF_PMIX), f"{line}; but {why}")
     return msgspec.structs.replace(facts, mpi=msgspec.structs.replace(mpi, interfaces=None, how={}))
 
@@ -94,14 +94,14 @@ def find_decided_mpis(
     packages: dict[str, str],
     places: SearchFolders,
     programs: dict[str, str],
-    untold: dict[str, str],
+    undecided: dict[str, str],
 ) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
     """Return the MPIs of an image, and the MPI that each program loads.
 
     If the given programs do not determine the MPI, toolkit also reads the programs in the system's folders.
     """
     mpis = find_mpis(loader, packages, places, programs)
-    if why_mpi_unknown(loader, mpis, programs, untold) and (more := of_system(loader)):
+    if why_mpi_unknown(loader, mpis, programs, undecided) and (more := of_system(loader)):
         programs = {**programs, **more}
         mpis = find_mpis(loader, packages, places, programs)
     return mpis, programs
@@ -113,10 +113,10 @@ def why_undecided(
     entrypoint: tuple[str, ...],
     mpis: tuple[MpiFound, ...],
     programs: dict[str, str],
-    untold: dict[str, str],
+    undecided: dict[str, str],
 ) -> str | None:
     """Return the reason why toolkit cannot know which MPI programs load, or None if toolkit knows."""
-    why = why_mpi_unknown(loader, mpis, programs, untold)
+    why = why_mpi_unknown(loader, mpis, programs, undecided)
     if why or any(programs.values()):
         return why
     inside = static(loader, places, entrypoint, programs)

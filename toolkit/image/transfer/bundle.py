@@ -79,10 +79,10 @@ def bundle(
     sifs = tuple(dict.fromkeys(sifs))
     _require_names("--sif", tuple(sif.name for sif in sifs))
     locks = _locks(recipes, accepted)
-    kept = in_cache()
+    cache = in_cache()
     with (
-        tempfile.TemporaryDirectory(prefix="bundle.", dir=kept) as folder,
-        full_disks(kept),
+        tempfile.TemporaryDirectory(prefix="bundle.", dir=cache) as folder,
+        full_disks(cache),
         workspace.beside(target) as part,
     ):
         work = Path(folder)

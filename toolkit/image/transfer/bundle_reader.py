@@ -76,20 +76,20 @@ def _archive(source: Path, folder: Path) -> Staged:
         sums = read_sums(_text(whole, _next(members, SUMS, source), source), source)
         about = _text(whole, _next(members, INDEX, source), source)
         index = _index(about, sums, source)
-        seen, kept = {INDEX}, dict[str, Path]()
+        names, paths = {INDEX}, dict[str, Path]()
         for entry in members:
-            if entry.name not in sums or entry.name in seen:
+            if entry.name not in sums or entry.name in names:
                 raise BadInput(
                     f"{source}: the bundle contains {entry.name} twice, or {SUMS} does not list it"
                 )
-            seen.add(entry.name)
-            target = _target(entry.name, folder, len(seen))
+            names.add(entry.name)
+            target = _target(entry.name, folder, len(names))
             _compare(_data(whole, entry), sums[entry.name], target, f"{source}: {entry.name}")
             if target is not None:
-                kept[entry.name] = target
-        if missing := sums.keys() - seen:
+                paths[entry.name] = target
+        if missing := sums.keys() - names:
             raise Damaged(f"{source}: {min(missing)} is missing", fix=_COPY_AGAIN)
-        return Staged(sums, index, kept, whole.finish())
+        return Staged(sums, index, paths, whole.finish())
 
 
 def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
@@ -142,13 +142,13 @@ def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
 def _folder(source: Path, folder: Path) -> Staged:
     sums = read_sums(_read(source / SUMS), source)
     index = _index(_read(source / INDEX), sums, source)
-    kept = {}
+    paths = {}
     for number, (name, digest) in enumerate(sums.items()):
         target = _target(name, folder, number)
         _compare(_pieces(source / name), digest, target, str(source / name))
         if target is not None:
-            kept[name] = target
-    return Staged(sums, index, kept)
+            paths[name] = target
+    return Staged(sums, index, paths)
 
 
 def _read(path: Path) -> bytes:

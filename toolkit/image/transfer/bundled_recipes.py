@@ -28,12 +28,12 @@ def require_recipes(staged: Staged, source: Path) -> None:
     for name in staged.index.recipes:
         lock = _lock(staged, name, source)
         named |= {f"files/{file.sha256}/{file.file}" for file in files_of(lock)}
-    there = {path for path in staged.sums if path.startswith("files/")}
-    if absent := named - there:
+    present = {path for path in staged.sums if path.startswith("files/")}
+    if absent := named - present:
         raise BadInput(
             f"{source}: a lock in the bundle names {min(absent)[:300]!r}, which is missing from the bundle"
         )
-    if stray := there - named:
+    if stray := present - named:
         raise BadInput(f"{source}: the bundle contains {min(stray)}, which no lock in the bundle names")
 
 

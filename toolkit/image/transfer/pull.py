@@ -92,25 +92,25 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
     Raises:
         BadInput: if no image matches; the message lists the platforms.
     """
-    asked = Platform(*(platform or oci.this_platform()).split("/")[:3])
-    fits = [d for d in manifest.manifests if d.platform and _fits(d.platform, asked)]
+    wanted = Platform(*(platform or oci.this_platform()).split("/")[:3])
+    fits = [d for d in manifest.manifests if d.platform and _fits(d.platform, wanted)]
     if not fits and len(manifest.manifests) == 1 and not platform:
         return manifest.manifests[0]
     if not fits:
-        there = sorted(
+        platforms = sorted(
             {str(d.platform) for d in manifest.manifests if d.platform and d.platform.os != "unknown"}
         )
-        shown = ", ".join(re.sub(r"[^\w/.-]", "?", one) for one in there[:20]) or "none that says"
+        shown = ", ".join(re.sub(r"[^\w/.-]", "?", one) for one in platforms[:20]) or "none that says"
         raise BadInput(
-            f"{name}: the layout has no image for {asked}: {shown}",
+            f"{name}: the layout has no image for {wanted}: {shown}",
             fix="choose a platform with `--platform`",
         )
     return fits[0]
 
 
-def _fits(found: Platform, asked: Platform) -> bool:
-    same = found.os == asked.os and found.architecture == asked.architecture
-    return same and asked.variant in {"", found.variant}
+def _fits(found: Platform, wanted: Platform) -> bool:
+    same = found.os == wanted.os and found.architecture == wanted.architecture
+    return same and wanted.variant in {"", found.variant}
 
 
 def _choose_platform(
@@ -196,10 +196,10 @@ def _fetch(
 ) -> None:
     """Download blobs into ``room``; ``copies`` is the number of copies that the disk must have space for."""
     total = sum(blob.size for blob in blobs)
-    here = sum(file.stat().st_size for file in room.iterdir())
+    size_on_disk = sum(file.stat().st_size for file in room.iterdir())
     workspace.require_space(
         room,
-        max(0, copies * total - here),
+        max(0, copies * total - size_on_disk),
         f"{source}",
         "free space there, or write to another disk with -o; the next call resumes the download",
     )

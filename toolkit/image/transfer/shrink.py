@@ -45,9 +45,9 @@ def shrink_layers(
 ) -> tuple[Shrunk, ...]:
     """Compress layers with gzip, which every container engine reads, in parallel on all processors."""
     known = {layer.digest: hints.recall(_PACKED, _name(layer.digest), _Known) for layer in layers}
-    there = {d: k for d, k in known.items() if k is not None and present(k.digest)}
+    reusable = {d: k for d, k in known.items() if k is not None and present(k.digest)}
     stop = threading.Event()
-    distinct = {layer.digest: layer for layer in layers if layer.digest not in there}
+    distinct = {layer.digest: layer for layer in layers if layer.digest not in reusable}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
             files = dict(
@@ -58,8 +58,8 @@ def shrink_layers(
             raise
     found = []
     for number, layer in enumerate(layers, 1):
-        if kept := there.get(layer.digest):
-            found.append(Shrunk(Descriptor(_GZIP, kept.digest, kept.size), None))
+        if blob := reusable.get(layer.digest):
+            found.append(Shrunk(Descriptor(_GZIP, blob.digest, blob.size), None))
         else:
             found.append(files[layer.digest])
         tell.detail(f"{number} of {len(layers)}")

@@ -74,8 +74,8 @@ def unbundle(
     if not source.is_dir():
         check_given(source)
     signature = _signature(source, keyring)
-    kept = in_cache()
-    with tempfile.TemporaryDirectory(prefix="unbundle.", dir=kept) as work, full_disks(kept):
+    cache = in_cache()
+    with tempfile.TemporaryDirectory(prefix="unbundle.", dir=cache) as work, full_disks(cache):
         staged = stage(source, Path(work), tell)
         require_signed(source, signature, staged.sha256)
         require_recipes(staged, source)

@@ -178,9 +178,9 @@ def _of_save(
     work = stack.enter_context(workspace.folder())
     with full_disks(work):
         write_layout(chunks, work / "layout", tell)
-    kept = FolderBlobs(work / "layout", ref.shown, Budget(ref.shown), stack)
+    blobs = FolderBlobs(work / "layout", ref.shown, Budget(ref.shown), stack)
     saved = _of_layout(
-        kept, ref if not ref.tag else Reference(ref.shown, None, ref.path), "", "docker-daemon"
+        blobs, ref if not ref.tag else Reference(ref.shown, None, ref.path), "", "docker-daemon"
     )
     return _compress_layers(saved, work, present, tell, stack)
 
@@ -200,11 +200,13 @@ def _compress_layers(
     tell.step(f"Compressing {len(plain)} layers")
     with full_disks(work):
         packed = shrink_layers(plain, work, present, tell)
-    made = {blob.digest: one for blob, one in zip(plain, packed, strict=True)}
+    layers_by_digest = {blob.digest: one for blob, one in zip(plain, packed, strict=True)}
     for one in packed:
         source = FileSource(stack.enter_context(one.file.open("rb"))) if one.file else Bytes(b"")
         have[one.described.digest] = Blob(one.described.digest, one.described.size, source)
-    described = tuple(made[d.digest].described if d.digest in made else d for d in layers)
+    described = tuple(
+        layers_by_digest[d.digest].described if d.digest in layers_by_digest else d for d in layers
+    )
     config = saved.blobs[0]
     text = for_image(Descriptor(OCI_CONFIG, config.digest, config.size), described)
     parts = dict.fromkeys((config.digest, *(d.digest for d in described)))

@@ -111,12 +111,12 @@ def full_object(sif: Path) -> Object:
         path, most=_MOST, label="--provenance full:", fix="`toolkit image sif --fresh` writes the file"
     )
     try:
-        said = msgspec.json.decode(text, type=_Statement)
+        statement = msgspec.json.decode(text, type=_Statement)
     except DECODE_ERRORS as error:
         raise BadInput(f"--provenance full: {path}: not a provenance statement: {error}") from error
     with sif.open("rb") as file:
         digest = rootfs_sha256(file, sif)
-    if digest not in {subject.digest.get("sha256") for subject in said.subject}:
+    if digest not in {subject.digest.get("sha256") for subject in statement.subject}:
         raise BadInput(f"--provenance full: {path} is about another image", fix="`toolkit image sif --fresh`")
     return Object(JSON, text, FULL_NAME)
 

@@ -64,15 +64,15 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
         for n, (v, _) in sorted(installed.items())
         if n not in wanted
     ]
-    told = f"{len(wanted)} wheels have the locked versions"
+    detail = f"{len(wanted)} wheels have the locked versions"
     if manifest is None:
         return _check(
-            "wheels", wrong, f"{told}; their files are not compared, because the image has no manifest"
+            "wheels", wrong, f"{detail}; their files are not compared, because the image has no manifest"
         )
     for name, (version, folder) in sorted(installed.items()):
         wrong += _differing_files(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
     left = f", except {len(manifest.changed)} that the build changed" if manifest.changed else ""
-    return _check("wheels", wrong, f"{told} and the files that they contain{left}")
+    return _check("wheels", wrong, f"{detail} and the files that they contain{left}")
 
 
 def _differing_files(
@@ -87,10 +87,10 @@ def _differing_files(
     for path, digest in record:
         if hashes.get(path, digest) != digest and path not in changed:
             yield f"{path} is not the file from {wheel}"
-    gone = sum(path not in hashes for path, _ in record)
+    missing = sum(path not in hashes for path, _ in record)
     left_out = manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0)
-    if gone != left_out:
-        yield f"{wheel}: {gone} of its files are missing; the build left out {left_out}"
+    if missing != left_out:
+        yield f"{wheel}: {missing} of its files are missing; the build left out {left_out}"
 
 
 def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:
@@ -114,8 +114,10 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
         for name, version in chosen.items()
         if not _is(found.get(name, ""), version)
     ]
-    told = ", ".join(f"{name} {found[name]}" for name in chosen if name in found)
-    return _check("versions", wrong, told or "the lock names no component that toolkit can find in an image")
+    detail = ", ".join(f"{name} {found[name]}" for name in chosen if name in found)
+    return _check(
+        "versions", wrong, detail or "the lock names no component that toolkit can find in an image"
+    )
 
 
 def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
@@ -127,9 +129,9 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
     return found
 
 
-def _is(seen: str, chosen: str) -> bool:
+def _is(version: str, chosen: str) -> bool:
     # the lock has only the minor release of the base image's Python
-    return is_same_version(seen, chosen) or seen.startswith(f"{chosen}.")
+    return is_same_version(version, chosen) or version.startswith(f"{chosen}.")
 
 
 def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
@@ -161,8 +163,8 @@ def _name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _check(name: CheckName, wrong: list[str], told: str) -> Check:
+def _check(name: CheckName, wrong: list[str], detail: str) -> Check:
     if not wrong:
-        return Check(name=name, outcome="ok", told=told)
+        return Check(name=name, outcome="ok", told=detail)
     more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     return Check(name=name, outcome="failed", told=f"{wrong[0]}{more}", detail=tuple(wrong[:_SHOWN]))

@@ -69,20 +69,20 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
     A text in an unknown format counts as a difference, because an attacker may have written it.
     """
     try:
-        said = msgspec.json.decode(text, type=Metadata)
+        metadata = msgspec.json.decode(text, type=Metadata)
     except DECODE_ERRORS as error:
         yield f"the signed text is not a list of digests: {error}"
         return
-    if said.version != 1 or len(said.objects) > _MOST:
-        yield f"the signed text is of an unknown kind (version {said.version})"
+    if metadata.version != 1 or len(metadata.objects) > _MOST:
+        yield f"the signed text is of an unknown kind (version {metadata.version})"
         return
     entries = table.in_group(group)
     first = entries[0].number if entries else 0
-    listed = {first + item.relative_id: item for item in said.objects}
-    if len(listed) != len(said.objects):
+    listed = {first + item.relative_id: item for item in metadata.objects}
+    if len(listed) != len(metadata.objects):
         yield "the signed text lists an object twice"
         return
-    if not _is(said.header.digest, table.header.fixed):
+    if not _is(metadata.header.digest, table.header.fixed):
         yield "the header differs from the signed header"
     for entry in entries:
         if entry.number not in listed:

@@ -118,8 +118,8 @@ def _replace_by_signed(
             add(file, sif, *_signatures(file, sif, maker))
             os.fsync(file.fileno())
         with part.open("rb") as file, verifier(None) as keys:
-            made = [*_signatures_but(file, read_table(file, sif), keys, before)]
-        if not made or not all(checked.holds for checked in made):
+            signatures = [*_signatures_but(file, read_table(file, sif), keys, before)]
+        if not signatures or not all(checked.holds for checked in signatures):
             raise CheckFailed(f"{sif}: the new signature is not valid", fix="sign the SIF again")
         digest = hash_file(part)
         shutil.copymode(sif, part)

@@ -79,12 +79,12 @@ def _digest(sif: Path, digest: str) -> Check:
     )
 
 
-def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
+def _inside(file: BinaryIO, sif: Path, given_lock: Lock | None) -> list[Check]:
     root = read_sif(file, sif)
     budget = Budget(str(sif), size=_UNPACKED)
     tree = SquashTree(file, root.root.offset, str(sif), budget)
     own, why = _own_lock(tree)
-    lock, manifest = given or own, read_manifest(tree)
+    lock, manifest = given_lock or own, read_manifest(tree)
     hashes = audit.hash_files(tree, manifest) if lock or manifest else {}
     written = (
         audit.contents(manifest, hashes, MANIFEST_PATH)
@@ -93,13 +93,13 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
     )
     if lock is None:
         return [
-            _lock(own, given, why),
+            _lock(own, given_lock, why),
             written,
             *(_not_checked(name, "toolkit found no lock to compare the image with") for name in _INSIDE[2:]),
         ]
     facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
     return [
-        _lock(own, given, why),
+        _lock(own, given_lock, why),
         written,
         audit.packages(tree, lock),
         audit.wheels(tree, lock, manifest, hashes),
@@ -120,17 +120,19 @@ def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
         return None, error.message
 
 
-def _lock(own: Lock | None, given: Lock | None, why: str) -> Check:
+def _lock(own: Lock | None, given_lock: Lock | None, why: str) -> Check:
     if own is None:
-        absent = why in (_NO_LOCK, _EARLIER_LOCK) and given is None
+        absent = why in (_NO_LOCK, _EARLIER_LOCK) and given_lock is None
         return Check(name="lock", outcome="not-checked" if absent else "failed", told=why)
-    if given is not None and encode_lock(given) != encode_lock(own):
+    if given_lock is not None and encode_lock(given_lock) != encode_lock(own):
         return Check(
             name="lock", outcome="failed", told=f"the image was built from another lock of {own.recipe}"
         )
-    told = f"built from the lock of {own.recipe}"
-    return Check(name="lock", outcome="ok", told=f"{told}, which is the given lock" if given else told)
+    detail = f"built from the lock of {own.recipe}"
+    return Check(
+        name="lock", outcome="ok", told=f"{detail}, which is the given lock" if given_lock else detail
+    )
 
 
-def _not_checked(name: CheckName, told: str) -> Check:
-    return Check(name=name, outcome="not-checked", told=told)
+def _not_checked(name: CheckName, detail: str) -> Check:
+    return Check(name=name, outcome="not-checked", told=detail)

@@ -105,15 +105,15 @@ class SquashTree:
         parts = [p for p in path.split("/") if p]
         if len(parts) > _MAX_DEPTH:
             return None
-        here = self._inode(self._root)
+        inode = self._inode(self._root)
         for part in parts:
-            if here.kind != "folder":
+            if inode.kind != "folder":
                 return None
-            reference = self._listing(here).get(part)
+            reference = self._listing(inode).get(part)
             if reference is None:
                 return None
-            here = self._inode(reference)
-        return here
+            inode = self._inode(reference)
+        return inode
 
     def _read_listing(self, folder: _Inode) -> dict[str, int]:
         """Return the names in a folder, each with its inode reference."""
@@ -210,8 +210,8 @@ class SquashTree:
             while len(data) < count:
                 more, following = self._metadata(following)
                 data += more
-            taken, data = data[:count], data[count:]
-            return taken
+            part, data = data[:count], data[count:]
+            return part
 
         return take
 

@@ -144,14 +144,14 @@ def _number_inodes(node: _Node) -> Iterator[_Node]:
     count = 0
     waiting = [(node, False)]
     while waiting:
-        here, entered = waiting.pop()
-        if here.below and not entered:
-            waiting.append((here, True))
-            waiting.extend((one, False) for one in reversed(here.below))
+        inode, entered = waiting.pop()
+        if inode.below and not entered:
+            waiting.append((inode, True))
+            waiting.extend((one, False) for one in reversed(inode.below))
             continue
         count += 1
-        here.number = count
-        yield here
+        inode.number = count
+        yield inode
 
 
 def _write_data(files: list[_Node], out: BinaryIO) -> list[bytes]:
