@@ -80,8 +80,8 @@ def write(
     mode = fix.launch.mode if fix else job.mode or own or site.launch.mode or usual_mode(image)
     why = f"the fix sets {mode}" if fix else _why(job, site, mode, own)
     because = f"not predicted, because {site.title} was not contacted; {why}"
-    made, text = script_of(spec, job, site, image, mode, because, notes, fix, shown)
-    return UncontactedJob(spec, made, text, data, program)
+    launch_plan, text = script_of(spec, job, site, image, mode, because, notes, fix, shown)
+    return UncontactedJob(spec, launch_plan, text, data, program)
 
 
 def script_of(
@@ -98,8 +98,8 @@ def script_of(
     """Return the plan of a launch on a cluster that toolkit did not probe, and the job script."""
     request = request_of(spec, job.env or {}, mode, site, job.program, shown)
     command = spec.runtime or site.container.command
-    made = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
-    return made, script.job_script(spec, made, because, command, site, image, notes)
+    launch_plan = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
+    return launch_plan, script.job_script(spec, launch_plan, because, command, site, image, notes)
 
 
 def _host(site: Site, command: str) -> HostFacts:
@@ -139,10 +139,10 @@ def _data(job: JobFile, known: TrainerProgram | None, base: str) -> str:
 
 def folder_of(job: JobFile, site: Site | None) -> str:
     """Return the folder for images, data and runs; the path may contain a variable such as ``$WORK``."""
-    given = job.directory or (site.directory if site else "") or _HOME
-    if given == "~" or given.startswith("~/"):
-        return posixpath.normpath(f"$HOME/{given[2:]}")
-    return given if given.startswith(("/", "$")) else posixpath.join("$HOME", given)
+    directory = job.directory or (site.directory if site else "") or _HOME
+    if directory == "~" or directory.startswith("~/"):
+        return posixpath.normpath(f"$HOME/{directory[2:]}")
+    return directory if directory.startswith(("/", "$")) else posixpath.join("$HOME", directory)
 
 
 def own_mode(image: ImageFacts, request: Request) -> Mode | None:

@@ -47,63 +47,71 @@ _ALARM = re.compile(r"Alarm clock|SIGALRM|signal 14\b|exit code 142")
 def verbose(image: ImageFacts) -> dict[str, str]:
     """Return the variables with which the image's MPI prints its transports."""
     implementation = image.mpi.implementation if image.mpi else ""
-    told = {"UCX_LOG_LEVEL": "info"}
+    log_variables = {"UCX_LOG_LEVEL": "info"}
     if implementation == "openmpi":
-        return told | {
+        return log_variables | {
             "OMPI_MCA_pml_base_verbose": "10",
             "OMPI_MCA_mtl_base_verbose": "10",
             "OMPI_MCA_btl_base_verbose": "10",
         }
     if implementation == "intelmpi":
-        return told | {"I_MPI_DEBUG": "5"}
-    return told | {"MPIR_CVAR_DEBUG_SUMMARY": "1"}
+        return log_variables | {"I_MPI_DEBUG": "5"}
+    return log_variables | {"MPIR_CVAR_DEBUG_SUMMARY": "1"}
 
 
 def read(output: str) -> Seen:
     """Return what the ranks of a trial printed: world sizes, hosts, sums, messages and transport."""
     lines = [_LABEL.sub("", line) for line in output.splitlines()]
-    said = [found[1] for line in lines if (found := _SAID.search(line))]
-    ranks = [found for text in said if (found := _RANK.match(text))]
+    reports = [found[1] for line in lines if (found := _SAID.search(line))]
+    ranks = [found for text in reports if (found := _RANK.match(text))]
     return Seen(
         sizes=tuple(int(found[1]) for found in ranks),
         hosts=tuple(found[2] for found in ranks),
-        sums=tuple(found[1] == "right" for text in said if (found := _SUM.match(text))),
-        ended=sum(bool(_END.match(text)) for text in said),
-        not_loaded=next((text for text in said if text.startswith("cannot load ")), ""),
-        library=next((" ".join(text.split()[1:]) for text in said if text.startswith("library ")), ""),
-        program=next((text.removeprefix("program ") for text in said if text.startswith("program ")), ""),
-        messages=tuple(_message(found) for text in said if (found := _PING.match(text))),
+        sums=tuple(found[1] == "right" for text in reports if (found := _SUM.match(text))),
+        ended=sum(bool(_END.match(text)) for text in reports),
+        not_loaded=next((text for text in reports if text.startswith("cannot load ")), ""),
+        library=next((" ".join(text.split()[1:]) for text in reports if text.startswith("library ")), ""),
+        program=next((text.removeprefix("program ") for text in reports if text.startswith("program ")), ""),
+        messages=tuple(_message(found) for text in reports if (found := _PING.match(text))),
         transport=transport(lines),
     )
 
 
-def outcome(seen: Seen, output: str, ranks: int, state: JobState) -> Outcome:
+def outcome(evidence: Seen, output: str, ranks: int, state: JobState) -> Outcome:
     """Return the outcome of a trial with ``ranks`` ranks, in the words of a prediction."""
-    if seen.sizes and set(seen.sizes) == {1} and ranks > 1:
+    if evidence.sizes and set(evidence.sizes) == {1} and ranks > 1:
         return "singletons"
-    if any(size != ranks for size in seen.sizes):
+    if any(size != ranks for size in evidence.sizes):
         return "wrong-size"
-    whole = all(message.whole for message in seen.messages)
-    if seen.sizes and seen.ended == ranks and len(seen.sums) == ranks and all(seen.sums) and whole:
+    whole = all(message.whole for message in evidence.messages)
+    if (
+        evidence.sizes
+        and evidence.ended == ranks
+        and len(evidence.sums) == ranks
+        and all(evidence.sums)
+        and whole
+    ):
         return "ok"
-    if seen.not_loaded:
+    if evidence.not_loaded:
         return "loader-failure"
     if state == "timeout" or _ALARM.search(output):
         return "hang"
-    if seen.sizes:
-        return "crash" if _CRASHES.search(output) and all(seen.sums) else "comm-failure"
+    if evidence.sizes:
+        return "crash" if _CRASHES.search(output) and all(evidence.sums) else "comm-failure"
     return _before_init(output)
 
 
 def transport(lines: Iterable[str]) -> Transport | None:
     """Return the transport between nodes that the MPI library printed, or ``None``."""
-    told = list(lines)
-    if any(_OB1.search(line) for line in told):  # Open MPI may open UCX and libfabric without using them.
-        return _over_btl(told)
-    return _over_ucx(told) or _over_mtl(told) or _over_libfabric(told)
+    log_lines = list(lines)
+    if any(
+        _OB1.search(line) for line in log_lines
+    ):  # Open MPI may open UCX and libfabric without using them.
+        return _over_btl(log_lines)
+    return _over_ucx(log_lines) or _over_mtl(log_lines) or _over_libfabric(log_lines)
 
 
-def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFacts, output: str) -> Trial:
+def compare(prediction: Prediction, evidence: Seen, observed: Outcome, host: HostFacts, output: str) -> Trial:
     """Return the trial: the prediction, the observed outcome, and whether they agree."""
     known = prediction.outcome != "unknown"
     return Trial(
@@ -112,21 +120,21 @@ def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFac
         because=prediction.why,
         observed=observed,
         agrees=prediction.foretells(observed) if known else None,
-        seen=seen,
-        missed_fabric=missed_fast_network(host, seen),
+        seen=evidence,
+        missed_fabric=missed_fast_network(host, evidence),
         findings=() if observed == "ok" else as_findings(explain_output(Output(output))),
     )
 
 
-def missed_fast_network(host: HostFacts, seen: Seen) -> bool | None:
+def missed_fast_network(host: HostFacts, evidence: Seen) -> bool | None:
     """Return whether messages used plain Ethernet although the nodes have a fast network.
 
     The result is ``None`` if the network or the transport is unknown.
     """
     fast = (*(host.infiniband or ()), *(host.fabrics or ()))
-    if seen.transport is None or (not fast and None in (host.infiniband, host.fabrics)):
+    if evidence.transport is None or (not fast and None in (host.infiniband, host.fabrics)):
         return None
-    return bool(fast) and _SLOW.search(seen.transport.name) is not None
+    return bool(fast) and _SLOW.search(evidence.transport.name) is not None
 
 
 def _before_init(output: str) -> Outcome:

@@ -15,23 +15,23 @@ _ASSUMED = "is assumed to exist"
 _RUNTIMES = ("apptainer", "singularity")
 
 
-def command_of(host: HostFacts, site: Site | None, asked: str = "") -> str:
+def command_of(host: HostFacts, site: Site | None, option: str = "") -> str:
     """Return the command that starts containers: the requested command, else the site's, else the host's."""
-    return asked or (site.container.command if site else runtime_of(host))
+    return option or (site.container.command if site else runtime_of(host))
 
 
-def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], asked: str = "") -> HostFacts:
+def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], option: str = "") -> HostFacts:
     """Return the facts of a host with the container runtime that the job will use.
 
-    The order of choice is ``asked``, the command of the site profile, the host's first runtime. If the probe
+    The order of choice is ``option``, the command of the site profile, the host's first runtime. If the probe
     found no runtime, toolkit assumes a runtime that a module or the profile's path provides. ``modules`` are
     the job's own modules. If neither a module nor the profile provides a runtime, the facts are unchanged.
     The job script stops with a message if the runtime is missing.
     """
-    host, why = _preferring(host, command_of(host, site, asked)), _why(site, modules)
+    host, why = _preferring(host, command_of(host, site, option)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
         return host
-    command = asked or (site.container.command if site else _named_in(why))
+    command = option or (site.container.command if site else _named_in(why))
     unread = f"{command} was not probed: {why}"
     return msgspec.structs.replace(
         host,

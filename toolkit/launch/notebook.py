@@ -103,26 +103,26 @@ def wait_until_ready(
         CheckFailed: if the job runs and Jupyter does not listen within five minutes.
         Missing: if Slurm does not answer for ten minutes.
     """
-    pause, running_since, heard = _POLLS[0], 0.0, time.monotonic()
+    pause, running_since, last_answer = _POLLS[0], 0.0, time.monotonic()
     while True:
         status = jobs.query(runner, record.id)
         if status.answer == "silent":
             follow.give_up(
                 runner,
-                time.monotonic() - heard,
+                time.monotonic() - last_answer,
                 f"when Slurm answers: toolkit notebook --attach {record.key}",
             )
         else:
-            heard = time.monotonic()
+            last_answer = time.monotonic()
         on_state(status)
         record = jobs.write_status(record, status)
         if status.state in FINAL_STATES or status.answer == "forgotten":
             return jobs.conclude(runner, record), None
-        told = (
+        content = (
             runner.read(posixpath.join(record.spec.directory, _PLACE)) if status.state == "running" else b""
         )
-        if told:
-            return record, msgspec.json.decode(told, type=NotebookAddress)
+        if content:
+            return record, msgspec.json.decode(content, type=NotebookAddress)
         if status.state == "running":
             running_since = running_since or time.monotonic()
             if time.monotonic() - running_since > _START_SECONDS:
@@ -148,5 +148,5 @@ def address(port: int, token: str) -> str:
 
 def clear(runner: Runner, record: JobRecord) -> None:
     """Delete the token and Jupyter's own files from an ended job's folder."""
-    there = [posixpath.join(record.spec.directory, name) for name in (_TOKEN, _PLACE, "jupyter")]
-    runner.run(Command(("rm", "-rf", "--", *there), timeout=_SHELL_SECONDS))
+    files = [posixpath.join(record.spec.directory, name) for name in (_TOKEN, _PLACE, "jupyter")]
+    runner.run(Command(("rm", "-rf", "--", *files), timeout=_SHELL_SECONDS))

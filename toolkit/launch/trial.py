@@ -51,13 +51,13 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     if image.glibc is None and image.python is None:
         why = image.absent.get("glibc") or image.unknown.get("glibc", "the release of its glibc is unknown")
         raise Missing(f"--live: the image has no Python, and the C program needs glibc: {why}")
-    made = (
+    binary = (
         _compile_program((folder / "trial.c").read_bytes(), image.architecture, runner)
         if image.glibc
         else b""
     )
-    if made:
-        return (starter, python, TrialProgram("trial", made, 0o755))
+    if binary:
+        return (starter, python, TrialProgram("trial", binary, 0o755))
     if image.python is None:
         raise Missing(
             "--live: the image has no Python, and no C compiler for it was found",
@@ -90,22 +90,22 @@ def compile_words(compiler: str, architecture: str, source: str, target: str) ->
 
 def _compile_program(source: bytes, architecture: str | None, runner: Runner) -> bytes:
     """Return the C program, compiled on this machine or the runner's host; empty without a compiler."""
-    here = architecture in {None, platform.machine()}
+    runs_locally = architecture in {None, platform.machine()}
     local: Runner = LocalRunner()
-    places = [local] if here else []
+    places = [local] if runs_locally else []
     if runner.place != local.place:
         places.append(runner)
     for place in places:
-        if made := _compile(source, architecture or platform.machine(), place):
-            return made
+        if binary := _compile(source, architecture or platform.machine(), place):
+            return binary
     return b""
 
 
 def _compile(source: bytes, architecture: str, place: Runner) -> bytes:
     """Return the compiled program, or empty bytes if no compiler works."""
-    made = place.run(Command.of("mktemp", "-d", timeout=_ASK_SECONDS))
-    folder = made.text.strip()
-    if not made.ok or not folder.startswith("/"):
+    result = place.run(Command.of("mktemp", "-d", timeout=_ASK_SECONDS))
+    folder = result.text.strip()
+    if not result.ok or not folder.startswith("/"):
         return b""
     file, target = posixpath.join(folder, "trial.c"), posixpath.join(folder, "trial")
     try:

@@ -38,8 +38,10 @@ def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> 
     pause = _FIRST_PAUSE
     try:
         while left and not (first and len(left) < len(now)):
-            for place, there in by_place(record for key, record in now.items() if key in left).items():
-                for record, answered in hosts.setdefault(place, _Host(place, tell, reasons)).look(there):
+            for place, job_records in by_place(record for key, record in now.items() if key in left).items():
+                for record, answered in hosts.setdefault(place, _Host(place, tell, reasons)).look(
+                    job_records
+                ):
                     now[record.key] = record
                     # If Slurm has forgotten a job without an exit status, toolkit can never learn its result.
                     if record.state in FINAL_STATES or (answered and record.state == "unknown"):
@@ -93,15 +95,15 @@ class _Host:
         self._reached = time.monotonic()
         self._told = False
 
-    def look(self, there: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
+    def look(self, job_records: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
         """Ask Slurm about the host's jobs; return each record, and whether Slurm answered for it."""
         try:
             self._runner = self._runner or self._place.open()
-            looked = jobs.refresh_all(self._runner, there, seen=self._reasons.seen)
+            looked = jobs.refresh_all(self._runner, job_records, on_status=self._reasons.seen)
         except Lost as error:
             self.close()
             self._note_lost(error)
-            return [(record, False) for record in there]
+            return [(record, False) for record in job_records]
         if any(answered for _, answered in looked):
             self._reached, self._told = time.monotonic(), False
         else:

@@ -50,6 +50,6 @@ def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> Foreign | None:
         return None
     known = knowledge.mpi().variables
     names = tuple(n for n in (*known.paths, *known.harmful) if not n.startswith(known.harmful_prefixes))
-    kept = (*needed_patterns(mode), *(site.keep if site else ()))
+    patterns = (*needed_patterns(mode), *(site.keep if site else ()))
     options = f"{{{','.join(_RUNTIMES)}}}_{{{','.join(known.container_options)}}}"
-    return Foreign(known.harmful_prefixes, names, options, kept)
+    return Foreign(known.harmful_prefixes, names, options, patterns)

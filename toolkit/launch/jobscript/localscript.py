@@ -44,9 +44,9 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     Raises:
         BadInput: if an option or the job file sets such a field.
     """
-    said = job.given_values()
-    left = [name for name in said if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
-    meant = [name for name in left if said[name] is not False]
+    values = job.given_values()
+    left = [name for name in values if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
+    meant = [name for name in left if values[name] is not False]
     # A command with placeholders needs the values of its sweep, from any source.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
@@ -54,10 +54,10 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
             f"{', '.join(refused)}: not possible with --local, which uses no Slurm queue",
             fix="leave the option out, or launch on a cluster; docs/launch.md lists the options of `--local`",
         )
-    told = [
+    notes = [
         _option_or_field(name, origins[name]) for name in meant if not origins[name].startswith("default")
     ]
-    return msgspec.structs.replace(job, **dict.fromkeys(left)), told
+    return msgspec.structs.replace(job, **dict.fromkeys(left)), notes
 
 
 def _of_this_job(origin: str, file: str) -> bool:
@@ -105,13 +105,13 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
 
 def _without_slurm(host: HostFacts) -> HostFacts:
     """Return the host's facts without Slurm."""
-    kept = {name: why for name, why in host.unknown.items() if name.partition(".")[0] != "slurm"}
+    unknown = {name: why for name, why in host.unknown.items() if name.partition(".")[0] != "slurm"}
     absent = {**host.absent, "slurm": "slurm: not used, because all ranks run on this machine"}
-    return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
+    return msgspec.structs.replace(host, slurm=None, unknown=unknown, absent=absent)
 
 
 def local_script(
-    spec: JobSpec, made: Plan, because: str, runtime: str = RUNTIME, image: ImageFacts | None = None
+    spec: JobSpec, launch_plan: Plan, because: str, runtime: str = RUNTIME, image: ImageFacts | None = None
 ) -> str:
     """Return the script that runs the job with ``bash job.sh`` on this machine, from ``slurm/local.sh.j2``.
 
@@ -119,47 +119,47 @@ def local_script(
         BadInput: if a value cannot appear in a script.
     """
     check_command(spec.command)
-    spec = preflight.with_possible_preflight(spec, made, image)
-    if peers.has_check(made):  # the script starts all ranks itself, on this machine
+    spec = preflight.with_possible_preflight(spec, launch_plan, image)
+    if peers.has_check(launch_plan):  # the script starts all ranks itself, on this machine
         spec = msgspec.structs.replace(spec, preflight=False)
     return render(
         "slurm",
         "local.sh.j2",
         {
             "version": __version__,
-            "mode": made.mode,
+            "mode": launch_plan.mode,
             "because": " ".join("".join(c if c.isprintable() else " " for c in because).split()),
             "ranks": spec.ranks_per_node,
-            "launcher": made.inside,
-            "copies": made.mode == "gloo" or bool(made.wrapper),
-            "processes": 1 if made.starter else spec.ranks_per_node,
-            **ranks.values(spec, made, None),
-            "start": _lines(_start_words(spec, made, runtime), 8),
+            "launcher": launch_plan.inside,
+            "copies": launch_plan.mode == "gloo" or bool(launch_plan.wrapper),
+            "processes": 1 if launch_plan.starter else spec.ranks_per_node,
+            **ranks.values(spec, launch_plan, None),
+            "start": _lines(_start_words(spec, launch_plan, runtime), 8),
             "command": _lines([spec.command], 4),
             "preflight": _lines([preflight.local_command(spec, image)], 4) if spec.preflight else "",
-            "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",
+            "preflight_of": "Gloo" if launch_plan.mode == "gloo" else "MPI",
             **variable_values(spec),
             "check_file": preflight.FILE if preflight.is_of_program(spec, image) else None,
             "check": preflight.program_text(),
             **image_values(spec, runtime),
             "image_start": "",
             "definition": "",
-            "wrapper_file": plan.gloo_file(spec, made),
+            "wrapper_file": plan.gloo_file(spec, launch_plan),
             "wrapper": gloo_program(),
             "runtime": runtime,
         },
     )
 
 
-def _start_words(spec: JobSpec, made: Plan, runtime: str) -> list[list[str]]:
+def _start_words(spec: JobSpec, launch_plan: Plan, runtime: str) -> list[list[str]]:
     """Return the launch command for one command, without the words that need Slurm."""
-    if made.inside:
+    if launch_plan.inside:
         # mpirun gets a signal twice: through its process group and through the container runtime. mpirun then
         # exits without stopping its ranks, which have separate process groups. With a PID namespace, the
         # ranks stop when the first process of the namespace exits.
-        apart = msgspec.structs.replace(made, container=("--pid", *made.container))
+        apart = msgspec.structs.replace(launch_plan, container=("--pid", *launch_plan.container))
         return plan.launch_words(spec, apart, (), runtime)
-    outside = msgspec.structs.replace(made, launcher=("srun",))
+    outside = msgspec.structs.replace(launch_plan, launcher=("srun",))
     return plan.launch_words(spec, outside, (), runtime)[1:]
 
 

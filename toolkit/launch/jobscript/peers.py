@@ -45,9 +45,9 @@ def _start(command: Sequence[str], plan: Plan) -> tuple[str, ...]:
     return (command[0] if _PYTHON.fullmatch(head) else "python3",)
 
 
-def _options(given: Sequence[str]) -> Iterator[str]:
+def _options(words: Sequence[str]) -> Iterator[str]:
     """Yield torchrun's own options: the words between ``torchrun`` and the program."""
-    rest = iter(given)
+    rest = iter(words)
     for word in rest:
         if not word.startswith("-"):
             return

@@ -45,10 +45,10 @@ def launch_words(
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
-    given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
+    variables_wrapper = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     wrapper = _wrapper_words(spec, plan)
     # The variables with a rank's number come before the user's variables, so the user can override them.
-    told, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
+    ranks_wrapper, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
     kind = runtime_of_name(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
     if plan.inside and kind.IN_LAUNCHER:
@@ -66,7 +66,7 @@ def launch_words(
         start = [launcher, container, image, without]
     else:
         start = [launcher, without, container, image]
-    groups = [*start, told, env, given, inner]
+    groups = [*start, ranks_wrapper, env, variables_wrapper, inner]
     return [group for group in groups if group]
 
 
@@ -121,5 +121,5 @@ def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
 
 
 def _wrapper_words(spec: JobSpec, plan: Plan) -> list[str]:
-    made = {GLOO_FILE, RANKS_FILE}
-    return [posixpath.join(spec.directory, word) if word in made else word for word in plan.wrapper]
+    own_files = {GLOO_FILE, RANKS_FILE}
+    return [posixpath.join(spec.directory, word) if word in own_files else word for word in plan.wrapper]

@@ -91,14 +91,14 @@ def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...
     python = program.python if program else ""
     mpi4py = python and (user_site or any("/mpi4py/" in path for path in image.programs))
     path = image.environment.get("LD_LIBRARY_PATH", "") if program and len(program.chain) > 1 else ""
-    said = {
+    options = {
         "--library": "" if linked else mpi.library,
         "--python": python,
         "--mpi4py": "yes" if mpi4py else "",
         "--speaks": ",".join(mpi.interfaces or ()),
         "--path": path,
     }
-    return tuple(word for option, value in said.items() if value for word in (option, value))
+    return tuple(word for option, value in options.items() if value for word in (option, value))
 
 
 def words(
@@ -127,10 +127,10 @@ def words(
 def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
     """Return the options with the library's soname instead of its path; the loader finds the host's file."""
     soname = image.mpi.soname if image.mpi else None
-    kept = list(options)
-    if soname and "--library" in kept:
-        kept[kept.index("--library") + 1] = soname
-    return tuple(kept)
+    words = list(options)
+    if soname and "--library" in words:
+        words[words.index("--library") + 1] = soname
+    return tuple(words)
 
 
 def program_text() -> str:

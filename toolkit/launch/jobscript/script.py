@@ -240,9 +240,9 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     # Each task of an array has its own folder, whose name the script computes.
     submitted = schedulers.scheduler_of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
-    made = bool(spec.array) or any(text in spec.directory for text in pieces)
+    needs_shell = bool(spec.array) or any(text in spec.directory for text in pieces)
     pieces |= sweep_values.pieces(spec.sweep)
-    return {**IN_SHELL, **pieces, **({spec.directory: '"$job_dir"'} if made else {})}
+    return {**IN_SHELL, **pieces, **({spec.directory: '"$job_dir"'} if needs_shell else {})}
 
 
 def _comment(text: str) -> str:

@@ -73,14 +73,14 @@ def _with_array(merged: Merged) -> Merged:
 def _with_partition(merged: Merged, site: Site) -> Merged:
     """Return the job in a partition that can run it, with the partition's cores, memory and features."""
     job, origins = merged.job, dict(merged.origins)
-    asked = {field: value for field, value in job.given_values().items() if field in _ASKED}
+    values = {field: value for field, value in job.given_values().items() if field in _ASKED}
     of_site = f"site {job.site}"
-    unsaid = [f for f in ("partition", *PARTITION_FIELDS) if f not in asked or origins.get(f) == of_site]
-    spec = JobSpec(name="", image="", command=(), directory="", **asked)  # type: ignore[arg-type]
+    unsaid = [f for f in ("partition", *PARTITION_FIELDS) if f not in values or origins.get(f) == of_site]
+    spec = JobSpec(name="", image="", command=(), directory="", **values)  # type: ignore[arg-type]
     try:
         choice = partition.choose(spec, site, job.site or "", unsaid)
     except BadInput as error:
-        raise BadInput(error.message, fix=error.fix, detail=_elsewhere(asked, origins, of_site)) from None
+        raise BadInput(error.message, fix=error.fix, detail=_elsewhere(values, origins, of_site)) from None
     found, part = choice.spec, choice.partition
     if part is None:
         return merged
@@ -99,11 +99,11 @@ def _with_partition(merged: Merged, site: Site) -> Merged:
     return Merged(job, origins, note)
 
 
-def _elsewhere(asked: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
+def _elsewhere(values: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
     """Return a line for each value that settings, variables or a job file set, with its source."""
-    places = {field: origins.get(field, "") for field in asked}
+    places = {field: origins.get(field, "") for field in values}
     return [
-        f"{field} = {asked[field]} <- {place}"
+        f"{field} = {values[field]} <- {place}"
         for field, place in places.items()
         if place not in {"", "default", of_site} and not place.startswith("-")
     ]

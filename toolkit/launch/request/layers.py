@@ -73,12 +73,12 @@ def merge(layers: Iterable[JobLayer]) -> Merged:
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
-        said = layer.said.given_values()
+        layer_values = layer.said.given_values()
         for new, old in (("trainer", ("command",)), ("command", ("trainer", "arguments"))):
-            for name in old if new in said else ():
+            for name in old if new in layer_values else ():
                 values.pop(name, None)
                 origins.pop(name, None)
-        for name, value in said.items():
+        for name, value in layer_values.items():
             values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
             origins[name] = layer.where(name)
     return Merged(JobFile(**values), origins)
@@ -91,24 +91,24 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
         BadInput: one line with the source, the field and the valid values.
     """
     try:
-        said = msgspec.convert({k: v for k, v in raw.items() if v is not None}, JobFile, strict=strict)
+        job_file = msgspec.convert({k: v for k, v in raw.items() if v is not None}, JobFile, strict=strict)
     except msgspec.ValidationError as error:
         found = shape(str(error), JobFile)
         choices = f"; choices: {', '.join(found.choices)}" if found.choices else ""
         name = found.path.partition("[")[0]
         raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{choices}")) from error
-    for bad in objections(said.given_values()):
+    for bad in objections(job_file.given_values()):
         raise _refusal(bad, source, lines)
-    for name, what in _conflicts(said):
+    for name, what in _conflicts(job_file):
         raise BadInput(_at(source, lines, name, what))
-    return JobLayer(source, said, lines)
+    return JobLayer(source, job_file, lines)
 
 
-def _conflicts(said: JobFile) -> Iterator[tuple[str, str]]:
+def _conflicts(job_file: JobFile) -> Iterator[tuple[str, str]]:
     """Yield fields of one source that exclude each other; for two sources, the later source applies."""
-    if said.command is not None and said.trainer is not None:
+    if job_file.command is not None and job_file.trainer is not None:
         yield "command", "cannot be combined with a trainer; leave out one of them"
-    if said.command is not None and said.arguments is not None:
+    if job_file.command is not None and job_file.arguments is not None:
         yield "arguments", "only a trainer has arguments; add your arguments to the command"
 
 
@@ -119,14 +119,14 @@ def from_variables(environment: Mapping[str, str]) -> JobLayer:
         BadInput: if a value is wrong; the message names the variable.
     """
     fields = [name for name in JobFile.__struct_fields__ if name not in _LISTS]
-    given = {name: environment.get(f"{PREFIX}{name.upper()}") or None for name in fields}
-    return check_layer(given, PREFIX, {}, strict=False)
+    values = {name: environment.get(f"{PREFIX}{name.upper()}") or None for name in fields}
+    return check_layer(values, PREFIX, {}, strict=False)
 
 
 def of_site(name: str, site: Site) -> JobLayer:
     """Return the default settings in a site profile; the job script adds the profile's sbatch lines."""
     default = site.defaults
-    said = JobFile(
+    job_file = JobFile(
         partition=default.partition or None,
         account=default.account or None,
         qos=default.qos or None,
@@ -138,9 +138,9 @@ def of_site(name: str, site: Site) -> JobLayer:
         licenses=default.licenses or None,
         directory=site.directory or None,
     )
-    for bad in objections(said.given_values()):
+    for bad in objections(job_file.given_values()):
         raise _refusal(bad, f"site {name}", {})
-    return JobLayer(f"site {name}", said)
+    return JobLayer(f"site {name}", job_file)
 
 
 def _in_words(what: str) -> str:

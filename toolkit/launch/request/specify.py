@@ -79,10 +79,10 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
         known = known.at(places.program)
         command = known.command(places.data, places.directory, strategy, job.arguments or ())
     fields = {f for f in JobSpec.__struct_fields__ if f not in _MADE}
-    said = {field: value for field, value in job.given_values().items() if field in fields}
+    values = {field: value for field, value in job.given_values().items() if field in fields}
     return msgspec.structs.replace(
         JobSpec(name=name, image=places.image, command=command, directory=places.directory),
-        **{**said, "trainer": job.trainer or "", "site": job.site or ""},
+        **{**values, "trainer": job.trainer or "", "site": job.site or ""},
         workdir=job.workdir or places.start,
         env=env,
         secrets=tuple(secrets_among(job.env or {})),

@@ -34,8 +34,8 @@ class TrainerProgram:
 
     def command(self, data: str, output: str, strategy: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command of one rank; the user's arguments come last and override toolkit's options."""
-        given = ("--data", data) if data else ()
-        options = (*given, "--output", output, "--strategy", strategy)
+        data_words = ("--data", data) if data else ()
+        options = (*data_words, "--output", output, "--strategy", strategy)
         return ("python", *self.program, *options, *arguments)
 
     def at(self, path: str) -> "TrainerProgram":

@@ -90,7 +90,7 @@ def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets_of_record(
-    names: Iterable[str], given: Mapping[str, Hidden], environment: Mapping[str, str]
+    names: Iterable[str], secrets: Mapping[str, Hidden], environment: Mapping[str, str]
 ) -> dict[str, Hidden]:
     """Return the values of a job's secret variables, whose record contains only their names.
 
@@ -98,12 +98,12 @@ def secrets_of_record(
         BadInput: if a variable is neither given nor set in ``environment``; the message names the variable.
     """
     names = tuple(names)
-    if absent := [name for name in names if name not in given and name not in environment]:
+    if absent := [name for name in names if name not in secrets and name not in environment]:
         raise BadInput(
             f"{', '.join(absent)}: not set; toolkit does not store secret values in a job record",
             fix=f"`read -rs {absent[0]} && export {absent[0]}`, then run the command again",
         )
-    return {name: given.get(name, Hidden(environment.get(name, ""))) for name in names}
+    return {name: secrets.get(name, Hidden(environment.get(name, ""))) for name in names}
 
 
 def check_name(name: str, label: str) -> None:

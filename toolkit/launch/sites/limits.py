@@ -65,8 +65,8 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
 
 def _time(spec: JobSpec, partition: Partition) -> Iterator[LimitExceeded]:
     most = minutes(partition.max_time) if partition.max_time else None
-    asked = minutes(spec.time)
-    if most is not None and (asked is None or asked > most):
+    wanted_minutes = minutes(spec.time)
+    if most is not None and (wanted_minutes is None or wanted_minutes > most):
         yield LimitExceeded(f"--time {spec.time}", f"a time limit of {partition.max_time}", "time")
 
 

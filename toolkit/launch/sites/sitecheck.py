@@ -55,13 +55,13 @@ def _of_scheduler(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
         yield ProfileCheck("scheduler", "holds", f"slurm {host.slurm.version}")
 
 
-def _compare_field(field: str, said: str, found: str | None, why: str) -> ProfileCheck:
+def _compare_field(field: str, value: str, found: str | None, why: str) -> ProfileCheck:
     if found is None:
-        return ProfileCheck(field, "undecided", f"{said}: {why}")
+        return ProfileCheck(field, "undecided", f"{value}: {why}")
     return ProfileCheck(
         field,
-        "holds" if said == found else "differs",
-        said if said == found else f"{said}: the cluster has {found}",
+        "holds" if value == found else "differs",
+        value if value == found else f"{value}: the cluster has {found}",
     )
 
 
@@ -69,11 +69,11 @@ def _of_modules(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     fields = [f"modules[{n}]" for n in range(len(site.modules))]
     fields += [f"container.modules[{n}]" for n in range(len(site.container.modules))]
     for number, (field, name) in enumerate(zip(fields, words(site).modules, strict=True)):
-        said = _nth(facts.loaded, number)
-        if said is None:
+        error = _nth(facts.loaded, number)
+        if error is None:
             yield ProfileCheck(field, "undecided", f"{name}: toolkit did not try to load this module")
         else:
-            yield ProfileCheck(field, "differs" if said else "holds", f"{name}: {said}" if said else name)
+            yield ProfileCheck(field, "differs" if error else "holds", f"{name}: {error}" if error else name)
 
 
 def _folders(site: Site) -> dict[str, str]:
@@ -92,17 +92,17 @@ def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     for number, (field, folder) in enumerate(_folders(site).items()):
         # A user's job has the variables of the login shell; the probe's job does not have these variables.
         on_nodes = field != "directory" and not folder.startswith("$")
-        there = _nth(facts.there_nodes if on_nodes else facts.there, number)
+        exists = _nth(facts.there_nodes if on_nodes else facts.there, number)
         where = "compute nodes" if on_nodes else "the login host"
         if field == "scratch" and not on_nodes:
             yield ProfileCheck(field, "undecided", f"{folder}: the path is known only inside a job")
-        elif there is None:
+        elif exists is None:
             yield ProfileCheck(
                 field, "undecided", f"{folder}: toolkit did not search for this folder on {where}"
             )
         else:
-            text = folder if there else f"{folder}: does not exist on {where}"
-            yield ProfileCheck(field, "holds" if there else "differs", text)
+            text = folder if exists else f"{folder}: does not exist on {where}"
+            yield ProfileCheck(field, "holds" if exists else "differs", text)
 
 
 def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
@@ -111,16 +111,16 @@ def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
     if host.compute_nodes is None or host.interfaces is None:
         yield ProfileCheck("network", "undecided", f"{site.network}: no compute node was probed")
         return
-    there = site.network in host.interfaces
-    said = site.network if there else f"{site.network}: nodes have {' '.join(host.interfaces) or 'none'}"
-    yield ProfileCheck("network", "holds" if there else "differs", said)
+    exists = site.network in host.interfaces
+    text = site.network if exists else f"{site.network}: nodes have {' '.join(host.interfaces) or 'none'}"
+    yield ProfileCheck("network", "holds" if exists else "differs", text)
 
 
 def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
     """Yield the result for the container runtime, which the probe looked for after it loaded the modules."""
     command, field = site.container.command, "container.command"
-    asked = len(words(site).commands)
-    path = _nth(facts.commands[-asked:] if facts.commands else None, 0)
+    count = len(words(site).commands)
+    path = _nth(facts.commands[-count:] if facts.commands else None, 0)
     if path:
         yield ProfileCheck(field, "holds", f"{command}: {path}")
     elif host.runtime and posixpath.basename(host.runtime.path) == posixpath.basename(command):
@@ -145,9 +145,9 @@ def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Profil
     if types is None:
         yield ProfileCheck("launch.mpi", "undecided", f"{site.launch.mpi}: {host.cite('slurm.mpi_types')}")
     else:
-        there = site.launch.mpi in types
-        said = site.launch.mpi if there else f"{site.launch.mpi}: srun offers {' '.join(types)}"
-        yield ProfileCheck("launch.mpi", "holds" if there else "differs", said)
+        offered = site.launch.mpi in types
+        text = site.launch.mpi if offered else f"{site.launch.mpi}: srun offers {' '.join(types)}"
+        yield ProfileCheck("launch.mpi", "holds" if offered else "differs", text)
 
 
 def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
@@ -167,16 +167,16 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     if wanted is not None and part and part.max_time:
         most = minutes(part.max_time)
         fits = most is None or wanted <= most
-        said = usual.time if fits else f"{usual.time}: {part.name} allows at most {part.max_time}"
-        yield ProfileCheck("defaults.time", "holds" if fits else "differs", said)
+        text = usual.time if fits else f"{usual.time}: {part.name} allows at most {part.max_time}"
+        yield ProfileCheck("defaults.time", "holds" if fits else "differs", text)
 
 
 def _member(field: str, name: str, known: tuple[str, ...] | None) -> ProfileCheck:
     if not known:
         return ProfileCheck(field, "undecided", f"{name}: sacctmgr did not answer")
-    there = name in known
+    exists = name in known
     return ProfileCheck(
-        field, "holds" if there else "differs", name if there else f"{name}: you have {' '.join(known)}"
+        field, "holds" if exists else "differs", name if exists else f"{name}: you have {' '.join(known)}"
     )
 
 
@@ -185,7 +185,7 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Prof
     yield from _presence(f"{path}.name", part.name, found, facts)
     if found is None:
         return
-    for name, said, now in (
+    for name, value, now in (
         ("max_time", part.max_time, found.max_time or None),
         ("max_nodes", part.max_nodes, (found.max_nodes or "no limit") if found.max_time else None),
         ("nodes", part.nodes, found.nodes or None),
@@ -196,16 +196,16 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Prof
         ("gpu", part.gpu, found.gpu or None),
     ):
         # 0 GPUs is a value to check: the nodes have no GPUs.
-        if said not in {None, ""}:
-            yield _limit(f"{path}.{name}", part.name, said, now)
+        if value not in {None, ""}:
+            yield _limit(f"{path}.{name}", part.name, value, now)
     for number, feature in enumerate(part.features):
         field = f"{path}.features[{number}]"
         if found.features is None:
             yield ProfileCheck(field, "undecided", f"{part.name}: {feature}: the features are unknown")
         else:
-            there = feature in found.features
-            said = f"{part.name}: {feature}" if there else f"{part.name}: no node has {feature}"
-            yield ProfileCheck(field, "holds" if there else "differs", said)
+            exists = feature in found.features
+            value = f"{part.name}: {feature}" if exists else f"{part.name}: no node has {feature}"
+            yield ProfileCheck(field, "holds" if exists else "differs", value)
 
 
 def _presence(
@@ -222,18 +222,18 @@ def _presence(
         )
 
 
-def _limit(field: str, part: str, said: str | int, now: str | int | None) -> ProfileCheck:
+def _limit(field: str, part: str, value: str | int, now: str | int | None) -> ProfileCheck:
     """Return the result for a number or a time; two notations of the same time are equal."""
     if now is None:
-        return ProfileCheck(field, "undecided", f"{part}: {said}: unknown on the cluster")
-    same = said == now
-    if isinstance(said, str) and isinstance(now, str) and field.endswith("max_time"):
-        same = minutes(said) == minutes(now)
+        return ProfileCheck(field, "undecided", f"{part}: {value}: unknown on the cluster")
+    same = value == now
+    if isinstance(value, str) and isinstance(now, str) and field.endswith("max_time"):
+        same = minutes(value) == minutes(now)
     name = field.rpartition(".")[2].replace("_", " ")
     return ProfileCheck(
         field,
         "holds" if same else "differs",
-        f"{part}: {name} {said}" + ("" if same else f"; the cluster has {now}"),
+        f"{part}: {name} {value}" + ("" if same else f"; the cluster has {now}"),
     )
 
 

@@ -40,9 +40,9 @@ class StepEnd:
         """The end as a line that the engine can parse, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
         ran = f"ran {self.elapsed} of {self.limit}" if self.limit else f"ran {self.elapsed}"
         memory = f"used {self.memory}" if self.memory else ""
-        asked = f"asked for {self.asked}" if self.asked else ""
+        memory_request = f"asked for {self.asked}" if self.asked else ""
         nodes = f"on {self.nodes}" if self.nodes else ""
-        words = [word for word in (nodes, ran if self.elapsed else "", memory, asked) if word]
+        words = [word for word in (nodes, ran if self.elapsed else "", memory, memory_request) if word]
         return f"sacct: {self.step} {self.state} {self.exit_code}" + "".join(f", {word}" for word in words)
 
 
@@ -59,10 +59,10 @@ def parse_steps(text: str) -> list[StepEnd]:
         values = line.split("|")
         if len(values) != len(_COLUMNS) or not values[1].split():
             continue
-        step, state, code, nodes, elapsed, limit, memory, asked = values
+        step, state, code, nodes, elapsed, limit, memory, memory_request = values
         # sacct prints "CANCELLED by 1000" as a state.
         nodes = "" if nodes == "None assigned" else nodes
-        found.append(StepEnd(step, state.split()[0], code, nodes, elapsed, limit, memory, asked))
+        found.append(StepEnd(step, state.split()[0], code, nodes, elapsed, limit, memory, memory_request))
     return found
 
 

@@ -78,8 +78,8 @@ def follow(
         Missing: if the host stays unreachable, or Slurm does not answer for ten minutes.
     """
     runner = Patient(runner, on_lost, _SILENT_SECONDS)
-    here = jobs.is_local(record)
-    record = record if here else jobs.find_number(runner, record)
+    local = jobs.is_local(record)
+    record = record if local else jobs.find_number(runner, record)
     folder = record.spec.directory
     reader = _Tail(runner, jobs.output_of(record), on_line)
     metrics = _Metrics(runner, posixpath.join(folder, records.METRICS), on_metrics) if on_metrics else None
@@ -92,7 +92,7 @@ def follow(
 
     try:
         while True:
-            for status in (_states_here if here else _states)(runner, record, look):
+            for status in (_states_here if local else _states)(runner, record, look):
                 on_state(status)
                 _wait_for_word(runner, record, status)
                 record = jobs.write_status(record, status)
@@ -100,7 +100,7 @@ def follow(
             if metrics:
                 metrics.look(at_once=True)
             # The process that launched or cancelled a local job writes the job's end into the record.
-            record = jobs.conclude(runner, records.find(record.key) if here else record)
+            record = jobs.conclude(runner, records.find(record.key) if local else record)
             if record.state != "pending":
                 return record
             reader.turn_to(jobs.output_of(record))
@@ -178,11 +178,11 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
 
     ``look`` reads the output, and returns whether there was new output.
     """
-    pause, heard, running = _FIRST_QUERY, time.monotonic(), record.state == "running"
+    pause, last_answer, running = _FIRST_QUERY, time.monotonic(), record.state == "running"
     queue, began, signs = _Queue(runner, record), time.monotonic(), _Signs(runner, record)
     while True:
         status = jobs.query(runner, record.id)
-        asked = time.monotonic()
+        query_start = time.monotonic()
         if status.answer == "silent":
             # An earlier run before a requeue may have left an exit status, so it is read only once the job
             # runs.
@@ -190,13 +190,13 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
             if left is not None and not (left == jobs.STOPPED_STATUS and record.spec.may_resume):
                 yield JobStatus("unknown", answer="forgotten")
                 return
-            give_up(runner, asked - heard)
+            give_up(runner, query_start - last_answer)
         else:
-            heard, running = asked, status.state == "running"
+            last_answer, running = query_start, status.state == "running"
         yield queue.with_place(status)
         if status.state in FINAL_STATES or status.answer == "forgotten":
             return
-        while (passed := time.monotonic() - asked) < pause:
+        while (passed := time.monotonic() - query_start) < pause:
             wrote = look()
             if signs.of_end(passed) if running else signs.of_start(wrote=wrote):
                 break

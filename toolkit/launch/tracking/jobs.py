@@ -39,7 +39,7 @@ def _ignore(record: JobRecord, status: JobStatus) -> None:
 
 
 def refresh(
-    runner: Runner, record: JobRecord, seconds: float = 60.0, seen: OnStatus = _ignore
+    runner: Runner, record: JobRecord, seconds: float = 60.0, on_status: OnStatus = _ignore
 ) -> tuple[JobRecord, bool]:
     """Ask Slurm once about a job; return the updated record, and whether Slurm answered.
 
@@ -54,7 +54,7 @@ def refresh(
         # The script's exit status proves the end of this job, but a successor job may still run.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
-    seen(record, status)
+    on_status(record, status)
     if may_have_successor(record, status) and not slurm_lists_jobs(runner, record):
         return record, False
     return conclude(runner, write_status(record, status)), status.answer != "silent"
@@ -80,7 +80,7 @@ def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
 
 
 def refresh_all(
-    runner: Runner, there: Sequence[JobRecord], seconds: float = 60.0, seen: OnStatus = _ignore
+    runner: Runner, job_records: Sequence[JobRecord], seconds: float = 60.0, on_status: OnStatus = _ignore
 ) -> list[tuple[JobRecord, bool]]:
     """Refresh the records of one cluster as :func:`refresh` does.
 
@@ -88,20 +88,20 @@ def refresh_all(
     stay unchanged.
     """
     statuses: dict[str, JobStatus] = {}
-    if len(numbers := [record.id for record in there if record.id]) > 1:
+    if len(numbers := [record.id for record in job_records if record.id]) > 1:
         with contextlib.suppress(Missing):
             answer = runner.run(slurm.query_jobs(numbers, seconds))
             statuses = slurm.parse_some(answer.text) if answer.ok else {}
     looked: list[tuple[JobRecord, bool]] = []
     silent = False
-    for record in there:
+    for record in job_records:
         if status := statuses.get(record.id):
-            seen(record, status)
+            on_status(record, status)
             looked.append((write_status(record, status), True))
         elif silent:
             looked.append((record, False))
         else:
-            refreshed, answered = refresh(runner, record, seconds, seen)
+            refreshed, answered = refresh(runner, record, seconds, on_status)
             silent = not answered
             looked.append((refreshed, answered))
     return looked
@@ -247,12 +247,12 @@ def copy_tasks(runner: Runner, record: JobRecord) -> None:
 
 def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> None:
     metrics = posixpath.join(task_folder(record, task), records.METRICS)
-    kept = (
+    files = (
         (records.OUTPUT, read_ends(runner, output_of(record, task))),
         (records.METRICS, runner.read(metrics, most=records.METRICS_MOST)),
         (records.TIMES, runner.read(posixpath.join(task_folder(record, task), records.TIMES))),
     )
-    for name, content in kept:
+    for name, content in files:
         if content:
             records.keep(record, f"{task.index}/{name}" if task else name, content)
 
@@ -265,8 +265,8 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
         # A failed task may have resumed under a number that toolkit did not query.
-        asked = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
-        status = left_status(runner, record, task) if asked else None
+        needs_status = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
+        status = left_status(runner, record, task) if needs_status else None
         tasks.append(task if status is None else arrays.with_exit_status(task, status))
     whole = arrays.foremost(task.state for task in tasks) if len(tasks) < MOST_TASKS else "unknown"
     state, code = record.state, record.exit_code

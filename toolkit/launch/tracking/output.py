@@ -25,8 +25,10 @@ def first_failure(output: str, lines: int = 12) -> RankFailure | None:
     for line in everything:
         if found := failed.match(line):
             rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index] # the pattern has a digit
-            said = [text for text in (text_of_rank(one, rank) for one in everything) if text and text.strip()]
-            return RankFailure(rank, found["node"], found["how"], tuple(said[-lines:]))
+            texts = [
+                text for text in (text_of_rank(one, rank) for one in everything) if text and text.strip()
+            ]
+            return RankFailure(rank, found["node"], found["how"], tuple(texts[-lines:]))
     return None
 
 

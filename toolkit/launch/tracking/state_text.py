@@ -47,18 +47,18 @@ def describe_resumption(record: JobRecord) -> str:
 
 
 def _waits(status: JobStatus) -> str:
-    said = "waits for a restart" if status.restarts else "waits"
+    text = "waits for a restart" if status.restarts else "waits"
     place, of = status.place
     if place:
-        said += f", place {place} of {of}"
+        text += f", place {place} of {of}"
     if status.reason:
         waiting = reason_in_words(status.reason)
         if waiting.never:
-            said += " and will not start by itself"
-        said += f": {waiting.why} ({status.reason.partition(',')[0]})"
+            text += " and will not start by itself"
+        text += f": {waiting.why} ({status.reason.partition(',')[0]})"
     if status.started:
-        said += f"; expected to start {clock(status.started)}, the cluster's time"
-    return said
+        text += f"; expected to start {clock(status.started)}, the cluster's time"
+    return text
 
 
 def clock(time: str) -> str:

@@ -175,8 +175,8 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
         raise _refusal(runner, answer)
     number = slurm.parse_sbatch(answer.text)
     if number is None:
-        said = f"sbatch answered without a job number: {answer.text.strip()!r}"
-        return _found_or_doubt(record, runner, said)
+        reason = f"sbatch answered without a job number: {answer.text.strip()!r}"
+        return _found_or_doubt(record, runner, reason)
     return number
 
 
