@@ -45,7 +45,7 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
     try:
         source = ScriptSource.of(text)
         way = program or way_of(source, path.name)
-        made, changes, left = change_script(source, way)
+        adapted, changes, left = change_script(source, way)
     except (RecursionError, ValueError, MemoryError) as error:
         raise BadInput(f"{path}: cannot be parsed: {error}") from error
     except BadInput as error:
@@ -57,9 +57,9 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
         program=way,
         changes=changes,
         left=(*_notes_on_joins(facts), *left, *_elsewhere(facts, path)),
-        diff=_diff(text, made, path.name),
+        diff=_diff(text, adapted, path.name),
     )
-    return result, made.encode(encoding)
+    return result, adapted.encode(encoding)
 
 
 def _decode_script(content: bytes, path: Path) -> tuple[str, str]:

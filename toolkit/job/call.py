@@ -39,18 +39,18 @@ def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Cal
         program: the name or the file of a trainer, or a command as a list of words.
         options: the fields of :class:`toolkit.model.jobfile.LaunchOptions`.
     """
-    said = {name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in options.items()}
-    host, cluster, config = (said.pop(name, None) for name in ("host", "cluster", "ssh_config"))
+    values = {name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in options.items()}
+    host, cluster, config = (values.pop(name, None) for name in ("host", "cluster", "ssh_config"))
     where = Where(host, cluster, None if config is None else Path(config))
-    words, job_file = tuple(said.pop("arguments", ())), said.pop("job", None)
-    flags = Flags(**{one.name: said.pop(one.name) for one in fields(Flags) if one.name in said})
-    from_job, local = said.pop("from_job", None), said.pop("local", False)
+    words, job_file = tuple(values.pop("arguments", ())), values.pop("job", None)
+    flags = Flags(**{one.name: values.pop(one.name) for one in fields(Flags) if one.name in values})
+    from_job, local = values.pop("from_job", None), values.pop("local", False)
     if isinstance(program, str):
-        said["trainer"] = program
+        values["trainer"] = program
     elif program is not None:
-        said["command"] = tuple(program)
-    if said.get("env") is not None:
-        said["env"] = dict(said["env"])
+        values["command"] = tuple(program)
+    if values.get("env") is not None:
+        values["env"] = dict(values["env"])
     return Call(
-        said=said, words=words, where=where, job_file=job_file, from_job=from_job, local=local, flags=flags
+        said=values, words=words, where=where, job_file=job_file, from_job=from_job, local=local, flags=flags
     )

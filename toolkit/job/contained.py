@@ -45,23 +45,28 @@ def untold(image: ImageFacts) -> tuple[str, ...]:
     return tuple(sorted(name.removeprefix(_VARIABLE) for name in image.unknown if name.startswith(_VARIABLE)))
 
 
-def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
+def with_answer(view: RankView, question: UntoldImage, tell: Tell) -> RankView:
     """Return a rank's view of the image with the variables that a container on a node printed.
 
     toolkit prints the ``srun`` call before it runs the call. If the call is impossible or fails, the view is
     unchanged.
     """
-    names = untold(asked.image)
-    if not names or not _starts(asked.host) or asked.image.format != "sif" or not _may_start(asked, tell):
+    names = untold(question.image)
+    if (
+        not names
+        or not _starts(question.host)
+        or question.image.format != "sif"
+        or not _may_start(question, tell)
+    ):
         return view
-    runner = asked.where.open()
+    runner = question.where.open()
     try:
-        path = _path_there(runner, asked)
+        path = _path_there(runner, question)
         if not path:
             place, why = runner.place, f"these variables are visible only in a container: {', '.join(names)}"
-            tell.step(f"{asked.file.name}: {why}, but the image is not on {place}")
+            tell.step(f"{question.file.name}: {why}, but the image is not on {place}")
             return view
-        answer = _variables(runner, asked, path, names, tell)
+        answer = _variables(runner, question, path, names, tell)
     finally:
         runner.close()
     return msgspec.structs.replace(view, told=answer) if answer else view
@@ -72,14 +77,14 @@ def _starts(host: HostFacts) -> bool:
     return host.slurm is not None and host.runtime is not None and host.runtime.name in apptainer.NAMES
 
 
-def _may_start(asked: UntoldImage, tell: Tell) -> bool:
+def _may_start(question: UntoldImage, tell: Tell) -> bool:
     """Return whether the image's signatures permit toolkit to start the image.
 
     toolkit checks the signatures as for a job without options.
     """
-    digest = (asked.image.digest or "").removeprefix("sha256:") or hash_file(asked.file)
-    name = asked.file.name
-    found = StartableImage(name, asked.image, digest, asked.file, str(asked.file))
+    digest = (question.image.digest or "").removeprefix("sha256:") or hash_file(question.file)
+    name = question.file.name
+    found = StartableImage(name, question.image, digest, question.file, str(question.file))
     try:
         clear(found, demand_of(settings({}, ("true",)), None, False), tell)
     except ToolkitError as error:
@@ -88,17 +93,17 @@ def _may_start(asked: UntoldImage, tell: Tell) -> bool:
     return True
 
 
-def _path_there(runner: Runner, asked: UntoldImage) -> str:
+def _path_there(runner: Runner, question: UntoldImage) -> str:
     """Return the path of the image on the host, or an empty string if the host does not have the image."""
-    if not asked.where.remote:
-        return str(asked.file.resolve())
-    digest = (asked.image.digest or "").removeprefix("sha256:") or hash_file(asked.file)
+    if not question.where.remote:
+        return str(question.file.resolve())
+    digest = (question.image.digest or "").removeprefix("sha256:") or hash_file(question.file)
     try:
-        path = image_there(asked.file, digest, directory(runner, None, remote=True))
+        path = image_there(question.file, digest, directory(runner, None, remote=True))
     except Missing:
         return ""
-    there = runner.run(Command.of("test", "-r", path, timeout=_LOOK_SECONDS)).ok
-    return path if there else ""
+    readable = runner.run(Command.of("test", "-r", path, timeout=_LOOK_SECONDS)).ok
+    return path if readable else ""
 
 
 def words(host: HostFacts, path: str, partition: str | None) -> tuple[str, ...]:
@@ -109,9 +114,9 @@ def words(host: HostFacts, path: str, partition: str | None) -> tuple[str, ...]:
 
 
 def _variables(
-    runner: Runner, asked: UntoldImage, path: str, names: Iterable[str], tell: Tell
+    runner: Runner, question: UntoldImage, path: str, names: Iterable[str], tell: Tell
 ) -> dict[str, str]:
-    call = words(asked.host, path, asked.partition)
+    call = words(question.host, path, question.partition)
     shown = posixpath.basename(path)
     tell.step(
         f"{shown}: these variables are visible only in a container: {', '.join(names)}; --no-run "

@@ -131,13 +131,13 @@ def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
         says=dict(shown.says),
     )
     env = env_file(question.env_image)
-    seen = msgspec.structs.replace(view_of_command(command), env=str(env or ""))
-    return LaunchRequest(request, words=question.words, view=seen, runtime=question.runtime or "", env=env)
+    view = msgspec.structs.replace(view_of_command(command), env=str(env or ""))
+    return LaunchRequest(request, words=question.words, view=view, runtime=question.runtime or "", env=env)
 
 
 def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     """Return the launch that ``toolkit launch`` would start with the site profile or the job file."""
-    said = {
+    values = {
         "image": question.image,
         "site": question.site,
         "partition": question.partition,
@@ -147,35 +147,37 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
         "env_image": question.env_image,
         "nodes": question.nodes or (None if question.job_file else NODES),
     }
-    given = {name: value for name, value in said.items() if value is not None}
-    made = merge_request(given, question.command, question.job_file)
-    seen = view_of_job(made.job, made.site)
-    if made.job.trainer is None and not made.job.command:
-        made = merge_request(given, ("COMMAND",), question.job_file)
-    announce(made, tell=tell)
-    folder = posixpath.join(folder_of(made.job, made.site), "runs", name_of(made.job))
-    spec = specify(made.job, JobPaths(folder, question.image))
+    options = {name: value for name, value in values.items() if value is not None}
+    merged = merge_request(options, question.command, question.job_file)
+    view = view_of_job(merged.job, merged.site)
+    if merged.job.trainer is None and not merged.job.command:
+        merged = merge_request(options, ("COMMAND",), question.job_file)
+    announce(merged, tell=tell)
+    folder = posixpath.join(folder_of(merged.job, merged.site), "runs", name_of(merged.job))
+    spec = specify(merged.job, JobPaths(folder, question.image))
     request = request_of(
         spec,
-        made.job.env or {},
-        made.job.mode,
-        made.site,
-        made.job.program,
+        merged.job.env or {},
+        merged.job.mode,
+        merged.site,
+        merged.job.program,
         read_command_here(question.command),
     )
-    if not seen.command:  # The request has a placeholder in place of a command.
+    if not view.command:  # The request has a placeholder in place of a command.
         request = msgspec.structs.replace(request, command=())
-    env = env_file(made.job.env_image)
-    return LaunchRequest(request, made.site, spec.modules, question.words, seen, spec.runtime, env)
+    env = env_file(merged.job.env_image)
+    return LaunchRequest(request, merged.site, spec.modules, question.words, view, spec.runtime, env)
 
 
-def with_env(wanted: LaunchRequest, image: ImageFacts, given: str, tell: Tell) -> LaunchRequest:
+def with_env(wanted: LaunchRequest, image: ImageFacts, image_path: str, tell: Tell) -> LaunchRequest:
     """Return the launch with the user's environment image mounted, as ``toolkit launch`` mounts it."""
-    file = Path(given)
+    file = Path(image_path)
     if not file.is_file():
-        raise BadInput(f"--env-image: {given} is not a file", fix="give the SIF that the job starts from")
+        raise BadInput(
+            f"--env-image: {image_path} is not a file", fix="give the SIF that the job starts from"
+        )
     digest = (image.digest or "").removeprefix("sha256:") or hash_file(file)
-    found = StartableImage(given, image, digest, file, given)
+    found = StartableImage(image_path, image, digest, file, image_path)
     mounted = clear_env(wanted.env, found, KeyDemand(required=(), skip=True), tell)
     request = wanted.request
     env = {**mounted.paths, **request.env}
@@ -210,22 +212,22 @@ def diagnose(
         CheckFailed: if the image is damaged, or the output of the probe is incomplete.
         Missing: if the host is unreachable.
     """
-    given = ""
+    image_path = ""
     if isinstance(image, str):
-        given = named_image(image)
-        image = inspect_view(given, wanted.view, tell)
+        image_path = named_image(image)
+        image = inspect_view(image_path, wanted.view, tell)
         if wanted.env:
-            wanted = with_env(wanted, image, given, tell)
+            wanted = with_env(wanted, image, image_path, tell)
     asks = run and place is None
     if not isinstance(place, HostFacts):
-        here = place is None and not where.remote
+        on_this_machine = place is None and not where.remote
         place = read_or_probe(place, where, partition)
-        if here and wanted.site:
+        if on_this_machine and wanted.site:
             _check_here(place, wanted.site)
     if asks and image.format == "sif":
-        view = with_answer(wanted.view, UntoldImage(image, Path(given), place, where, partition), tell)
+        view = with_answer(wanted.view, UntoldImage(image, Path(image_path), place, where, partition), tell)
         if view.told is not None:
-            image = inspect_view(given, view, tell)
+            image = inspect_view(image_path, view, tell)
     return wanted.judge(place, image)
 
 

@@ -76,9 +76,9 @@ def of_job(record: JobRecord) -> OutputExplanation:
 def _outputs_of(record: JobRecord) -> list[Path]:
     """Return the files on this machine that contain a job's standard output and standard error."""
     copy = records.folder(record.key) / records.OUTPUT
-    there = Path(record.spec.directory)
-    output = copy if copy.is_file() else there / record.spec.output
-    named = [output, *([there / record.spec.error] if record.spec.error else [])]
+    directory = Path(record.spec.directory)
+    output = copy if copy.is_file() else directory / record.spec.output
+    named = [output, *([directory / record.spec.error] if record.spec.error else [])]
     return [path for path in named if path.is_file()]
 
 
@@ -115,11 +115,11 @@ def _of_folder(folder: Path) -> OutputExplanation:
 
 def _record_of(folder: Path) -> JobRecord | None:
     """Return the record of the job that uses this folder as its run folder or record folder, or ``None``."""
-    here = folder.resolve()
-    if (here / records.RECORD).is_file() and here.parent == records.jobs_dir().resolve():
+    resolved = folder.resolve()
+    if (resolved / records.RECORD).is_file() and resolved.parent == records.jobs_dir().resolve():
         with contextlib.suppress(BadInput):
-            return records.find(here.name)
-    same = (record for record in reversed(records.every()) if Path(record.spec.directory) == here)
+            return records.find(resolved.name)
+    same = (record for record in reversed(records.every()) if Path(record.spec.directory) == resolved)
     return next(same, None)
 
 

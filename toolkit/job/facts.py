@@ -13,7 +13,7 @@ MOST_SECONDS = 600
 """The longest time, in seconds, that the job of a probe may wait for compute nodes."""
 
 
-def gather_facts(where: Where, asked: NodeChoice) -> Bundle:
+def gather_facts(where: Where, choice: NodeChoice) -> Bundle:
     """Return the facts of a host and its compute nodes, with the raw output of the probe.
 
     Raises:
@@ -21,11 +21,11 @@ def gather_facts(where: Where, asked: NodeChoice) -> Bundle:
         CheckFailed: if the output of the probe is incomplete.
         Missing: if the host is unreachable.
     """
-    if not 1 <= asked.wait <= MOST_SECONDS:
-        raise BadInput(f"--wait {asked.wait}: not between 1 and {MOST_SECONDS} seconds")
+    if not 1 <= choice.wait <= MOST_SECONDS:
+        raise BadInput(f"--wait {choice.wait}: not between 1 and {MOST_SECONDS} seconds")
     runner = where.open()
     try:
-        return gather(runner, asked)
+        return gather(runner, choice)
     finally:
         runner.close()
 

@@ -75,7 +75,7 @@ class _Bench:
     tell: Tell
 
 
-def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
+def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
     """Run a trial of each given mode, or of the mode that the engine chooses.
 
     Returns:
@@ -85,50 +85,52 @@ def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, Host
         BadInput: if the image is not a SIF file, or a mode does not use MPI.
         Missing: if the image cannot run the trial program.
     """
-    _check(asked)
+    _check(trial_request)
     # A trial uses no user settings except a required signing key.
-    demand = demand_of(settings({}, ("true",)), asked.verify_key, asked.no_verify)
+    demand = demand_of(settings({}, ("true",)), trial_request.verify_key, trial_request.no_verify)
     runner = where.open()
     try:
-        tell.step(f"Reading {asked.image.name} and probing {runner.place}")
-        found = inspect_input(runner, asked.image.resolve(), None, tell, remote=False)
-        image, host = found.facts, probe(runner, of_job(asked.partition))
-        request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node, program="mpi")
+        tell.step(f"Reading {trial_request.image.name} and probing {runner.place}")
+        found = inspect_input(runner, trial_request.image.resolve(), None, tell, remote=False)
+        image, host = found.facts, probe(runner, of_job(trial_request.partition))
+        request = Request(
+            nodes=trial_request.nodes, ranks_per_node=trial_request.ranks_per_node, program="mpi"
+        )
         verdict = predict(host, image, request)
-        bench = _bench(asked, where, runner, host, found, demand, tell)
-        trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(asked, verdict))
+        bench = _bench(trial_request, where, runner, host, found, demand, tell)
+        trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(trial_request, verdict))
     finally:
         runner.close()
     result = Live(
         place=runner.place,
-        image=str(asked.image),
+        image=str(trial_request.image),
         digest=image.digest,
-        nodes=asked.nodes,
-        ranks_per_node=asked.ranks_per_node,
+        nodes=trial_request.nodes,
+        ranks_per_node=trial_request.ranks_per_node,
         trials=trials,
     )
     return result, host
 
 
-def _check(asked: TrialRequest) -> None:
-    if without := [mode for mode in asked.modes if mode not in MPI_MODES]:
+def _check(request: TrialRequest) -> None:
+    if without := [mode for mode in request.modes if mode not in MPI_MODES]:
         raise BadInput(f"--live --mode {without[0]}: this mode uses no MPI, but --live tests only MPI")
-    if not asked.image.is_file():
-        what = "this is a folder; --live needs a SIF file" if asked.image.is_dir() else "no such file"
-        raise BadInput(f"{asked.image}: {what}")
-    script.check_names(partition=asked.partition, account=asked.account)
+    if not request.image.is_file():
+        what = "this is a folder; --live needs a SIF file" if request.image.is_dir() else "no such file"
+        raise BadInput(f"{request.image}: {what}")
+    script.check_names(partition=request.partition, account=request.account)
 
 
-def _modes(asked: TrialRequest, verdict: Verdict) -> list[Mode]:
+def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
     """Return the given modes, else the mode that the engine chooses, else the first mode that has a plan."""
-    if asked.modes:
-        return list(dict.fromkeys(asked.modes))
+    if request.modes:
+        return list(dict.fromkeys(request.modes))
     possible: list[Mode] = [p.mode for p in verdict.predictions if p.plan]
     return [verdict.chosen] if verdict.chosen else possible[:1] or [verdict.predictions[0].mode]
 
 
 def _bench(
-    asked: TrialRequest,
+    request: TrialRequest,
     where: Where,
     runner: Runner,
     host: HostFacts,
@@ -138,16 +140,18 @@ def _bench(
 ) -> _Bench:
     image = found.facts
     if image.format != "sif":
-        raise BadInput(f"{asked.image}: {image.format}; --live needs a SIF file, which every runtime starts")
+        raise BadInput(
+            f"{request.image}: {image.format}; --live needs a SIF file, which every runtime starts"
+        )
     trial.library(image, "srun-pmix")  # This call raises an error before toolkit copies a file.
     programs = trial.programs(image, runner)
     base = directory(runner, None, remote=where.remote)
     cleared = clear(found, demand, tell)
-    source = asked.image.resolve()
-    there = image_there(source, found.digest, base) if where.remote else str(source)
+    source = request.image.resolve()
+    image_path = image_there(source, found.digest, base) if where.remote else str(source)
     if where.remote:
-        stage(runner, [Parcel(source, there, found.digest)], tell)
-    return _Bench(asked, where, runner, host, image, programs, base, there, cleared, tell)
+        stage(runner, [Parcel(source, image_path, found.digest)], tell)
+    return _Bench(request, where, runner, host, image, programs, base, image_path, cleared, tell)
 
 
 def _try(bench: _Bench, prediction: Prediction) -> Trial:
@@ -161,26 +165,26 @@ def _try(bench: _Bench, prediction: Prediction) -> Trial:
     bench.tell.step(f"Trying {prediction.mode}: {record.spec.ranks} ranks on {record.spec.nodes} nodes")
     record = watch_job(bench.runner, submission.submit(bench.runner, record, text), bench.tell, quiet=True)
     output = kept_output(record)
-    seen = live.read(output)
-    observed = live.outcome(seen, output, bench.asked.ranks, record.state)
-    made = live.compare(prediction, seen, observed, bench.host, output)
-    return msgspec.structs.replace(made, job=record.key, seconds=round(time.monotonic() - begun, 2))
+    evidence = live.read(output)
+    observed = live.outcome(evidence, output, bench.asked.ranks, record.state)
+    comparison = live.compare(prediction, evidence, observed, bench.host, output)
+    return msgspec.structs.replace(comparison, job=record.key, seconds=round(time.monotonic() - begun, 2))
 
 
 def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
-    asked, where = bench.asked, bench.where
+    request, where = bench.asked, bench.where
     folder = posixpath.join(bench.base, "runs", records.new_key(f"live-{mode}"))
     loaded = trial.library(bench.image, mode)
     spec = JobSpec(
         name=f"live-{mode}",
         image=bench.there,
-        command=trial.command(folder, loaded, asked.ranks),
+        command=trial.command(folder, loaded, request.ranks),
         directory=folder,
-        nodes=asked.nodes,
-        ranks_per_node=asked.ranks_per_node,
+        nodes=request.nodes,
+        ranks_per_node=request.ranks_per_node,
         time=_MINUTES,
-        partition=asked.partition,
-        account=asked.account,
+        partition=request.partition,
+        account=request.account,
         env=live.verbose(bench.image),
         binds=(apptainer.bind(folder),),
         preflight=False,

@@ -34,36 +34,36 @@ from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 
 
-def launch_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> JobRecord:
+def launch_here(call: Call, request: JobRequest, tell: Tell, opener: Opener) -> JobRecord:
     """Run a job on this machine until it ends, and return the job's record; ``tell`` receives the output.
 
     Raises:
         BadInput: if an option needs a cluster.
         CheckFailed: if toolkit predicts that the launch fails.
     """
-    runner, job = prepare_here(call, asked, tell, opener)
+    runner, job = prepare_here(call, request, tell, opener)
     return run_local(runner, job.record, job.script, tell.output, job.secrets)
 
 
-def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
+def prepare_here(call: Call, job_request: JobRequest, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
     """Return a runner for this machine, and the prepared job.
 
     Raises:
         BadInput: if an option needs a cluster.
         CheckFailed: if toolkit predicts that the launch fails.
     """
-    _check_options(call, asked)
-    asked = _without_queue(call, asked, tell)
-    job = asked.job
-    sources = check(asked, call.flags)
+    _check_options(call, job_request)
+    job_request = _without_queue(call, job_request, tell)
+    job = job_request.job
+    sources = check(job_request, call.flags)
     runner = opener(None, None, None)
     image = find_startable(
         inspect_input(runner, sources.image, None, tell, remote=False, view=view_of_job(job, None))
     )
     facts = image.facts
-    sources, job = check_program(sources, asked, call.flags, image, tell, gpus=True)
+    sources, job = check_program(sources, job_request, call.flags, image, tell, gpus=True)
     job = trainers.with_strategy(job, facts)
-    demand = demand_of(asked, call.flags.verify_key, call.flags.no_verify)
+    demand = demand_of(job_request, call.flags.verify_key, call.flags.no_verify)
     cleared = clear(image, demand, tell)
     env_image = clear_env(sources.env, image, demand, tell, force=call.flags.force)
     host = loaded.with_runtime(probe(runner, Question(nodes="0")), None, (), job.runtime or "")
@@ -94,21 +94,21 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     return runner, Prepared(record, text, (), runtime, secrets_among(env))
 
 
-def _without_queue(call: Call, asked: JobRequest, tell: Tell) -> JobRequest:
+def _without_queue(call: Call, request: JobRequest, tell: Tell) -> JobRequest:
     """Return the request without options that only a queue uses; report the names of these options."""
-    job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
+    job, left_out = without_queue(request.job, request.origins, _job_file(call))
     if left_out:
         tell.step(f"Ignored, because --local uses no Slurm queue: {', '.join(left_out)}")
-    return dataclasses.replace(asked, job=job)
+    return dataclasses.replace(request, job=job)
 
 
-def _check_options(call: Call, asked: JobRequest) -> None:
+def _check_options(call: Call, request: JobRequest) -> None:
     """Raise an error if an option needs a cluster.
 
     Raises:
         BadInput: if such an option is given; the message names it.
     """
-    if call.where.remote or asked.site:
+    if call.where.remote or request.site:
         raise BadInput("--local: cannot be combined with --host, --cluster or --site")
     if call.flags.fix is not None:
         raise BadInput("--local: cannot be combined with --fix, which is for a launch on a cluster")

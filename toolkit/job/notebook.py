@@ -53,25 +53,27 @@ class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def merge_notebook(
-    given: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell
+    options: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell
 ) -> NotebookRequest:
     """Merge the command's options with the site profile and the settings, as for other jobs.
 
     Raises:
         BadInput: if an option is wrong.
     """
-    made = merge_request({**given, "nodes": 1, "ranks_per_node": 1}, (notebook.NAME,))
-    announce(made, tell=tell)
-    if made.site and made.site.scheduler != "slurm":
-        raise BadInput(f"--site {made.job.site}: the site uses {made.site.scheduler}; a notebook needs Slurm")
+    request = merge_request({**options, "nodes": 1, "ranks_per_node": 1}, (notebook.NAME,))
+    announce(request, tell=tell)
+    if request.site and request.site.scheduler != "slurm":
+        raise BadInput(
+            f"--site {request.job.site}: the site uses {request.site.scheduler}; a notebook needs Slurm"
+        )
     for option, path in (("folder", folder), ("packages", packages)):
         if path and not path.startswith("/"):
             raise BadInput(f"--{option} {path}: not an absolute path on the cluster")
         apptainer.bind(path)
-    check_directory(made.job.directory or "")
-    env_file(made.job.env_image)
-    demand_of(made, flags.verify_key, flags.no_verify)  # checked before toolkit connects to the host
-    return NotebookRequest(job=made, flags=flags, folder=folder, packages=packages)
+    check_directory(request.job.directory or "")
+    env_file(request.job.env_image)
+    demand_of(request, flags.verify_key, flags.no_verify)  # checked before toolkit connects to the host
+    return NotebookRequest(job=request, flags=flags, folder=folder, packages=packages)
 
 
 def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
@@ -151,8 +153,8 @@ def _check_runtime(command: str) -> None:
 
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:
     """Return the launch of one task without MPI; faults of the image's MPI do not stop it."""
-    made = plan_launch(host, image, request, notebook.MODE, site)
-    return ModeChoice(predict_plan(host, image, request, made), made, forced=False)
+    launch_plan = plan_launch(host, image, request, notebook.MODE, site)
+    return ModeChoice(predict_plan(host, image, request, launch_plan), launch_plan, forced=False)
 
 
 def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:

@@ -31,7 +31,7 @@ _RECIPES = "recipes"
 _MPIS = ("mpich", "intelmpi", "openmpi")
 
 
-def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
+def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
     """Return the script of a job for a site, without a connection to the cluster.
 
     Raises:
@@ -39,8 +39,8 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
         CheckFailed: if the image lacks a required signature.
         Missing: if the data folder does not exist.
     """
-    job = asked.job
-    fix = check_words(asked, flags)
+    job = request.job
+    fix = check_words(request, flags)
     check_not_there(job)
     program = _program(job)
     code = code_of(job, flags)
@@ -48,30 +48,30 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
     check_sweep(job, code, flags)
     tell_sweep(job, code, tell, travels=False)
     folder = _data(job, tell)
-    image = image_facts(asked, flags, tell)
+    image = image_facts(request, flags, tell)
     if image.architecture not in {None, site.architecture}:
         tell.step(f"{job.image} is for {image.architecture}; {site.title} has {site.architecture}")
     if fix:
         tell_fix(flags, fix, image, tell)
-    notes = asked.notes(explain=flags.explain)
+    notes = request.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
     shown = code.facts if code else None
-    made = from_profile.write(wanted, site, image, notes, fix=fix, shown=shown, copies=flags.copies)
-    tell_idle(job.image or "", made.spec, site, None, image, tell)
+    uncontacted = from_profile.write(wanted, site, image, notes, fix=fix, shown=shown, copies=flags.copies)
+    tell_idle(job.image or "", uncontacted.spec, site, None, image, tell)
     tell.step(f"Written from the site profile; {site.title} was not contacted")
-    tell.step(f"Copy the image to {made.spec.image} before you submit")
+    tell.step(f"Copy the image to {uncontacted.spec.image} before you submit")
     if code and code.facts.facts:
         tell.step("Submit the script in the folder of the program: the job starts there, as with sbatch")
-    if made.data:
-        tell.step(f"Copy the data{f' in {folder}' if folder else ''} to {made.data}")
+    if uncontacted.data:
+        tell.step(f"Copy the data{f' in {folder}' if folder else ''} to {uncontacted.data}")
     if program:
-        tell.step(f"Copy the program {program} to {made.program}")
-    if made.spec.secrets:
+        tell.step(f"Copy the program {program} to {uncontacted.program}")
+    if uncontacted.spec.secrets:
         tell.step(
-            f"Write {', '.join(made.spec.secrets)} into {made.spec.directory}/{SECRETS}, "
+            f"Write {', '.join(uncontacted.spec.secrets)} into {uncontacted.spec.directory}/{SECRETS}, "
             "each in a line export NAME='VALUE', and run chmod 600 on the file"
         )
-    return made.script
+    return uncontacted.script
 
 
 def check_not_there(job: JobFile) -> None:
@@ -81,32 +81,36 @@ def check_not_there(job: JobFile) -> None:
             f"--env-image {job.env_image}: toolkit must compare it with the image on the cluster",
             fix="also give `--host`",
         )
-    for option, given in (("image", job.image), ("data", job.data)):
-        if given and given.startswith(ON_CLUSTER):
+    for option, value in (("image", job.image), ("data", job.data)):
+        if value and value.startswith(ON_CLUSTER):
             raise BadInput(
-                f"--{option} {given}: the file is on the cluster", fix="also give `--host` with `--dry-run`"
+                f"--{option} {value}: the file is on the cluster", fix="also give `--host` with `--dry-run`"
             )
 
 
-def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
+def image_facts(request: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
     """Return the facts of a job's image: from the file on this machine, else from the recipe of that name.
 
     Raises:
         BadInput: if ``--image`` is neither a SIF file nor the name of a recipe.
         CheckFailed: if the image lacks a required signature.
     """
-    given = asked.job.image or ""
-    here = image_here(given)
+    name = request.job.image or ""
+    local_file = image_here(name)
     facts = (
-        inspect_view(here, view_of_job(asked.job, asked.site), tell) if here else _facts_by_name(given, tell)
+        inspect_view(local_file, view_of_job(request.job, request.site), tell)
+        if local_file
+        else _facts_by_name(name, tell)
     )
-    demand = merge_demands(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
-    if here or demand.required:
+    demand = merge_demands(flags.verify_key, flags.no_verify, request.key, request.site, request.job.site)
+    if local_file or demand.required:
         # These imports are slow; toolkit needs them only to check signatures.
         from toolkit.job.request.gate import clear
         from toolkit.job.request.inputs import StartableImage, find_startable
 
-        clear(find_startable(StartableImage(Path(facts.path).name, facts, "", here, given)), demand, tell)
+        clear(
+            find_startable(StartableImage(Path(facts.path).name, facts, "", local_file, name)), demand, tell
+        )
     return facts
 
 
@@ -136,28 +140,28 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
     return None
 
 
-def _facts_by_name(given: str, tell: Tell) -> ImageFacts:
+def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
     """Return assumed facts of an image that is not on this machine.
 
     toolkit takes the facts from the recipe. For a path to a file that does not exist, toolkit assumes Open
     MPI.
     """
-    if is_path(given):
-        tell.step(f"{given} is not on this machine; toolkit assumes that it contains Open MPI")
-        return ImageFacts(path=given, format="sif")
-    if given not in (known := names(_RECIPES, ".toml")):
+    if is_path(name):
+        tell.step(f"{name} is not on this machine; toolkit assumes that it contains Open MPI")
+        return ImageFacts(path=name, format="sif")
+    if name not in (known := names(_RECIPES, ".toml")):
         raise BadInput(
-            f"--image {given}: neither a SIF file nor a recipe{suggest_near(given, known)}; "
+            f"--image {name}: neither a SIF file nor a recipe{suggest_near(name, known)}; "
             f"recipes: {', '.join(known)}"
         )
-    make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"
-    tell.step(f"The image {given} is not built yet: `{make}`")
-    file = find(_RECIPES, given, ".toml")
+    make = f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif"
+    tell.step(f"The image {name} is not built yet: `{make}`")
+    file = find(_RECIPES, name, ".toml")
     raw = tables(text_of(file), str(file))
     wanted = raw.get("want", {})
     mpi = next((name for name in _MPIS if name in wanted), None)
     return ImageFacts(
-        path=f"{given}.sif",
+        path=f"{name}.sif",
         format="sif",
         architecture=raw.get("architecture", "x86_64"),
         mpi=ImageMpi(implementation=mpi, version=None, library="", interfaces=None) if mpi else None,
@@ -166,6 +170,6 @@ def _facts_by_name(given: str, tell: Tell) -> ImageFacts:
         pytorch=wanted.get("torch"),
         jax=wanted.get("jax"),
         horovod=wanted.get("horovod"),
-        stack={"recipe": given, "toolkit": __version__},
+        stack={"recipe": name, "toolkit": __version__},
         absent={} if mpi else {"mpi": "the recipe does not pin one"},
     )

@@ -70,7 +70,7 @@ class Prepared:
 
 def prepare(
     runner: Runner,
-    asked: JobRequest,
+    request: JobRequest,
     flags: Flags,
     sources: Sources,
     tell: Tell,
@@ -85,17 +85,17 @@ def prepare(
     """
     memory, compare = HostMemory(), submits and remote
     try:
-        return _prepare(runner, asked, flags, sources, tell, memory, remote=remote, compare=compare)
+        return _prepare(runner, request, flags, sources, tell, memory, remote=remote, compare=compare)
     except ToolkitError as error:
         if memory.age is None or isinstance(error, Lost):
             raise
         forget()
-    return _prepare(runner, asked, flags, sources, tell, HostMemory(), remote=remote, compare=compare)
+    return _prepare(runner, request, flags, sources, tell, HostMemory(), remote=remote, compare=compare)
 
 
 def _prepare(
     runner: Runner,
-    asked: JobRequest,
+    job_request: JobRequest,
     flags: Flags,
     sources: Sources,
     tell: Tell,
@@ -104,18 +104,18 @@ def _prepare(
     remote: bool,
     compare: bool,
 ) -> Prepared:
-    job, site = asked.job, asked.site
+    job, site = job_request.job, job_request.site
     target = target_of(
-        runner, asked, flags, sources.image, tell, remote=remote, compare=compare, memory=memory
+        runner, job_request, flags, sources.image, tell, remote=remote, compare=compare, memory=memory
     )
     image = target.image.facts
     gpus = may_have_gpus(job, site, target.host)
-    sources, job = check_program(sources, asked, flags, target.image, tell, gpus=gpus)
+    sources, job = check_program(sources, job_request, flags, target.image, tell, gpus=gpus)
     job = trainers.with_strategy(job, image)
     checked = has_check(image, trainer=bool(job.trainer), user_site=bool(job.user_site))
     if job.preflight and not checked:
         tell.step("The preflight check is skipped, because the program's MPI is unknown or missing")
-    folder, data = data_parcels(target.runner, asked, sources.data, target.base, remote=remote)
+    folder, data = data_parcels(target.runner, job_request, sources.data, target.base, remote=remote)
     program = program_parcels(sources.program, target.base)
     if remote:
         check_desk_paths(sources.code, flags, target.runner)
@@ -131,21 +131,23 @@ def _prepare(
         unsure=sources.code is not None and sources.code.facts.serial is None and not flags.copies,
     )
     spec = in_own_folders(spec) if flags.copies else spec
-    check_queue(target, spec, asked, flags, tell)
+    check_queue(target, spec, job_request, flags, tell)
     refuse([*trainer_faults(spec, image, LocalRunner())] if job.trainer else [], flags, tell)
     shown = read_command_here(job.command or ())
     request = request_of(spec, job.env or {}, job.mode, site, job.program, shown)
     request = request_with_env(request, spec, target.env)
-    choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
+    choice = _chosen(job_request, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
-    notes = asked.notes(explain=flags.explain)
-    made = with_script(target, asked, spec, choice, choice.because, notes)
-    record = msgspec.structs.replace(made.record, fix=sources.fix.launch if sources.fix else None)
-    return replace(made, record=record, parcels=(*program, *project_parcels(project), *target.copied, *data))
+    notes = job_request.notes(explain=flags.explain)
+    prepared = with_script(target, job_request, spec, choice, choice.because, notes)
+    record = msgspec.structs.replace(prepared.record, fix=sources.fix.launch if sources.fix else None)
+    return replace(
+        prepared, record=record, parcels=(*program, *project_parcels(project), *target.copied, *data)
+    )
 
 
 def check_program(
-    sources: Sources, asked: JobRequest, flags: Flags, image: StartableImage, tell: Tell, *, gpus: bool
+    sources: Sources, request: JobRequest, flags: Flags, image: StartableImage, tell: Tell, *, gpus: bool
 ) -> tuple[Sources, JobFile]:
     """Check the program of a command against the image.
 
@@ -157,19 +159,19 @@ def check_program(
     Raises:
         CheckFailed: if the job would fail, unless ``--force`` is given.
     """
-    job, code = asked.job, sources.code
+    job, code = request.job, sources.code
     if code is None:
         return sources, job
     offered = read_offer(image.offers, sources.env) if image.offers else None
-    if offered and asked.origins.get("name") == OF_SCRIPT:
+    if offered and request.origins.get("name") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
-    found = findings(code, job, image.name, offered, image.facts, here=flags.sync, gpus=gpus)
+    found = findings(code, job, image.name, offered, image.facts, in_folder=flags.sync, gpus=gpus)
     refuse(found, flags, tell)
     return replace(sources, code=code), job
 
 
-def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, tell: Tell) -> None:
+def check_queue(target: Target, spec: JobSpec, request: JobRequest, flags: Flags, tell: Tell) -> None:
     """Raise an error if Slurm would refuse the job because of its partition, account or array.
 
     The partitions of a site profile override the partitions that Slurm lists.
@@ -178,10 +180,10 @@ def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, 
         CheckFailed: if Slurm would refuse the job and ``--force`` is not given; the error has the first
             fault.
     """
-    if asked.site and asked.site.scheduler != "slurm":
+    if request.site and request.site.scheduler != "slurm":
         return
     facts = target.cluster
-    if asked.site and asked.site.partitions:
+    if request.site and request.site.partitions:
         facts = msgspec.structs.replace(facts, partitions=None)
     settings = target.host.slurm.settings if target.host.slurm else {}
     refuse([*array_faults(spec, settings), *queue_faults(spec, facts)], flags, tell)
@@ -189,14 +191,14 @@ def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, 
 
 def with_script(
     target: Target,
-    asked: JobRequest,
+    request: JobRequest,
     spec: JobSpec,
     choice: ModeChoice,
     because: str,
     notes: Sequence[str] = (),
 ) -> Prepared:
     """Return the prepared job with its script; ``because`` and ``notes`` become comments in the script."""
-    site = asked.site
+    site = request.site
     runtime = loaded.command_of(target.host, site, spec.runtime)
     spread, why = broadcast.decide_broadcast(spec, site, runtime)
     left = spec.broadcast if spec.broadcast == "on" else ""
@@ -210,7 +212,7 @@ def with_script(
     copies = copies_of(target) if spread else {}
     text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines, copies)
     record = make_record(target.runner.place, spec, choice, target.cleared, target.env.digest)
-    return Prepared(record, text, target.copied, runtime, secrets_among(asked.job.env or {}))
+    return Prepared(record, text, target.copied, runtime, secrets_among(request.job.env or {}))
 
 
 def make_record(
@@ -220,14 +222,14 @@ def make_record(
 
     ``cleared`` is the result of the signature check. ``env_digest`` is the digest of the environment image.
     """
-    made = msgspec.structs.replace(choice.plan, env=without_secrets(choice.plan.env))
+    recorded_plan = msgspec.structs.replace(choice.plan, env=without_secrets(choice.plan.env))
     return JobRecord(
         key=posixpath.basename(spec.directory),
         id="",
         place=place,
         spec=spec,
-        mode=made.mode,
-        plan=made,
+        mode=recorded_plan.mode,
+        plan=recorded_plan,
         predicted=choice.prediction.outcome,
         forced=choice.forced,
         image_digest=cleared.digest,
@@ -238,7 +240,7 @@ def make_record(
 
 
 def _chosen(
-    asked: JobRequest,
+    job_request: JobRequest,
     flags: Flags,
     fix: Fix | None,
     host: HostFacts,
@@ -251,7 +253,7 @@ def _chosen(
     if fix:
         tell_fix(flags, fix, facts, tell)
         mode = fix.launch.mode
-    verdict = predict(host, facts, request, asked.site, fix.launch if fix else None)
-    if mode is None and verdict.chosen is None and asked.site:
-        mode = asked.site.launch.mode
-    return choose.choose(verdict, mode, force=flags.force, others=trainers.other_modes(asked.job))
+    verdict = predict(host, facts, request, job_request.site, fix.launch if fix else None)
+    if mode is None and verdict.chosen is None and job_request.site:
+        mode = job_request.site.launch.mode
+    return choose.choose(verdict, mode, force=flags.force, others=trainers.other_modes(job_request.job))

@@ -24,8 +24,8 @@ _SUFFIX = ".py"
 def view_of_job(job: JobFile, site: Site | None) -> RankView:
     """Return how the ranks of a job see the image; a trainer runs the first Python on the image's PATH."""
     command = TRAINER if job.trainer else tuple(job.command or ())
-    seen = view_of_command(command, (*(site.container.binds if site else ()), *(job.binds or ())))
-    return msgspec.structs.replace(seen, env=str(at_home(job.env_image)) if job.env_image else "")
+    view = view_of_command(command, (*(site.container.binds if site else ()), *(job.binds or ())))
+    return msgspec.structs.replace(view, env=str(at_home(job.env_image)) if job.env_image else "")
 
 
 def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:

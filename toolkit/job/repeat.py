@@ -53,18 +53,18 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
         CheckFailed: if the image has changed, or its signatures do not permit a start.
         Missing: if the image no longer exists.
     """
-    said = check_layer(call.said, OPTION, {}, strict=True).said
-    env = {**env_file(said), **(said.env or {})}
-    said = msgspec.structs.replace(said, env=env or None)
+    changes = check_layer(call.said, OPTION, {}, strict=True).said
+    env = {**env_file(changes), **(changes.env or {})}
+    changes = msgspec.structs.replace(changes, env=env or None)
     for name in _NEW:
-        if getattr(said, name) is not None:
+        if getattr(changes, name) is not None:
             option = name.replace("_", "-")
             raise BadInput(
                 f"--{option}: cannot be combined with --from-job, which repeats image and mode",
                 fix="to choose image and mode, launch without `--from-job`",
             )
     old = relaunch(record)
-    spec = _apply_changes(old, said, call.words)
+    spec = _apply_changes(old, changes, call.words)
     secrets = secrets_of_record(spec.secrets, secrets_among(env), os.environ)
     demand = demand_for(record.spec.site, call.flags.verify_key, call.flags.no_verify)
     cleared, facts = clear_again(runner, record, demand, tell, remote=remote)
@@ -83,13 +83,13 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
     else:
         tell.step(f"The image cannot be read on this machine; toolkit repeats the launch of {record.key}")
         choice = _as_before(record, request, host, site)
-    made = make_record(runner.place, spec, choice, cleared)
-    made = msgspec.structs.replace(made, fix=record.fix, env_digest=record.env_digest)
+    new_record = make_record(runner.place, spec, choice, cleared)
+    new_record = msgspec.structs.replace(new_record, fix=record.fix, env_digest=record.env_digest)
     because = f"as in {record.key}; {choice.because if image else choice.prediction.why}"
     runtime = loaded.command_of(host, site, spec.runtime)
     copies = _copies(runner, record) if spec.broadcast == "on" else {}
     text = script.job_script(spec, choice.plan, because, runtime, site, image, (cleared.note,), copies)
-    return Prepared(made, text, (), runtime, secrets)
+    return Prepared(new_record, text, (), runtime, secrets)
 
 
 def _copies(runner: Runner, record: JobRecord) -> dict[str, tuple[str, int]]:
@@ -106,7 +106,7 @@ def _program(record: JobRecord) -> ProgramName | None:
 def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site | None) -> ModeChoice:
     """Return the recorded launch, with the folder, the binds and the variables of the new run."""
     image = ImageFacts(path=record.spec.image, format="sif")
-    made = msgspec.structs.replace(
+    prepared = msgspec.structs.replace(
         record.plan,
         env=record.plan.env | environment(record.plan, host, image, request, site),
         binds=tuple(dict.fromkeys((*_remove_binds(record.plan.binds, record.spec.binds), *request.binds))),
@@ -114,7 +114,7 @@ def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site 
     because = f"toolkit predicted '{record.predicted}'"
     outcome = cast("Outcome", record.predicted)
     return ModeChoice(
-        Prediction(mode=record.mode, outcome=outcome, because=because, plan=made), made, record.forced
+        Prediction(mode=record.mode, outcome=outcome, because=because, plan=prepared), prepared, record.forced
     )
 
 
@@ -122,16 +122,18 @@ def _remove_binds(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str,
     return tuple(bind for bind in binds if bind not in others)
 
 
-def _apply_changes(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobSpec:
+def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> JobSpec:
     """Return the job specification with the changes of options; ``words`` replace the words after ``--``."""
     spec = old.spec
-    fields = {name: value for name, value in said.given_values().items() if name in JobSpec.__struct_fields__}
+    fields = {
+        name: value for name, value in changes.given_values().items() if name in JobSpec.__struct_fields__
+    }
     if "env" in fields:
-        both = {**dict.fromkeys(spec.secrets, Hidden()), **spec.env, **(said.env or {})}
+        both = {**dict.fromkeys(spec.secrets, Hidden()), **spec.env, **(changes.env or {})}
         fields |= {"env": without_secrets(both), "secrets": tuple(secrets_among(both))}
-    if said.binds:
-        fields["binds"] = (*spec.binds, *said.binds)
-    if said.array and not spec.array and spec.output == DEFAULTS.output:
+    if changes.binds:
+        fields["binds"] = (*spec.binds, *changes.binds)
+    if changes.array and not spec.array and spec.output == DEFAULTS.output:
         fields.setdefault("output", OUTPUT_OF_ARRAY)
     new = msgspec.structs.replace(spec, **fields)
     arguments = words or old.arguments
@@ -139,15 +141,15 @@ def _apply_changes(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobS
         return msgspec.structs.replace(new, command=arguments)
     known = trainers.find(spec.trainer).at(spec.command[1])
     options, _ = trainer_options(spec)
-    strategy = said.strategy or _strategy(options.get("--strategy", ""), spec.ranks, new.ranks)
+    strategy = changes.strategy or _strategy(options.get("--strategy", ""), spec.ranks, new.ranks)
     command = known.command(options.get("--data", ""), spec.directory, strategy, arguments)
     return msgspec.structs.replace(new, command=command)
 
 
-def _strategy(kept: str, before: int, now: int) -> str:
+def _strategy(strategy: str, before: int, now: int) -> str:
     """Return the recorded strategy; replace a default strategy by the default for ``now`` ranks."""
     usual = trainers.usual_strategy
-    return usual(now) if kept in {"", usual(before)} else kept
+    return usual(now) if strategy in {"", usual(before)} else strategy
 
 
 def _facts_beside(runner: Runner, record: JobRecord) -> ImageFacts | None:

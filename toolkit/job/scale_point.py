@@ -71,16 +71,16 @@ def submit(
         BadInput: if an option is wrong, or the image has changed since earlier runs.
         Missing: if the image or the data do not exist, or the host is unreachable.
     """
-    said, words = study_points.job_fields(study, point)
-    said["env"] = {**secrets, **said.get("env", {})}
+    fields, words = study_points.job_fields(study, point)
+    fields["env"] = {**secrets, **fields.get("env", {})}
     config = Path(study.ssh_config) if study.ssh_config else None
-    made = merge_request(said, words)
-    place = place_of(Where(study.host, study.cluster, config), made)
-    sources = check(made, flags)
+    request = merge_request(fields, words)
+    place = place_of(Where(study.host, study.cluster, config), request)
+    sources = check(request, flags)
     runner = patiently(lambda: opener(*place), tell_of_loss(tell), AWAY_SECONDS if begun else 0)
     point = msgspec.structs.replace(point, state="planned", tries=point.tries + 1, why="", job=None)
     try:
-        job = prepare(runner, made, flags, sources, tell, remote=place.remote)
+        job = prepare(runner, request, flags, sources, tell, remote=place.remote)
         _check_image(where, study, point, job.record)
         # If toolkit is killed before sbatch replies, the next call finds the job by this key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
@@ -150,8 +150,8 @@ def _figures(study: Study, record: JobRecord, tell: Tell) -> Figures:
     if study.pattern:
         output = texts(record, tell, lambda job: connect_with_retries(job, tell))
         return collect.of_output(output, study.pattern, study.warm_up)
-    there = posixpath.join(record.spec.directory, records.METRICS)
-    metrics = _metrics(record, there, tell)
+    remote_file = posixpath.join(record.spec.directory, records.METRICS)
+    metrics = _metrics(record, remote_file, tell)
     return collect.of_metrics(metrics, study.warm_up, record.spec.ranks)
 
 
@@ -163,24 +163,24 @@ def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
     return msgspec.structs.replace(figures, gpu=median_use(content))
 
 
-def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:
+def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
     """Return the metrics of a job: the copy on this machine if it is complete, else the file on the host."""
-    kept = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
-    if are_whole(kept):
-        return kept
+    copy = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
+    if are_whole(copy):
+        return copy
     with connect_with_retries(record, tell) as runner:
-        content = runner.read(there, most=records.METRICS_MOST)
+        content = runner.read(remote_file, most=records.METRICS_MOST)
     if content:
         records.keep(record, records.METRICS, content)
-    return content or kept
+    return content or copy
 
 
 def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
     """Copy the timeline to the study's folder, and return the share of time of each phase of a step."""
-    there = posixpath.join(record.spec.directory, study_points.TIMELINE)
+    remote_file = posixpath.join(record.spec.directory, study_points.TIMELINE)
     with connect_with_retries(record, tell) as runner:
-        read = Command.of("head", "-c", str(_MOST), there, timeout=_FETCH_SECONDS)
-        content = runner.run(read).require(f"{runner.place}: reading the timeline {there}").stdout
+        read = Command.of("head", "-c", str(_MOST), remote_file, timeout=_FETCH_SECONDS)
+        content = runner.run(read).require(f"{runner.place}: reading the timeline {remote_file}").stdout
     file = folder.save_timeline(where, point, content)
     shares = timeline.shares(timeline.tally_events(events(file)))
     if shares is None:

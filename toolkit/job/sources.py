@@ -30,21 +30,21 @@ class Sources:
     """The file of ``--env-image``."""
 
 
-def check(asked: JobRequest, flags: Flags) -> Sources:
+def check(request: JobRequest, flags: Flags) -> Sources:
     """Check the options and files that need neither a large read nor a connection.
 
     Raises:
         BadInput: if an option is wrong.
         Missing: if the image or the data set is not on this machine.
     """
-    job = asked.job
-    fix = check_words(asked, flags)
+    job = request.job
+    fix = check_words(request, flags)
     known = trainers.find(job.trainer) if job.trainer else None
     dataset = known.dataset if known else ""
-    folder = data_of(job.data, dataset, asked.site) if dataset or job.data else None
+    folder = data_of(job.data, dataset, request.site) if dataset or job.data else None
     program = program_file(job.trainer or "") if known and known.own else None
     code = code_of(job, flags)
     check_ranks(job, code, flags)
     check_sweep(job, code, flags)
     env = env_file(job.env_image)
-    return Sources(image_of(job.image or "", asked.site), folder, fix, program, code, env)
+    return Sources(image_of(job.image or "", request.site), folder, fix, program, code, env)

@@ -17,7 +17,7 @@ _MOST_FILES = 10_000
 
 
 def data_parcels(
-    runner: Runner, asked: JobRequest, local: Path | OnCluster | None, base: str, *, remote: bool
+    runner: Runner, request: JobRequest, local: Path | OnCluster | None, base: str, *, remote: bool
 ) -> tuple[str, list[Parcel]]:
     """Return the folder of the data on the cluster, and the files to copy to this folder.
 
@@ -30,7 +30,7 @@ def data_parcels(
         return folder_there(runner, local), []
     if not remote:
         return str(local), []
-    known = trainers.find(asked.job.trainer) if asked.job.trainer else None
+    known = trainers.find(request.job.trainer) if request.job.trainer else None
     name = (known.dataset if known else "") or local.name
     folder = posixpath.join(base, "data", name)
     found = (path for path in local.rglob("[!.]*") if path.is_file())
@@ -41,7 +41,7 @@ def data_parcels(
             fix="copy the files to the cluster yourself, and give the folder with `--data cluster:/PATH`",
         )
     parcels = [Parcel.of(f, posixpath.join(folder, *f.relative_to(local).parts)) for f in files]
-    if shared := data_there(runner, asked.site, name, folder, parcels):
+    if shared := data_there(runner, request.site, name, folder, parcels):
         return shared, []
     return folder, parcels
 

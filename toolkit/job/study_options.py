@@ -98,23 +98,26 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
     if study.pattern:
         collect.compile_pattern(study.pattern)
     _check_settings(study)
-    made = [merge_request(*study_points.job_fields(study, point)) for point in study_points.points(study)]
-    announce(*made, tell=tell)
-    for one in made:
+    requests = [merge_request(*study_points.job_fields(study, point)) for point in study_points.points(study)]
+    announce(*requests, tell=tell)
+    for one in requests:
         check_words(one, flags)
-    name = "-".join(values) if compare == "trainer" else name_of(made[0].job)
+    name = "-".join(values) if compare == "trainer" else name_of(requests[0].job)
     return msgspec.structs.replace(study, name=name)
 
 
-def secrets_of(said: Mapping[str, Any]) -> dict[str, Hidden]:
+def secrets_of(options: Mapping[str, Any]) -> dict[str, Hidden]:
     """Return the secret variables among the ``--env`` options; toolkit gives them to every run."""
-    return secrets_among(said.get("env") or {})
+    return secrets_among(options.get("env") or {})
 
 
-def _without_secrets(said: Mapping[str, Any]) -> dict[str, Any]:
+def _without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options without secret values, because users share the folder of a study."""
-    env = without_secrets(said.get("env") or {})
-    return {**{name: value for name, value in said.items() if name != "env"}, **({"env": env} if env else {})}
+    env = without_secrets(options.get("env") or {})
+    return {
+        **{name: value for name, value in options.items() if name != "env"},
+        **({"env": env} if env else {}),
+    }
 
 
 def _check_no_job_file(trainer: str) -> None:
@@ -125,17 +128,17 @@ def _check_no_job_file(trainer: str) -> None:
         )
 
 
-def _with_full_paths(said: Mapping[str, Any]) -> dict[str, Any]:
+def _with_full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with absolute paths, which stay valid in any working directory.
 
     Names and paths on the cluster are unchanged.
     """
-    full = dict(said)
+    full = dict(options)
     for field, is_there in _LOCAL.items():
-        given = str(full.get(field) or "")
-        path = at_home(given)
+        value = str(full.get(field) or "")
+        path = at_home(value)
         # A trainer is a path only if it ends with `.py`: a folder may have the name of a shipped trainer.
-        if given and is_there(path) and (field != "trainer" or path.suffix == ".py"):
+        if value and is_there(path) and (field != "trainer" or path.suffix == ".py"):
             full[field] = str(path.resolve())
     return full
 
@@ -146,8 +149,8 @@ def _check_settings(study: Study) -> None:
     Raises:
         BadInput: if a study cannot use a setting; the message names the source of the setting.
     """
-    said, _ = study_points.job_fields(study, study_points.points(study)[0])
-    found = merge_request(said, ())
+    fields, _ = study_points.job_fields(study, study_points.points(study)[0])
+    found = merge_request(fields, ())
     job, origins = found.job, found.origins
     if job.trainer and not study_points.trainer_of(study):
         raise BadInput(

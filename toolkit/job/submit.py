@@ -37,16 +37,16 @@ def script(call: Call, tell: "Tell", opener: Opener) -> str:
     if call.from_job is not None:
         with _prepare_repeat(call, tell, opener) as ready:
             return ready.job.script
-    made = _merge_request(call, tell)
+    request = _merge_request(call, tell)
     if call.local:
         from toolkit.job.local import prepare_here
 
-        return prepare_here(call, made, tell, opener)[1].script
-    if made.site is not None and is_far_away(call.where, made):
+        return prepare_here(call, request, tell, opener)[1].script
+    if request.site is not None and is_far_away(call.where, request):
         from toolkit.job.offline import script_for
 
-        return script_for(made, made.site, call.flags, tell)
-    with _prepare_launch(call, made, tell, opener, submits=False) as ready:
+        return script_for(request, request.site, call.flags, tell)
+    with _prepare_launch(call, request, tell, opener, submits=False) as ready:
         return ready.job.script
 
 
@@ -61,34 +61,34 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
     if call.from_job is not None:
         with _prepare_repeat(call, tell, opener) as ready:
             return _submit_ready(ready, call.flags, tell, follow=follow)
-    made = _merge_request(call, tell)
+    request = _merge_request(call, tell)
     if call.local:
         from toolkit.job.local import launch_here
 
-        return launch_here(call, made, tell, opener)
-    with _prepare_launch(call, made, tell, opener, submits=True) as ready:
+        return launch_here(call, request, tell, opener)
+    with _prepare_launch(call, request, tell, opener, submits=True) as ready:
         return _submit_ready(ready, call.flags, tell, follow=follow)
 
 
-def is_far_away(where: Where, made: JobRequest) -> bool:
+def is_far_away(where: Where, request: JobRequest) -> bool:
     """Return whether the job has a site, no host is given, and this machine has no Slurm."""
-    return made.site is not None and not where.remote and not shutil.which("sbatch")
+    return request.site is not None and not where.remote and not shutil.which("sbatch")
 
 
-def place_of(where: Where, made: JobRequest) -> Where:
+def place_of(where: Where, request: JobRequest) -> Where:
     """Return the host of a launch: the given host, this machine if it has Slurm, else the site's host.
 
     Raises:
         Missing: if this machine has no Slurm and the site profile names no host.
     """
-    if where.remote or made.site is None or shutil.which("sbatch"):
+    if where.remote or request.site is None or shutil.which("sbatch"):
         return where
-    if not made.site.host:
+    if not request.site.host:
         raise Missing(
-            f"this machine has no sbatch, and the profile of {made.site.title} names no host",
+            f"this machine has no sbatch, and the profile of {request.site.title} names no host",
             fix="give `--host`; or `--dry-run` to write only the script",
         )
-    return where._replace(host=made.site.host)
+    return where._replace(host=request.site.host)
 
 
 def submit_job(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
@@ -112,27 +112,27 @@ def with_place(job: "Prepared", where: Where) -> "Prepared":
 
 
 def _merge_request(call: Call, tell: "Tell") -> JobRequest:
-    made = merge_request(call.said, call.words, call.job_file, here=call.local)
-    announce(made, tell=tell)
-    return made
+    request = merge_request(call.said, call.words, call.job_file, local=call.local)
+    announce(request, tell=tell)
+    return request
 
 
 @contextlib.contextmanager
 def _prepare_launch(
-    call: Call, made: JobRequest, tell: "Tell", opener: Opener, *, submits: bool
+    call: Call, request: JobRequest, tell: "Tell", opener: Opener, *, submits: bool
 ) -> Iterator[_Ready]:
     from toolkit.job.meanwhile import Meanwhile
     from toolkit.job.sources import check
 
-    sources = check(made, call.flags)
-    where = place_of(call.where, made)
+    sources = check(request, call.flags)
+    where = place_of(call.where, request)
     # toolkit imports the modules of a launch while the connection opens.
     opening = Meanwhile(lambda: opener(*where))
     from toolkit.job.prepare import prepare
 
     runner = opening.result()
     try:
-        job = prepare(runner, made, call.flags, sources, tell, remote=where.remote, submits=submits)
+        job = prepare(runner, request, call.flags, sources, tell, remote=where.remote, submits=submits)
         yield _Ready(job, where, runner)
     finally:
         runner.close()
@@ -166,8 +166,8 @@ def _prepare_repeat(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready
     record = records.find(call.from_job, on_damage=tell.step)
     where = call.where
     if not where.remote:
-        there = where_of(record)
-        where = there._replace(ssh_config=where.ssh_config or there.ssh_config)
+        recorded_place = where_of(record)
+        where = recorded_place._replace(ssh_config=where.ssh_config or recorded_place.ssh_config)
     runner = opener(*where)
     try:
         yield _Ready(repeat_job(runner, record, call, tell, remote=where.remote), where, runner)
@@ -183,8 +183,8 @@ def _check_again(call: Call) -> None:
         "--fix": call.flags.fix is not None,
         "--explain": call.flags.explain,
     }
-    if given := [option for option, value in options.items() if value]:
+    if clashing := [option for option, value in options.items() if value]:
         raise BadInput(
-            f"--from-job: cannot be combined with {' and '.join(given)}, which the record sets",
+            f"--from-job: cannot be combined with {' and '.join(clashing)}, which the record sets",
             fix="leave the option out, or launch without `--from-job`",
         )

@@ -65,7 +65,7 @@ class Target:
 
 def target_of(
     runner: Runner,
-    asked: JobRequest,
+    request: JobRequest,
     flags: Flags,
     image: Path | OnCluster,
     tell: Tell,
@@ -83,7 +83,7 @@ def target_of(
     patient = Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
     try:
         memory = memory or HostMemory(0)
-        return _target(patient, asked, flags, image, tell, memory, remote=remote, compare=compare)
+        return _target(patient, request, flags, image, tell, memory, remote=remote, compare=compare)
     except BaseException:
         patient.stop()  # stop the retries of the threads that still wait for the host
         raise
@@ -91,7 +91,7 @@ def target_of(
 
 def _target(
     runner: Runner,
-    asked: JobRequest,
+    request: JobRequest,
     flags: Flags,
     image: Path | OnCluster,
     tell: Tell,
@@ -100,35 +100,37 @@ def _target(
     remote: bool,
     compare: bool,
 ) -> Target:
-    job = asked.job
+    job = request.job
     tell.step(f"Reading {image.name} and probing {runner.place}")
     choice = of_job(job.partition, accounts=bool(job.account or job.qos))
     probing = Meanwhile(lambda: memory.gather(runner, choice, lambda: gather(runner, choice)))
-    placing = Meanwhile(lambda: directory(runner, job.directory, remote=remote, variables=_of_site(asked)))
-    command = job.runtime or (asked.site.container.command if asked.site else "")
-    view = view_of_job(job, asked.site)
-    found = find_startable(inspect_input(runner, image, asked.site, tell, remote=remote, view=view), command)
+    placing = Meanwhile(lambda: directory(runner, job.directory, remote=remote, variables=_of_site(request)))
+    command = job.runtime or (request.site.container.command if request.site else "")
+    view = view_of_job(job, request.site)
+    found = find_startable(
+        inspect_input(runner, image, request.site, tell, remote=remote, view=view), command
+    )
     copying = Meanwhile(lambda: find_copy(runner, found, placing.result(), compare=compare))
-    demand = demand_of(asked, flags.verify_key, flags.no_verify)
+    demand = demand_of(request, flags.verify_key, flags.no_verify)
     cleared = clear(found, demand, tell)
-    script.load_template(asked.site)
-    said = probing.result()
+    script.load_template(request.site)
+    facts = probing.result()
     if memory.age is not None:
         tell.step(f"{runner.place} is unchanged since the probe {_ago(memory.age)}")
-    host = loaded.with_runtime(said.host, asked.site, job.modules or (), job.runtime or "")
-    command = loaded.command_of(host, asked.site, job.runtime or "")
+    host = loaded.with_runtime(facts.host, request.site, job.modules or (), job.runtime or "")
+    command = loaded.command_of(host, request.site, job.runtime or "")
     find_startable(found, command)
     check_runtime(job.env_image, command)
     assumed = loaded.assumption_line(host)
     for line in assumed:
         tell.step(f"{runner.place}: {line}")
     base = placing.result()
-    there, copied = copying.result()
+    image_path, copied = copying.result()
     env = clear_env(
         env_file(job.env_image), found, demand, tell, base=base if remote else "", force=flags.force
     )
     copied = (*copied, *env.copied)
-    return Target(runner, found, cleared, host, base, there, copied, assumed, said.site, env)
+    return Target(runner, found, cleared, host, base, image_path, copied, assumed, facts.site, env)
 
 
 def copies_of(target: Target) -> dict[str, tuple[str, int]]:
@@ -153,15 +155,15 @@ def find_copy(
     """
     if image.there or image.here is None:
         return image.there, ()
-    there = image_there(image.here, image.digest, base)
-    if compare and known_remote_hash(runner, there) == image.digest:
-        return there, ()
-    return there, (Parcel(image.here, there, image.digest),)
+    image_path = image_there(image.here, image.digest, base)
+    if compare and known_remote_hash(runner, image_path) == image.digest:
+        return image_path, ()
+    return image_path, (Parcel(image.here, image_path, image.digest),)
 
 
-def _of_site(asked: JobRequest) -> bool:
+def _of_site(request: JobRequest) -> bool:
     """Return whether the job's folder on the cluster comes from the site profile."""
-    return asked.site is not None and asked.origins.get("directory", "").startswith("site ")
+    return request.site is not None and request.origins.get("directory", "").startswith("site ")
 
 
 def _ago(seconds: float) -> str:

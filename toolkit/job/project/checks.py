@@ -36,7 +36,7 @@ def findings(
     found: Contents | None,
     facts: ImageFacts,
     *,
-    here: bool = True,
+    in_folder: bool = True,
     gpus: bool = False,
 ) -> list[LaunchFault]:
     """Return the faults of a program, in the order in which they would stop the job.
@@ -47,18 +47,23 @@ def findings(
         image: the name of the image.
         found: the commands and modules of the image, or ``None`` if toolkit could not read them.
         facts: the facts of the image; some of them may be unknown.
-        here: whether the job starts in this folder or a copy of it.
+        in_folder: whether the job starts in this folder or a copy of it.
         gpus: whether the ranks get GPUs, or may find GPUs without a request.
     """
-    here = here and not job.workdir and not job.sweep
+    in_folder = in_folder and not job.workdir and not job.sweep
     faults = [*_syntax(code, facts.python or "")]
     if found is not None:
         faults = [*_command(code, job, image, found, gpus=gpus), *faults]
-        faults += starts.module_faults(code, job, image, found) if here else ()
+        faults += starts.module_faults(code, job, image, found) if in_folder else ()
         faults += _imports(code, job, image, found)
-    faults += executables.faults(code, job, image, facts, found) if here else ()
-    faults += needed.faults(code, job, image, found, facts.tensorflow or "", here=here, gpus=gpus)
-    return [*starts.faults(code, job, here=here), *faults, *_missing(code, found), *_undefined_names(code)]
+    faults += executables.faults(code, job, image, facts, found) if in_folder else ()
+    faults += needed.faults(code, job, image, found, facts.tensorflow or "", in_folder=in_folder, gpus=gpus)
+    return [
+        *starts.faults(code, job, in_folder=in_folder),
+        *faults,
+        *_missing(code, found),
+        *_undefined_names(code),
+    ]
 
 
 def with_python(code: Code, found: Contents) -> Code:
@@ -122,19 +127,19 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         return
     yield from _beside(code, image, found)
     known = found.modules | sys.stdlib_module_names | {_OF_TOOLKIT, "__main__"}
-    told: set[str] = set()
+    reported: set[str] = set()
     for one in (one for facts in code.facts.facts if not facts.open_path for one in facts.imports):
-        if one.optional or one.package in known or one.package in told:
+        if one.optional or one.package in known or one.package in reported:
             continue
-        told.add(one.package)
+        reported.add(one.package)
         hint = suggest_near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
-        here = elsewhere.fix_for_module(code, one.package)
+        fix = elsewhere.fix_for_module(code, one.package)
         if elsewhere.is_empty_submodule(code, one.package):
-            here = "get the files of the submodule: git submodule update --init"
+            fix = "get the files of the submodule: git submodule update --init"
         yield LaunchFault(
             f"{code.shorten(one.file)}:{one.line}: "
-            f"{image} has no module `{one.package}`{'' if here else hint}",
-            here or _fix_of_package(code, job, one.package),
+            f"{image} has no module `{one.package}`{'' if fix else hint}",
+            fix or _fix_of_package(code, job, one.package),
         )
 
 

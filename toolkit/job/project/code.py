@@ -68,13 +68,13 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
     """
     if job.trainer is not None or not job.command:
         return None
-    here = Path.cwd()
-    facts = read_command(job.command, here, python_path=(job.env or {}).get("PYTHONPATH") or "")
-    script = here / job.command[facts.script] if facts.script is not None else None
+    folder = Path.cwd()
+    facts = read_command(job.command, folder, python_path=(job.env or {}).get("PYTHONPATH") or "")
+    script = folder / job.command[facts.script] if facts.script is not None else None
     if script is not None and not (has_file(script) or has_folder(script)):
         script = None
-    root = root_of(here, script, flags.project, _read_files(facts, here))
-    start = here if is_below(str(here), str(root)) else root
+    root = root_of(folder, script, flags.project, _read_files(facts, folder))
+    start = folder if is_below(str(folder), str(root)) else root
     return Code(tuple(job.command), facts, root, start)
 
 
@@ -99,13 +99,13 @@ def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     """
     if code is None or job.workdir:
         return "", ()
-    here = str(Path.cwd())
-    folders = (here, str(code.root))
+    folder = str(Path.cwd())
+    folders = (folder, str(code.root))
     elsewhere = (*_link_targets(folders), *(str(f.parent) for f in _read_files(code.facts, code.start)))
     outside = [path for path in elsewhere if not any(is_below(path, folder) for folder in folders)]
     wanted = [path for path in (*folders, *outside[:_MOST_LINKS]) if path != "/" and not is_system(path)]
     binds = tuple(apptainer.bind(path) for path in dict.fromkeys(wanted))
-    return (here if here in wanted else ""), binds
+    return (folder if folder in wanted else ""), binds
 
 
 def _link_targets(folders: Iterable[str]) -> Iterator[str]:

@@ -181,8 +181,8 @@ class _Rules:
         """Return whether toolkit leaves out a path; the last matching pattern applies."""
         last = False
         for found, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
-            said = decision(found, path.removeprefix(base), folder=folder)
-            last = last if said is None else said
+            ignored = decision(found, path.removeprefix(base), folder=folder)
+            last = last if ignored is None else ignored
         return last
 
 

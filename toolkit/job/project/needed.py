@@ -46,7 +46,7 @@ def faults(
     found: Contents | None,
     tensorflow: str,
     *,
-    here: bool,
+    in_folder: bool,
     gpus: bool,
 ) -> Iterator[LaunchFault]:
     """Yield the faults of a program, in the order in which they would stop the job.
@@ -57,7 +57,7 @@ def faults(
         image: the name of the image.
         found: the commands and modules of the image, or ``None`` if toolkit could not read them.
         tensorflow: the version of TensorFlow in the image, or an empty string.
-        here: whether the job starts in this folder or a copy of it.
+        in_folder: whether the job starts in this folder or a copy of it.
         gpus: whether the ranks get GPUs, or may find GPUs without a request.
     """
     words = code.arguments
@@ -76,7 +76,7 @@ def faults(
             elif need.kind == "command":
                 yield from _command(code, need, image, found, ranks)
             elif words is not None:
-                yield from _of_need(code, facts, need, words, here=here)
+                yield from _of_need(code, facts, need, words, in_folder=in_folder)
         yield from _hiding(code, facts)
 
 
@@ -88,16 +88,17 @@ def _options(facts: ScriptFacts, words: tuple[str, ...], job: JobFile) -> Iterat
     if facts.options is None or job.sweep:
         return
     if fault := facts.options.fault(words):
-        told = {word for _, names, _ in facts.options.calls for word in names}
+        known = {word for _, names, _ in facts.options.calls for word in names}
         strange = fault.removeprefix("unrecognized arguments: ").split()[0]
+        hint = suggest_near(strange, known) if strange != fault.split()[0] else ""
         yield LaunchFault(
-            f"{facts.path.name}: {fault}{suggest_near(strange, told) if strange != fault.split()[0] else ''}",
+            f"{facts.path.name}: {fault}{hint}",
             f"correct the words after `--`: toolkit launch … {facts.path.name} -- OPTIONS",
         )
 
 
 def _of_need(
-    code: Code, facts: ScriptFacts, need: Need, words: tuple[str, ...], *, here: bool
+    code: Code, facts: ScriptFacts, need: Need, words: tuple[str, ...], *, in_folder: bool
 ) -> Iterator[LaunchFault]:
     where = _place(code, need)
     if need.kind == "keyboard":
@@ -114,9 +115,9 @@ def _of_need(
                 "arguments",
                 f"name the file after `--`: toolkit launch … {facts.path.name} -- FILE",
             )
-        elif here:
+        elif in_folder:
             yield from _file(code, where, words[place])
-    elif here:
+    elif in_folder:
         if need.kind == "option":
             path = facts.options.value(words, need.text) if facts.options else ""
             yield from _file(code, where, path) if path else ()

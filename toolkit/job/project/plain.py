@@ -51,11 +51,11 @@ def without_trainer(merged: Merged) -> Merged:
         "command": merged.origins["trainer"],
         "name": merged.origins.get("name", OF_SCRIPT),
     }
-    made = msgspec.structs.replace(job, trainer=None, arguments=None, command=command, name=name)
-    return Merged(made, origins, merged.note)
+    plain_job = msgspec.structs.replace(job, trainer=None, arguments=None, command=command, name=name)
+    return Merged(plain_job, origins, merged.note)
 
 
-def _check_not_python(given: str, path: Path) -> None:
+def _check_not_python(word: str, path: Path) -> None:
     """Raise an error if the path is a folder or not a Python file, with a command that runs the file.
 
     Raises:
@@ -64,25 +64,25 @@ def _check_not_python(given: str, path: Path) -> None:
     if has_folder(path):
         package = any((path / name).is_file() for name in ("__main__.py", "__init__.py"))
         command = (
-            f"`toolkit launch -- python -m {path.name}`" if package else f"`toolkit launch {given}/FILE.py`"
+            f"`toolkit launch -- python -m {path.name}`" if package else f"`toolkit launch {word}/FILE.py`"
         )
-        raise BadInput(f"{given}: this is a folder, not a program", fix=command)
+        raise BadInput(f"{word}: this is a folder, not a program", fix=command)
     if not has_file(path):
         return
     if path.suffix == ".ipynb":
         raise BadInput(
-            f"{given}: a job does not run notebooks",
-            fix=NOTEBOOK.format(quote_word(given)),
+            f"{word}: a job does not run notebooks",
+            fix=NOTEBOOK.format(quote_word(word)),
         )
     if (compiler := _COMPILED.get(path.suffix)) is not None:
         raise BadInput(
-            f"{given}: this is source code, not a program",
-            fix=f"compile the file first: `toolkit launch -- {compiler} {quote_word(given)}`",
+            f"{word}: this is source code, not a program",
+            fix=f"compile the file first: `toolkit launch -- {compiler} {quote_word(word)}`",
         )
     if (program := _INTERPRETERS.get(path.suffix)) is not None:
         raise BadInput(
-            f"{given}: toolkit starts Python files", fix=f"`toolkit launch -- {program} {quote_word(given)}`"
+            f"{word}: toolkit starts Python files", fix=f"`toolkit launch -- {program} {quote_word(word)}`"
         )
     shell = path.suffix in {".sh", ".bash"}
-    words = f"bash {quote_word(given)}" if shell else quote_word(f"./{given}" if "/" not in given else given)
-    raise BadInput(f"{given}: not a Python file, a trainer or a job file", fix=f"`toolkit launch -- {words}`")
+    words = f"bash {quote_word(word)}" if shell else quote_word(f"./{word}" if "/" not in word else word)
+    raise BadInput(f"{word}: not a Python file, a trainer or a job file", fix=f"`toolkit launch -- {words}`")

@@ -10,27 +10,27 @@ MARKS = (".toolkitignore", ".git", "pyproject.toml", "setup.py", "setup.cfg", "r
 """Names of files that mark a project folder."""
 
 
-def root_of(here: Path, script: Path | None, given: str | None, files: Iterable[Path]) -> Path:
+def root_of(folder: Path, script: Path | None, option: str | None, files: Iterable[Path]) -> Path:
     """Return the project folder.
 
     Args:
-        here: the current folder.
+        folder: the current folder.
         script: the script, or ``None`` if the command has no script.
-        given: the value of ``--project``.
+        option: the value of ``--project``.
         files: the program's files and the files that it reads; a marked folder that contains all of them
             becomes the project folder.
 
     Raises:
         BadInput: if ``--project`` is not a folder, or does not contain the script.
     """
-    if given is not None:
-        root = at_home(given).resolve()
+    if option is not None:
+        root = at_home(option).resolve()
         if not has_folder(root):
-            raise BadInput(f"--project {given}: no such folder")
+            raise BadInput(f"--project {option}: no such folder")
         if script is not None and not is_below(str(script.resolve()), str(root)):
-            raise BadInput(f"--project {given}: {script} is not in it", fix="name the folder of the script")
+            raise BadInput(f"--project {option}: {script} is not in it", fix="name the folder of the script")
         return root
-    root = _around_script(here, script)
+    root = _around_script(folder, script)
     outside = [file for file in files if not is_below(str(file), str(root))]
     marked = (folder for folder in enclosing_folders(root, root) if is_marked(folder))
     whole = (folder for folder in marked if all(is_below(str(file), str(folder)) for file in outside))
@@ -53,8 +53,8 @@ def enclosing_folders(folder: Path, root: Path) -> Iterator[Path]:
     yield from around[: max(last + 1, inside)]
 
 
-def _around_script(here: Path, script: Path | None) -> Path:
-    if script is None or script.resolve().parent == here:
-        return here
-    inside = is_below(str(script.resolve()), str(here))
-    return here if inside and is_marked(here) else script.resolve().parent
+def _around_script(folder: Path, script: Path | None) -> Path:
+    if script is None or script.resolve().parent == folder:
+        return folder
+    inside = is_below(str(script.resolve()), str(folder))
+    return folder if inside and is_marked(folder) else script.resolve().parent

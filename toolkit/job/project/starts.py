@@ -30,13 +30,13 @@ _PLAIN = "add the package to the image, or put the package over the image with t
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
 
-def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
+def faults(code: Code, job: JobFile, *, in_folder: bool) -> Iterator[LaunchFault]:
     """Yield the faults that are visible in the words of a command.
 
     Args:
         code: the program on this machine.
         job: the job of the program.
-        here: whether the job starts in this folder or a copy of it.
+        in_folder: whether the job starts in this folder or a copy of it.
     """
     first = code.words[0]
     if found := _ASSIGNMENT.match(first):
@@ -62,7 +62,7 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
         yield LaunchFault(
             f"{where}`{name}` would start its own ranks on each of the {ranks} ranks", fix_of(name)
         )
-    if here:
+    if in_folder:
         yield from _absent(code)
 
 

@@ -45,16 +45,16 @@ class MountedEnv:
 NO_ENV = MountedEnv("", "", {})
 
 
-def env_file(given: str | None) -> Path | None:
+def env_file(option: str | None) -> Path | None:
     """Return the absolute path of the ``--env-image`` file, or ``None`` without this option.
 
     Raises:
         BadInput: if the file is not an environment image.
         Damaged: if the environment image is damaged.
     """
-    if given is None:
+    if option is None:
         return None
-    path = at_home(given)
+    path = at_home(option)
     read_env(path, OPTION)
     return path.resolve()
 
@@ -66,16 +66,16 @@ def read_offer(offers: Contents, env: Path | None) -> Contents:
     return replace(offers, modules=offers.modules | names)
 
 
-def check_runtime(given: str | None, command: str) -> None:
+def check_runtime(option: str | None, command: str) -> None:
     """Raise an error if the container runtime cannot mount an environment image.
 
     Raises:
         BadInput: if the runtime cannot mount a file; the message names runtimes that can.
     """
     kind = runtime_of_name(command)
-    if given and not kind.MOUNTS_IMAGES:
+    if option and not kind.MOUNTS_IMAGES:
         raise BadInput(
-            f"{OPTION} {given}: {kind.NAMES[0]} cannot mount a file over an image",
+            f"{OPTION} {option}: {kind.NAMES[0]} cannot mount a file over an image",
             fix="launch a SIF with Apptainer or Singularity: `--runtime apptainer`",
         )
 
@@ -124,15 +124,15 @@ def clear_env(
     if why:
         tell.step(f"{env.name}: {why}; toolkit uses the environment anyway, because of --force")
     _check_signature(env, digest, demand, tell)
-    there, copied = str(env), tuple[Parcel, ...]()
+    mount_source, copied = str(env), tuple[Parcel, ...]()
     if base:
-        there = posixpath.join(base, "envs", f"{env.stem}-{digest[:12]}{env.suffix}")
-        copied = (Parcel(env, there, digest),)
-    return replace(_mount_env(lock, facts, there, digest, copied, tell), here=env)
+        mount_source = posixpath.join(base, "envs", f"{env.stem}-{digest[:12]}{env.suffix}")
+        copied = (Parcel(env, mount_source, digest),)
+    return replace(_mount_env(lock, facts, mount_source, digest, copied, tell), here=env)
 
 
 def _mount_env(
-    lock: EnvLock, facts: ImageFacts, there: str, digest: str, copied: tuple[Parcel, ...], tell: Tell
+    lock: EnvLock, facts: ImageFacts, mount_source: str, digest: str, copied: tuple[Parcel, ...], tell: Tell
 ) -> MountedEnv:
     paths = paths_of(facts)
     binds: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ def _mount_env(
     elif lock.outside:
         binds = tuple(apptainer.bind(folder) for folder in lock.outside if Path(folder).is_dir())
         paths["PYTHONPATH"] = ":".join((*lock.outside, paths["PYTHONPATH"]))
-    return MountedEnv(there, f"sha256:{digest}", paths, binds, copied)
+    return MountedEnv(mount_source, f"sha256:{digest}", paths, binds, copied)
 
 
 def with_env_file(places: JobPaths, env: MountedEnv) -> JobPaths:

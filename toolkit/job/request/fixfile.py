@@ -67,12 +67,12 @@ def _refusal(message: str, text: str, file: Path) -> BadInput:
 
 
 def _struct_at(path: str) -> type[msgspec.Struct]:
-    here: type[msgspec.Struct] = Fix
+    struct: type[msgspec.Struct] = Fix
     for part in filter(None, path.split(".")):
-        hint = get_type_hints(here).get(part)
+        hint = get_type_hints(struct).get(part)
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-            here = hint
-    return here
+            struct = hint
+    return struct
 
 
 def _fields(path: str) -> tuple[str, ...]:

@@ -31,13 +31,13 @@ class Flags:
     """The folder that toolkit copies to another machine; by default the folder of the script."""
 
 
-def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
+def check_words(request: JobRequest, flags: Flags) -> Fix | None:
     """Check the options without the image and the data, and return the fix to apply or ``None``.
 
     Raises:
         BadInput: if an option is wrong.
     """
-    job = asked.job
+    job = request.job
     name_of(job)
     known = trainers.find(job.trainer) if job.trainer else None
     if known and known.bring and not job.data:
@@ -48,7 +48,7 @@ def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
     fix = fixfile.load(Path(flags.fix)) if flags.fix is not None else None
     if fix and job.mode not in {None, fix.launch.mode}:
         raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave out one of them")
-    merge_demands(flags.verify_key, flags.no_verify, asked.key, asked.site, job.site)
+    merge_demands(flags.verify_key, flags.no_verify, request.key, request.site, job.site)
     return fix
 
 

@@ -42,13 +42,13 @@ class Cleared:
         return f"image {self.digest}, signature: {', '.join((self.check.signature, *self.check.signers))}"
 
 
-def demand_of(asked: JobRequest, verify_key: str | None, no_verify: bool) -> KeyDemand:
+def demand_of(request: JobRequest, verify_key: str | None, no_verify: bool) -> KeyDemand:
     """Return the keys that the options, settings and site profile of a job require of its image.
 
     Raises:
         BadInput: as in :func:`toolkit.job.request.keys.merge_demands`.
     """
-    return merge_demands(verify_key, no_verify, asked.key, asked.site, asked.job.site)
+    return merge_demands(verify_key, no_verify, request.key, request.site, request.job.site)
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
@@ -99,12 +99,17 @@ def clear_again(
         Missing: if the image no longer exists, or the check needs gpg and gpg cannot run.
     """
     check_image(runner, record)
-    here = _copy_here(record) if remote else Path(record.spec.image)
+    local_file = _copy_here(record) if remote else Path(record.spec.image)
     name, digest = posixpath.basename(record.spec.image), record.image_digest.removeprefix("sha256:")
-    if here is not None:
-        seen, facts = identity(here), inspect(here, tell=tell, view=_view(record, remote=remote))
+    if local_file is not None:
+        file_identity, facts = (
+            identity(local_file),
+            inspect(local_file, tell=tell, view=_view(record, remote=remote)),
+        )
         return clear(
-            find_startable(StartableImage(name, facts, digest, here, record.spec.image, seen)), demand, tell
+            find_startable(StartableImage(name, facts, digest, local_file, record.spec.image, file_identity)),
+            demand,
+            tell,
         ), facts
     if demand.required or demand.skip or record.image_check is None:
         facts = ImageFacts(path=record.spec.image, format="sif")
@@ -116,9 +121,9 @@ def clear_again(
 
 
 def _view(record: JobRecord, *, remote: bool) -> RankView:
-    seen = view_of_command(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
+    view = view_of_command(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
     # toolkit does not read an environment image on another machine.
-    return seen if remote else msgspec.structs.replace(seen, env=record.spec.env_image)
+    return view if remote else msgspec.structs.replace(view, env=record.spec.env_image)
 
 
 def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageCheck:
@@ -182,7 +187,7 @@ def _copy_here(record: JobRecord) -> Path | None:
     digest = record.image_digest.removeprefix("sha256:")
     stem = posixpath.basename(record.spec.image).removesuffix(".sif").removesuffix(f"-{digest[:12]}")
     try:
-        here = find_image(stem)
+        local_file = find_image(stem)
     except (BadInput, Missing):
         return None
-    return here if hash_file(here) == digest else None
+    return local_file if hash_file(local_file) == digest else None

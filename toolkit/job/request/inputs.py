@@ -65,7 +65,7 @@ class StartableImage:
     """The commands and modules in an image on this machine."""
 
 
-def image_of(given: str, site: Site | None) -> Path | OnCluster:
+def image_of(option: str, site: Site | None) -> Path | OnCluster:
     """Return the image that ``--image`` names.
 
     The value is a local file, ``cluster:/PATH``, or ``cluster:NAME`` for an image in the site's shared
@@ -75,13 +75,13 @@ def image_of(given: str, site: Site | None) -> Path | OnCluster:
         BadInput: if the value has another form.
         Missing: if the name is a recipe whose image was not built.
     """
-    if not given.startswith(ON_CLUSTER):
-        return find_image(given)
-    found = _on_cluster("image", given, site)
-    return found if found.name.endswith(".sif") or _is_path(given) else OnCluster(f"{found}.sif")
+    if not option.startswith(ON_CLUSTER):
+        return find_image(option)
+    found = _on_cluster("image", option, site)
+    return found if found.name.endswith(".sif") or _is_path(option) else OnCluster(f"{found}.sif")
 
 
-def data_of(given: str | None, dataset: str, site: Site | None) -> Path | OnCluster:
+def data_of(option: str | None, dataset: str, site: Site | None) -> Path | OnCluster:
     """Return the data that ``--data`` names.
 
     The value is a local folder, ``cluster:/PATH``, or ``cluster:NAME`` for data in the site's shared folder.
@@ -90,9 +90,9 @@ def data_of(given: str | None, dataset: str, site: Site | None) -> Path | OnClus
         BadInput: if the value has another form.
         Missing: if the data set was not downloaded.
     """
-    if given is None or not given.startswith(ON_CLUSTER):
-        return data_folder(given, dataset)
-    return _on_cluster("data", given, site)
+    if option is None or not option.startswith(ON_CLUSTER):
+        return data_folder(option, dataset)
+    return _on_cluster("data", option, site)
 
 
 def inspect_input(
@@ -130,18 +130,18 @@ def inspect_input(
             facts = _facts_there(runner, path)
             return StartableImage(wanted.name, facts, _bare(facts), None, path)
         wanted = find_image(path)
-    seen = identity(wanted)
+    file_identity = identity(wanted)
     with open_image(wanted, tell=tell, view=view) as (tree, facts):
         offers = contents_of(tree, facts)
     # The digest of an archive is the digest of its manifest. toolkit copies and records the file, and
     # therefore needs the digest of the file.
     digest = (_bare(facts) if facts.format in STARTABLE_FORMATS else "") or hash_file(wanted)
     if not remote:
-        return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen, offers)
-    there = _equal_image(runner, wanted, digest, site)
-    if there:
-        tell.step(f"{wanted.name} is already on {runner.place}: {there}")
-    return StartableImage(wanted.name, facts, digest, wanted, there, seen, offers)
+        return StartableImage(wanted.name, facts, digest, wanted, str(wanted), file_identity, offers)
+    cluster_path = _equal_image(runner, wanted, digest, site)
+    if cluster_path:
+        tell.step(f"{wanted.name} is already on {runner.place}: {cluster_path}")
+    return StartableImage(wanted.name, facts, digest, wanted, cluster_path, file_identity, offers)
 
 
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:
@@ -204,23 +204,23 @@ def facts_beside(image: Path, digest: str, tell: Tell) -> bytes:
     return msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n"
 
 
-def _is_path(given: str) -> bool:
-    return given.startswith(f"{ON_CLUSTER}/")
+def _is_path(option: str) -> bool:
+    return option.startswith(f"{ON_CLUSTER}/")
 
 
-def _on_cluster(option: str, given: str, site: Site | None) -> OnCluster:
+def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
     """Return the path after ``cluster:``, or the path of a name in the site's shared folder."""
-    word = given.removeprefix(ON_CLUSTER)
-    if _is_path(given) and word.isprintable():
+    word = value.removeprefix(ON_CLUSTER)
+    if _is_path(value) and word.isprintable():
         return OnCluster(posixpath.normpath(word))
     if "/" in word or not word.strip(".") or not word.isprintable():
         raise BadInput(
-            f"--{option} {given}: the path on the cluster is not absolute",
+            f"--{option} {value}: the path on the cluster is not absolute",
             fix=f"give the full path, as in {ON_CLUSTER}/work/shared/{_LIKE[option]}",
         )
     if site is None or not site.shared:
         raise BadInput(
-            f"--{option} {given}: the site profile names no shared folder",
+            f"--{option} {value}: the site profile names no shared folder",
             fix=f"give `--site` with a profile that has the key shared, or {ON_CLUSTER} and the full path",
         )
     return OnCluster(posixpath.join(site.shared, posixpath.dirname(_LIKE[option]), word))

@@ -58,59 +58,59 @@ class JobRequest:
         A comment gives the reason for the partition. With ``explain``, further comments show each field with
         its value and its source.
         """
-        said = self.job.given_values() if explain else {}
-        lines = [f"{name} = {_show_value(said[name])}    <- {self.origins[name]}" for name in said]
+        values = self.job.given_values() if explain else {}
+        lines = [f"{name} = {_show_value(values[name])}    <- {self.origins[name]}" for name in values]
         return [*([self.note] if self.note else []), *lines]
 
 
 def merge_request(
-    given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, here: bool = False
+    options: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, local: bool = False
 ) -> JobRequest:
-    """Merge the defaults with the site profile, settings, variables, the job file and the ``given`` options.
+    """Merge the defaults with the site profile, settings, variables, the job file and the given ``options``.
 
     ``words`` are the words after ``--``: the arguments of a trainer, or a command. A trainer that ends with
-    ``.yaml`` is a job file. With ``here``, the job runs on this machine and ignores the site in the settings.
+    ``.yaml`` is a job file. With ``local``, the job runs here and ignores the site of the settings.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.
     """
-    given = dict(given)
-    _check_encoding(given)
-    if str(given.get("trainer") or "").endswith(_SUFFIXES):
+    options = dict(options)
+    _check_encoding(options)
+    if str(options.get("trainer") or "").endswith(_SUFFIXES):
         if job_file:
-            raise BadInput(f"{given['trainer']} and --job {job_file}: more than one job file; give one")
-        job_file = given.pop("trainer")
+            raise BadInput(f"{options['trainer']} and --job {job_file}: more than one job file; give one")
+        job_file = options.pop("trainer")
     settings = _settings()
     above = [*(one.layer for one in settings), layers.from_variables(os.environ)]
-    if here:
+    if local:
         above = [replace(layer, said=msgspec.structs.replace(layer.said, site=None)) for layer in above]
     above += [_job_file(Path(job_file))] if job_file else []
-    above += [layers.check_layer(given, layers.OPTION, {}, strict=True)]
+    above += [layers.check_layer(options, layers.OPTION, {}, strict=True)]
     name = layers.merge(above).job.site
     site = sites.site(name) if name is not None else None
     below = [JobLayer("default", layers.DEFAULTS), *([layers.of_site(name, site)] if name and site else [])]
     merged = layers.merge([*below, *above])
     if words:
-        said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
-        merged = layers.merge([*below, *above, JobLayer("words after --", said)])
+        word_fields = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
+        merged = layers.merge([*below, *above, JobLayer("words after --", word_fields)])
     merged = _with_variables(complete_job(without_trainer(merged), site))
     key = _required_key(settings)
     project = _of_project(settings, merged.origins, key)
     return JobRequest(merged.job, merged.origins, site, key, project, merged.note)
 
 
-def announce(*made: JobRequest, tell: Tell) -> None:
+def announce(*requests: JobRequest, tell: Tell) -> None:
     """Show the fields from ``toolkit.toml`` and the reason for the partition, even with ``--quiet``.
 
     The user may have forgotten the file, and a different partition may cost more.
 
     Args:
-        made: the jobs of one command; their settings are the same.
+        requests: the jobs of one command; their settings are the same.
         tell: receives a notice for each value.
     """
-    if made[0].project:
-        tell.notice(f"{PROJECT}: {', '.join(made[0].project)}")
-    for note in dict.fromkeys(one.note for one in made if one.note):
+    if requests[0].project:
+        tell.notice(f"{PROJECT}: {', '.join(requests[0].project)}")
+    for note in dict.fromkeys(one.note for one in requests if one.note):
         tell.notice(note)
 
 
@@ -186,13 +186,13 @@ class _Settings(NamedTuple):
     key: Required | None
 
 
-def _check_encoding(given: Mapping[str, Any]) -> None:
+def _check_encoding(options: Mapping[str, Any]) -> None:
     """Raise an error if a file name is not UTF-8: job scripts and records cannot contain such a name.
 
     Raises:
         BadInput: if a name is not UTF-8; the error names the option.
     """
-    for name, value in given.items():
+    for name, value in options.items():
         if isinstance(value, str) and not _is_utf8(value):
             raise BadInput(f"{option(name)} {value}: the name is not UTF-8", fix="rename the file")
 
@@ -220,14 +220,16 @@ def _settings_file(file: Path) -> _Settings:
             raise BadInput(
                 f"{file}:{line}: {name}: unknown table{suggest_near(name, (_TABLE,))}; choices: [{_TABLE}]"
             )
-    said = raw.get(_TABLE, {})
-    lines = {name: line_of(text, f"{_TABLE}.{name}") for name in said}
-    key = said.pop(_KEY, None)
+    table = raw.get(_TABLE, {})
+    lines = {name: line_of(text, f"{_TABLE}.{name}") for name in table}
+    key = table.pop(_KEY, None)
     by = f"{file}:{lines.get(_KEY)}: {_KEY}"
     if key is not None and (not isinstance(key, str) or not key):
         raise BadInput(f"{by}: expected the name of a file of public keys")
     required = Required(beside(file, key), by) if key is not None else None
-    return _Settings(layers.check_layer(_of_caller(said, str(file)), str(file), lines, strict=True), required)
+    return _Settings(
+        layers.check_layer(_of_caller(table, str(file)), str(file), lines, strict=True), required
+    )
 
 
 def _job_file(file: Path) -> JobLayer:

@@ -26,69 +26,69 @@ _RECIPES = "recipes"
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 
-def find_image(given: str) -> Path:
+def find_image(option: str) -> Path:
     """Return the image file that ``--image`` names: a path, or the SIF file that was built from a recipe.
 
     Raises:
         BadInput: if the file does not exist, or a job cannot start it.
         Missing: if the recipe's image was not built.
     """
-    if found := image_here(given):
+    if found := image_here(option):
         # slow import, which only an image file needs
         from toolkit.image.startable import check_startable
 
         check_startable(found, "--image")
         return found
-    if is_path(given):
-        raise BadInput(f"--image {given}: no such file")
+    if is_path(option):
+        raise BadInput(f"--image {option}: no such file")
     known = names(_RECIPES, ".toml")
-    name = shlex.quote(given)
+    name = shlex.quote(option)
     make = f"`toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif`"
     raise Missing(
-        f"--image {given}: not found in {_enumerate_folders(_image_folders())}"
-        f"{suggest_near(given, known) if given not in known else ''}",
-        fix=make if given in known else "give a SIF file, or a name that `toolkit image list` shows",
+        f"--image {option}: not found in {_enumerate_folders(_image_folders())}"
+        f"{suggest_near(option, known) if option not in known else ''}",
+        fix=make if option in known else "give a SIF file, or a name that `toolkit image list` shows",
     )
 
 
-def image_here(given: str) -> Path | None:
+def image_here(name: str) -> Path | None:
     """Return the file of an image on this machine, or ``None`` if the file does not exist.
 
     Raises:
         BadInput: if a job cannot start the image: a folder, a device, or an image in a Docker engine or a
             registry; also if another user may write a file that was found by a recipe's name.
     """
-    path = at_home(given)
+    path = at_home(name)
     if path.is_file():
         check_given(path, label="--image")
-        if not is_path(given):  # The value may also be a recipe's name.
+        if not is_path(name):  # The value may also be a recipe's name.
             require_trusted(path, f"name the file: --image {shlex.quote(f'./{path}')}")
         return path.resolve()
-    if given.startswith(TRANSPORTS) or "://" in given:
+    if name.startswith(TRANSPORTS) or "://" in name:
         raise BadInput(
-            f"--image {given}: not a file; toolkit launch needs a SIF file",
-            fix=f"make a SIF: {_sif_of(given)}",
+            f"--image {name}: not a file; toolkit launch needs a SIF file",
+            fix=f"make a SIF: {_sif_of(name)}",
         )
-    if not is_path(given):
+    if not is_path(name):
         for folder in _image_folders():
-            candidate = folder / f"{given}.sif"
+            candidate = folder / f"{name}.sif"
             if candidate.is_file():
                 named = candidate if candidate.is_absolute() else f"./{candidate}"
                 require_trusted(candidate, f"name the file: --image {shlex.quote(str(named))}")
                 return candidate.resolve()
     # A folder may have the name of a recipe; the value then names the recipe.
-    if path.is_dir() and (is_path(given) or given not in names(_RECIPES, ".toml")):
-        raise BadInput(f"--image {given}: this is a folder; toolkit launch needs a SIF file")
-    if is_path(given) and is_there(path, label="--image"):
+    if path.is_dir() and (is_path(name) or name not in names(_RECIPES, ".toml")):
+        raise BadInput(f"--image {name}: this is a folder; toolkit launch needs a SIF file")
+    if is_path(name) and is_there(path, label="--image"):
         check_given(path, label="--image")  # raises an error for a device, a FIFO or a broken link
     return None
 
 
 def _image_folders() -> tuple[Path, ...]:
     """Return the folders to search for built images: in the current folder, then in toolkit's checkout."""
-    here = (Path("build/images"), Path("images"), Path())
-    made = checkout()
-    return (*here, made / "build" / "images") if made and made != Path.cwd() else here
+    folders = (Path("build/images"), Path("images"), Path())
+    repository = checkout()
+    return (*folders, repository / "build" / "images") if repository and repository != Path.cwd() else folders
 
 
 def _enumerate_folders(folders: tuple[Path, ...]) -> str:
@@ -96,21 +96,21 @@ def _enumerate_folders(folders: tuple[Path, ...]) -> str:
     return f"{', '.join(first)} or {last}"
 
 
-def _sif_of(given: str) -> str:
-    if given.startswith("docker-daemon:"):
-        return f"`toolkit image sif {shlex.quote(given)}`"
-    return f"`apptainer build my.sif {shlex.quote(given)}`"
+def _sif_of(reference: str) -> str:
+    if reference.startswith("docker-daemon:"):
+        return f"`toolkit image sif {shlex.quote(reference)}`"
+    return f"`apptainer build my.sif {shlex.quote(reference)}`"
 
 
-def named_image(given: str) -> str:
-    """Return the image file of a recipe if ``given`` is a recipe's name; any other text is unchanged.
+def named_image(name: str) -> str:
+    """Return the image file of a recipe if ``name`` is a recipe's name; any other text is unchanged.
 
     Raises:
         Missing: if the recipe's image was not built.
     """
-    if Path(given).exists() or given not in names(_RECIPES, ".toml"):
-        return given
-    return str(find_image(given))
+    if Path(name).exists() or name not in names(_RECIPES, ".toml"):
+        return name
+    return str(find_image(name))
 
 
 def is_path(image: str) -> bool:
@@ -118,33 +118,33 @@ def is_path(image: str) -> bool:
     return "/" in image or image.endswith(".sif")
 
 
-def data_folder(given: str | None, dataset: str) -> Path:
+def data_folder(option: str | None, dataset: str) -> Path:
     """Return the folder of a data set on this machine.
 
     Raises:
-        BadInput: if ``given`` is not a folder.
+        BadInput: if ``option`` is not a folder.
         Missing: if the data set was not downloaded.
     """
-    folder = at_home(given) if given else cache_dir() / "data" / dataset
-    if given and is_there(folder, label="--data") and not folder.is_dir():
+    folder = at_home(option) if option else cache_dir() / "data" / dataset
+    if option and is_there(folder, label="--data") and not folder.is_dir():
         raise BadInput(f"--data {folder}: not a folder", fix="give the folder with the data")
     if not folder.is_dir() and not dataset:
         raise BadInput(f"--data {folder}: the folder does not exist")
     if not folder.is_dir():
-        wanted = f" -o {shlex.quote(given)}" if given else ""
+        wanted = f" -o {shlex.quote(option)}" if option else ""
         raise Missing(
             f"the data set {dataset} is not in {folder}", fix=f"`toolkit data get {dataset}{wanted}`"
         )
     return folder.resolve()
 
 
-def program_file(given: str) -> Path:
+def program_file(name: str) -> Path:
     """Return the absolute path of the user's own trainer.
 
     Raises:
         BadInput: if the file does not exist or cannot be read.
     """
-    path = at_home(given)
+    path = at_home(name)
     check_given(path, fix="check the path; a command goes after `--`")
     return path.resolve()
 
@@ -162,17 +162,17 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
         wanted = expand_variables(runner, wanted)
     if not remote and wanted:
         return str(at_home(wanted).resolve())
-    given = wanted or "toolkit"
-    if given.startswith("/"):
-        return given
+    directory = wanted or "toolkit"
+    if directory.startswith("/"):
+        return directory
     # Many centres and the virtual cluster call the large file system WORK.
-    folder = "HOME" if given.startswith("~") else "WORK"
+    folder = "HOME" if directory.startswith("~") else "WORK"
     base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):
         raise Missing(
             f"{runner.place}: HOME is not set on that machine", fix="give `--directory` with a full path"
         )
-    return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
+    return posixpath.normpath(posixpath.join(base, directory.removeprefix("~").lstrip("/")))
 
 
 def expand_variables(runner: Runner, path: str) -> str:
@@ -196,17 +196,18 @@ def login_variable(runner: Runner, name: str) -> str:
     return next((line.removeprefix(_MARK) for line in text.splitlines() if line.startswith(_MARK)), "")
 
 
-def check_directory(given: str) -> None:
+def check_directory(directory: str) -> None:
     """Raise an error if toolkit cannot expand or mount a folder's path.
 
     Raises:
         BadInput: if the path is in another user's home, or contains a separator of ``--bind``.
     """
-    if given.startswith("~") and given != "~" and not given.startswith("~/"):
+    if directory.startswith("~") and directory != "~" and not directory.startswith("~/"):
         raise BadInput(
-            f"--directory {given}: ~NAME is not supported", fix="give the full path, or ~ for your own home"
+            f"--directory {directory}: ~NAME is not supported",
+            fix="give the full path, or ~ for your own home",
         )
-    apptainer.bind(given)
+    apptainer.bind(directory)
 
 
 def _value(runner: Runner, name: str) -> str:

@@ -21,7 +21,7 @@ _ERROR = re.compile(r"^(?:[\w.-]+: |python -m [\w.]+: )error: (.*)", re.MULTILIN
 _UNKNOWN = "unrecognized arguments: "
 
 
-def trainer_faults(spec: JobSpec, image: ImageFacts, here: Runner) -> Iterator[LaunchFault]:
+def trainer_faults(spec: JobSpec, image: ImageFacts, runner: Runner) -> Iterator[LaunchFault]:
     """Yield the faults in the options of a shipped trainer.
 
     toolkit skips the check if the image contains another release of toolkit, whose options may differ.
@@ -29,37 +29,37 @@ def trainer_faults(spec: JobSpec, image: ImageFacts, here: Runner) -> Iterator[L
     Args:
         spec: the job, with the command of a rank.
         image: the facts of the image with the trainer.
-        here: runs a command on this machine.
+        runner: runs a command on this machine.
     """
     if "-m" not in spec.command or not image.stack or image.stack.get("toolkit") != __version__:
         return
-    module, *given = spec.command[spec.command.index("-m") + 1 :]
+    module, *options = spec.command[spec.command.index("-m") + 1 :]
     tried = [
-        sweep_values.fill_command(given, row) for row in sweep_values.rows(spec.sweep)[:_MOST_TASKS]
-    ] or [tuple(given)]
+        sweep_values.fill_command(options, row) for row in sweep_values.rows(spec.sweep)[:_MOST_TASKS]
+    ] or [tuple(options)]
     for words in dict.fromkeys(tried):
-        found = [*_faults(spec, module, words, here)]
+        found = [*_faults(spec, module, words, runner)]
         yield from found
         if found:
             return
 
 
-def _faults(spec: JobSpec, module: str, words: tuple[str, ...], here: Runner) -> Iterator[LaunchFault]:
-    asked = (sys.executable, "-P", "-m", "toolkit.trainers.options", module.rpartition(".")[2], *words)
-    done = here.run(Command.of(*asked, timeout=_SECONDS))
-    said = done.errors
+def _faults(spec: JobSpec, module: str, words: tuple[str, ...], runner: Runner) -> Iterator[LaunchFault]:
+    command = (sys.executable, "-P", "-m", "toolkit.trainers.options", module.rpartition(".")[2], *words)
+    done = runner.run(Command.of(*command, timeout=_SECONDS))
+    output = done.errors
     if done.ok:
         yield from _ranks(spec, done.text.strip())
-    elif done.status == 2 and (error := _ERROR.search(said)):
-        yield LaunchFault(_message(spec.trainer, error[1], said), f"see the options: {_help(module)}")
+    elif done.status == 2 and (error := _ERROR.search(output)):
+        yield LaunchFault(_message(spec.trainer, error[1], output), f"see the options: {_help(module)}")
 
 
-def _message(trainer: str, error: str, said: str) -> str:
+def _message(trainer: str, error: str, output: str) -> str:
     if not error.startswith(_UNKNOWN):
         return f"{trainer}: {error}"
     words = [word for word in error.removeprefix(_UNKNOWN).split() if word.startswith("-")]
     unknown = words[0].partition("=")[0] if words else error.removeprefix(_UNKNOWN)
-    known = sorted(set(_OPTION.findall(said.partition(" error: ")[0])))
+    known = sorted(set(_OPTION.findall(output.partition(" error: ")[0])))
     return f"{trainer} has no option {unknown}{suggest_near(unknown, known)}"
 
 

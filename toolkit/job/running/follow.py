@@ -159,10 +159,12 @@ def failure(record: JobRecord) -> CheckFailed:
             fix=f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`",
         )
     if record.state == "cancelled":
-        kept = _has_checkpoint(record)
+        has_checkpoint = _has_checkpoint(record)
         return CheckFailed(
             f"job {record.id or record.key} was cancelled",
-            fix=f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`" if kept else "",
+            fix=f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`"
+            if has_checkpoint
+            else "",
         )
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):

@@ -33,22 +33,22 @@ def folder_of(job: str | None, tell: Tell) -> Path:
             ) from error
         raise
     folder = records.folder(record.key)
-    kept = folder / records.METRICS
-    if _is_complete(record, kept):
+    copy = folder / records.METRICS
+    if _is_complete(record, copy):
         return folder
     try:
         _fetch(record)
     except ToolkitError as error:
-        if not kept.is_file():
+        if not copy.is_file():
             raise
         tell.notice(f"warning: {error.message}; toolkit uses the metrics that it copied before")
     return folder
 
 
-def _is_complete(record: JobRecord, kept: Path) -> bool:
+def _is_complete(record: JobRecord, copy: Path) -> bool:
     """Return whether the copy of a job's metrics is complete."""
     try:
-        return record.state in FINAL_STATES and are_whole(kept.read_bytes())
+        return record.state in FINAL_STATES and are_whole(copy.read_bytes())
     except OSError:
         return False
 

@@ -188,12 +188,12 @@ def _ended_early(record: JobRecord) -> ToolkitError:
 
 def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
     """Return a function that prints the state of a job each time the state changes."""
-    said: list[str] = []
+    reported: list[str] = []
 
     def on_state(status: JobStatus) -> None:
         words = state_text.describe_state(status)
-        if status.state not in FINAL_STATES and status.answer != "forgotten" and words not in said[-1:]:
+        if status.state not in FINAL_STATES and status.answer != "forgotten" and words not in reported[-1:]:
             tell.step(f"Job {record.id} {words}")
-        said.append(words)
+        reported.append(words)
 
     return on_state

@@ -44,10 +44,10 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Itera
 
 def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
     """Return both ends of a job's output as text, and the number of bytes left out between them."""
-    kept = Ends()
+    ends = Ends()
     for text in texts(record, tell):
-        kept.take(text.encode("utf-8", "replace"))
-    return kept.content().decode("utf-8", "replace"), kept.skipped
+        ends.take(text.encode("utf-8", "replace"))
+    return ends.content().decode("utf-8", "replace"), ends.skipped
 
 
 class _OutputPlace:
@@ -69,23 +69,23 @@ class _OutputPlace:
 
 
 def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell: Tell) -> Iterator[bytes]:
-    there = jobs.output_of(record, task)
+    remote_file = jobs.output_of(record, task)
     name = f"{task.index}/{records.OUTPUT}" if task else records.OUTPUT
-    here = str(records.folder(record.key) / name)
-    size = LocalRunner().size(here) if record.state in FINAL_STATES else 0
+    local_file = str(records.folder(record.key) / name)
+    size = LocalRunner().size(local_file) if record.state in FINAL_STATES else 0
     if not size:
         if record.state in FINAL_STATES and task:
             return
-        yield from pieces(place.runner(), there)
+        yield from pieces(place.runner(), remote_file)
         return
     if is_cut(size):
         try:
-            if place.runner().size(there) > size:
-                yield from pieces(place.runner(), there)
+            if place.runner().size(remote_file) > size:
+                yield from pieces(place.runner(), remote_file)
                 return
         except Missing as error:
             tell.notice(f"warning: {error.message}; this copy lacks the middle of the output")
-    yield from pieces(LocalRunner(), here)
+    yield from pieces(LocalRunner(), local_file)
 
 
 def _decode_chunks(chunks: Iterator[bytes]) -> Iterator[str]:

@@ -103,10 +103,10 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
         runner.close()
 
 
-def _look(there: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
+def _look(job_records: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
     """Ask Slurm about the jobs of one host over one connection; without an answer, return the old records."""
     from toolkit.launch.tracking import jobs
 
-    with contextlib.suppress(ToolkitError), connect_to_job(there[0]) as runner:
-        return jobs.refresh_all(runner, there, _LIST_SECONDS)
-    return [(record, False) for record in there]
+    with contextlib.suppress(ToolkitError), connect_to_job(job_records[0]) as runner:
+        return jobs.refresh_all(runner, job_records, _LIST_SECONDS)
+    return [(record, False) for record in job_records]

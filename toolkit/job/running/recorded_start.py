@@ -34,19 +34,19 @@ def start_of_record(record: JobRecord) -> JobStart:
             f"{record.key}: this is an array job; each task has its own start",
             fix=f"give the folder of one task, as in {record.spec.directory}/0",
         )
-    kept = records.folder(record.key)
+    folder = records.folder(record.key)
     names = (records.TIMES, records.METRICS)
-    if not (kept / records.TIMES).is_file():
+    if not (folder / records.TIMES).is_file():
         with connect_to_job(record) as runner:
             for name in names:
                 content = runner.read(f"{record.spec.directory}/{name}", most=records.METRICS_MOST)
                 if content:
                     records.keep(record, name, content)
-    times, metrics = (_bytes(kept / name) for name in names)
+    times, metrics = (_bytes(folder / name) for name in names)
     # The wait of a restarted job is unknown: its script is much older than its last submission.
     once = not record.restarts and len(record.numbers) < 2
     size = (record.spec.nodes, record.spec.ranks)
-    submitted = _written(kept / records.SCRIPT) if once else None
+    submitted = _written(folder / records.SCRIPT) if once else None
     found = job_start(record.key, times.decode("ascii", "replace"), metrics, submitted, size)
     return _require_start(found, record.key)
 

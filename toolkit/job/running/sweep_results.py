@@ -44,12 +44,12 @@ def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
 def read_result(record: JobRecord) -> SweepResult:
     """Return the table of a sweep from the output and metrics on this machine."""
     known = {task.index: task for task in record.tasks}
-    here, runner = records.folder(record.key), LocalRunner()
+    local_folder, runner = records.folder(record.key), LocalRunner()
     tasks, mine = [], arrays.indexes(record.spec.array)
     for index, row in enumerate(sweep_values.rows(record.spec.sweep)):
         if index not in mine:
             continue
-        task, folder = known.get(index, JobTask(index=index, state="pending")), here / str(index)
+        task, folder = known.get(index, JobTask(index=index, state="pending")), local_folder / str(index)
         output = runner.read(str(folder / records.OUTPUT), most=_MOST).decode("utf-8", "replace")
         found = figures_of(folder, output)
         tasks.append(

@@ -15,8 +15,8 @@ _WAITING = {"pending"}
 def progress(record: JobRecord) -> dict[int, str]:
     """Return a description of the progress of each task that has written metrics, by task number."""
     if record.state in FINAL_STATES:
-        here = records.folder(record.key)
-        return _read(record, LocalRunner(), lambda task: str(here / str(task.index)))
+        folder = records.folder(record.key)
+        return _read(record, LocalRunner(), lambda task: str(folder / str(task.index)))
     with connect_to_job(record) as runner:
         return _read(record, runner, lambda task: jobs.task_folder(record, task))
 
