@@ -32,12 +32,12 @@ class Answers:
     ended: bool = True
 
 
-def separate(text: str, asked: NodeChoice) -> Answers:
+def separate(text: str, choice: NodeChoice) -> Answers:
     """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` alone contains no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
-        why = "toolkit did not probe these nodes" if asked.is_empty else NO_ANSWER
-        return Answers(text, trouble=why, ended=asked.is_empty)
+        why = "toolkit did not probe these nodes" if choice.is_empty else NO_ANSWER
+        return Answers(text, trouble=why, ended=choice.is_empty)
     start = lines.index(NODES)
     place, rest = "\n".join(lines[:start]), lines[start + 1 :]
     nodes = {name: body for name, body in _nodes(rest) if name}
@@ -45,12 +45,12 @@ def separate(text: str, asked: NodeChoice) -> Answers:
     errors = [line[1:].strip() for line in rest if line.startswith("!")]
     whole = {name: body for name, body in nodes.items() if "\n@end\n" in body}
     silent = {name: "its answer was incomplete" for name in nodes if name not in whole}
-    silent |= {name: why for name, why in _unheard(rest, asked) if name not in nodes}
+    silent |= {name: why for name, why in _unheard(rest, choice) if name not in nodes}
     return Answers(
         place,
         whole,
         silent,
-        "" if whole else _trouble(status, errors, asked, cut=fold(nodes)),
+        "" if whole else _trouble(status, errors, choice, cut=fold(nodes)),
         ended="@nodesend" in rest,
     )
 
@@ -61,25 +61,25 @@ def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         if labelled := _LABELLED.fullmatch(line):
             tasks.setdefault(labelled[1], []).append(labelled[2])
-    for said in tasks.values():
-        name = next((m[1] for line in said if (m := _NODE.fullmatch(line))), "")
-        body = said[said.index(VERSION) :] if VERSION in said else []
+    for task_lines in tasks.values():
+        name = next((m[1] for line in task_lines if (m := _NODE.fullmatch(line))), "")
+        body = task_lines[task_lines.index(VERSION) :] if VERSION in task_lines else []
         yield name, "\n".join(body) + "\n"
 
 
-def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
+def _unheard(lines: list[str], choice: NodeChoice) -> Iterator[tuple[str, str]]:
     """Yield each requested node without an answer, and the reason, for example its Slurm state."""
     states: dict[str, str] = {}
     for line in lines:
         row = line.split("|")
-        if len(row) == 4 and not row[0] and _is_partition(row[3], asked.partition):
+        if len(row) == 4 and not row[0] and _is_partition(row[3], choice.partition):
             states.setdefault(row[1], row[2])
-    if asked.nodes == "all":
+    if choice.nodes == "all":
         for name, state in states.items():
             skipped = f"toolkit did not probe this node, which is {state}"
             yield name, "did not answer" if state in _READY else skipped
-    elif not asked.nodes.isdecimal():
-        for name in expand(asked.nodes):
+    elif not choice.nodes.isdecimal():
+        for name in expand(choice.nodes):
             yield name, "did not answer"
 
 
@@ -87,12 +87,12 @@ def _is_partition(partition: str, wanted: str) -> bool:
     return partition.rstrip("*") in wanted.split(",") if wanted else partition.endswith("*")
 
 
-def _trouble(status: int, errors: list[str], asked: NodeChoice, *, cut: str) -> str:
+def _trouble(status: int, errors: list[str], choice: NodeChoice, *, cut: str) -> str:
     if errors:
-        said = f"srun: {errors[0]}"
-        return f"no node answered within {asked.wait} s: {said}" if "busy" in said else said
+        error = f"srun: {errors[0]}"
+        return f"no node answered within {choice.wait} s: {error}" if "busy" in error else error
     if status == _NO_SRUN:
         return "srun was not found"
     if cut:
         return f"the answer of {cut} was incomplete"
-    return f"no node answered within {asked.wait} s"
+    return f"no node answered within {choice.wait} s"

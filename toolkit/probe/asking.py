@@ -79,19 +79,19 @@ def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
 
-def command(asked: NodeChoice) -> Command:
-    """Return the command that probes the contacted machine, and its compute nodes if ``asked`` has any."""
+def command(choice: NodeChoice) -> Command:
+    """Return the command that probes the contacted machine, and its compute nodes if ``choice`` has any."""
     folder = shipped_folder("containers")
     script = (folder / "probe.sh").read_bytes()
-    told = (folder / "login-path.sh").read_bytes() + variables_of_site(asked.site)
-    told += b"export TOOLKIT_ACCOUNTS=yes\n" if asked.accounts else b""
-    if asked.is_empty:
-        return Command.of("sh", "-s", stdin=told + script, timeout=asked.seconds)
+    preamble = (folder / "login-path.sh").read_bytes() + variables_of_site(choice.site)
+    preamble += b"export TOOLKIT_ACCOUNTS=yes\n" if choice.accounts else b""
+    if choice.is_empty:
+        return Command.of("sh", "-s", stdin=preamble + script, timeout=choice.seconds)
     before, _, after = (folder / "nodes.sh").read_bytes().partition(f"\n{_WHERE}".encode())
-    words = ["sh", "-s", asked.nodes.lstrip("0") or asked.nodes, str(asked.wait)]
-    if asked.partition:
-        words.append(asked.partition)
-    return Command.of(*words, stdin=told + before + b"\n" + script + after, timeout=asked.seconds)
+    words = ["sh", "-s", choice.nodes.lstrip("0") or choice.nodes, str(choice.wait)]
+    if choice.partition:
+        words.append(choice.partition)
+    return Command.of(*words, stdin=preamble + before + b"\n" + script + after, timeout=choice.seconds)
 
 
 def variables_of_site(site: SiteWords | None) -> bytes:

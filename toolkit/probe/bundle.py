@@ -51,25 +51,25 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     raw: str
 
 
-def read(raw: str, place: str, asked: NodeChoice, *, cut: bool = False) -> Bundle:
+def read(raw: str, place: str, choice: NodeChoice, *, cut: bool = False) -> Bundle:
     """Convert the raw answer of a cluster to facts; ``place`` is the cluster's name in the facts.
 
     Raises:
         CheckFailed: if the answer of the contacted machine lacks its start or its end.
     """
-    answers = separate(raw, asked)
+    answers = separate(raw, choice)
     sections = parse(answers.place, place, cut=cut and not answers.ended)
     login = host_facts(place, sections)
     shared = {name: sections[name] for name in _SLURM if name in sections}
-    told = {n: parse(said, n) for n, said in answers.nodes.items()}
-    nodes = {n: host_facts(n, {**said, **shared}) for n, said in told.items()}
+    sections_by_node = {n: parse(text, n) for n, text in answers.nodes.items()}
+    nodes = {n: host_facts(n, {**node_sections, **shared}) for n, node_sections in sections_by_node.items()}
     groups = group_nodes(nodes)
     return Bundle(
         host=view(login, groups, answers.trouble),
         login=login,
         groups=groups,
         silent=answers.silent,
-        site=site_facts(sections, told[groups[0].nodes[0]] if groups else None),
+        site=site_facts(sections, sections_by_node[groups[0].nodes[0]] if groups else None),
         raw=raw,
     )
 

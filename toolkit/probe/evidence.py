@@ -42,8 +42,8 @@ class Section:
     @property
     def missing(self) -> bool:
         """Whether the query's program does not exist."""
-        said = [line for line in self.lines if line.strip()]
-        return self.status == _NOT_FOUND and all(_SAYS_NOT_FOUND.search(line) for line in said)
+        lines = [line for line in self.lines if line.strip()]
+        return self.status == _NOT_FOUND and all(_SAYS_NOT_FOUND.search(line) for line in lines)
 
     @property
     def trouble(self) -> str:

@@ -11,8 +11,8 @@ class HostEvidence:
         self.absent: dict[str, str] = {}
         self.unknown: dict[str, str] = {}
 
-    def note(self, name: str, said: str) -> None:
-        self.evidence[name] = said
+    def note(self, name: str, text: str) -> None:
+        self.evidence[name] = text
 
     def lacks(self, name: str, section: Section, looked_for: str) -> None:
         """Record a fact as absent if its program does not exist, otherwise as unknown."""
@@ -21,6 +21,6 @@ class HostEvidence:
         else:
             self.unread(name, section, looked_for)
 
-    def unread(self, name: str, section: Section, asked: str) -> None:
+    def unread(self, name: str, section: Section, source: str) -> None:
         """Record a fact as unknown, because its query failed."""
-        self.unknown[name] = f"{asked}: {section.trouble or 'the answer was not understood'}"
+        self.unknown[name] = f"{source}: {section.trouble or 'the answer was not understood'}"

@@ -152,12 +152,12 @@ def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | Non
 
 
 def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
-    asked = section("launchers")
-    if not asked.ok and not asked.missing:
-        book.lacks("mpis", asked, "mpirun --version")
+    section_of_launchers = section("launchers")
+    if not section_of_launchers.ok and not section_of_launchers.missing:
+        book.lacks("mpis", section_of_launchers, "mpirun --version")
         return None
     libraries = section("mpi-libraries")
-    found = launcher.launchers(asked, section("launcher-environment"), libraries)
+    found = launcher.launchers(section_of_launchers, section("launcher-environment"), libraries)
     if not found:
         book.note("mpis", "mpirun, mpiexec: not found on PATH without loaded modules")
         return found
@@ -195,12 +195,12 @@ def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]
     if late:
         book.unknown["other_runtimes"] = f"{late} --version: {NO_ANSWER}"
     if not found:
-        asked = section("runtime")
-        book.lacks("runtime", asked, "apptainer, singularity")
-        if others := asked.values("other"):
+        section_of_runtime = section("runtime")
+        book.lacks("runtime", section_of_runtime, "apptainer, singularity")
+        if others := section_of_runtime.values("other"):
             book.unknown.pop("runtime", None)
-            there = f"found but not used: {', '.join(others)}"
-            book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {there}"
+            others_text = f"found but not used: {', '.join(others)}"
+            book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {others_text}"
         return ()
     _note_runtime(found[0], book)
     return found
@@ -247,17 +247,19 @@ def _by_profile(section: Section) -> str:
 
 def _refusal(section: Section) -> str:
     """Return the error message of unshare."""
-    said = next((line for line in section.lines if line.startswith("unshare: ")), "")
-    return said or ("unshare was not found" if section.status == 127 else section.trouble)
+    error = next((line for line in section.lines if line.startswith("unshare: ")), "")
+    return error or ("unshare was not found" if section.status == 127 else section.trouble)
 
 
 def _squashfuse(section: _Ask, book: HostEvidence) -> str | None:
-    asked = section("squashfuse")
-    path = next(iter(section("runtime").values("squashfuse")), None) or system.first_line(asked)
+    section_of_squashfuse = section("squashfuse")
+    path = next(iter(section("runtime").values("squashfuse")), None) or system.first_line(
+        section_of_squashfuse
+    )
     if path is not None:
         book.note("squashfuse", path)
-    elif asked.status == TIMED_OUT:
-        book.unread("squashfuse", asked, "squashfuse_ll, squashfuse")
+    elif section_of_squashfuse.status == TIMED_OUT:
+        book.unread("squashfuse", section_of_squashfuse, "squashfuse_ll, squashfuse")
     else:
         book.absent["squashfuse"] = "squashfuse_ll, squashfuse: not found on PATH or beside the runtime"
     return path

@@ -57,7 +57,11 @@ def group_nodes(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
     ordered = sorted(members.items(), key=lambda item: -len(item[1]))
     groups: list[Group] = []
     for key, names in ordered:
-        differs = tuple(f for f, here, there in zip(FIELDS, ordered[0][0], key, strict=True) if here != there)
+        differs = tuple(
+            f
+            for f, first_value, value in zip(FIELDS, ordered[0][0], key, strict=True)
+            if first_value != value
+        )
         groups.append(Group(nodes=tuple(names), facts=nodes[names[0]], differs=differs))
     return tuple(groups)
 
@@ -67,7 +71,9 @@ def differences(one: HostFacts, other: HostFacts) -> tuple[str, ...]:
     pair = {"one": one, "other": other}
     sizes = _sizes(pair)
     keys = [_key(name, facts, sizes) for name, facts in pair.items()]
-    return tuple(f for f, here, there in zip(FIELDS, *keys, strict=True) if here != there)
+    return tuple(
+        f for f, first_value, second_value in zip(FIELDS, *keys, strict=True) if first_value != second_value
+    )
 
 
 def different_fields(groups: tuple[Group, ...]) -> dict[str, str]:

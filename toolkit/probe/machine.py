@@ -101,8 +101,8 @@ class MachineFacts:
             )
             return None
         has, lacks = found
-        told = "; ".join((*section.values("has"), *(f"no module {name}" for name in lacks)))
-        self.book.note("kernel_mounts", f"kernel: {told}")
+        modules = "; ".join((*section.values("has"), *(f"no module {name}" for name in lacks)))
+        self.book.note("kernel_mounts", f"kernel: {modules}")
         return has
 
     def amd_gpus(self) -> tuple[str, ...] | None:
@@ -147,12 +147,12 @@ class MachineFacts:
         return self._of_processor("cpu_threads", machine.cpu_threads, "/proc/cpuinfo", _NO_X86)
 
     def _of_processor(
-        self, name: str, read: Callable[[Section], _T | None], told: str, none: str
+        self, name: str, read: Callable[[Section], _T | None], source: str, none: str
     ) -> _T | None:
         section = self.ask("cpu")
         found = read(section)
         if found is not None:
-            self.book.note(name, f"{told}: {found}")
+            self.book.note(name, f"{source}: {found}")
         elif section.ok and not section.lines:
             self.book.absent[name] = none
         else:
@@ -174,8 +174,8 @@ class MachineFacts:
         if found is None:
             self.book.unread("locked_memory", section, "ulimit -l")
         else:
-            said = "unlimited" if found < 0 else f"{found // 1024} KiB"
-            self.book.note("locked_memory", f"ulimit -l: {said}")
+            limit = "unlimited" if found < 0 else f"{found // 1024} KiB"
+            self.book.note("locked_memory", f"ulimit -l: {limit}")
         return found
 
     def interfaces(self) -> tuple[str, ...] | None:
@@ -234,12 +234,12 @@ class MachineFacts:
 
     def xpmem(self) -> bool | None:
         section = self.ask("neighbours")
-        said = section.values("xpmem")
-        if not said:
+        values = section.values("xpmem")
+        if not values:
             self.book.unread("xpmem", section, "/dev/xpmem")
             return None
-        self.book.note("xpmem", f"/dev/xpmem: {'exists' if said[0] == 'yes' else 'does not exist'}")
-        return said[0] == "yes"
+        self.book.note("xpmem", f"/dev/xpmem: {'exists' if values[0] == 'yes' else 'does not exist'}")
+        return values[0] == "yes"
 
     def munge(self) -> bool | None:
         section = self.ask("neighbours")
@@ -254,8 +254,8 @@ class MachineFacts:
         section = self.ask("mca-params")
         unreadable = section.values("unreadable")
         if not section.ok or unreadable:
-            asked = unreadable[0] if unreadable else "mca-params.conf"
-            self.book.unread("mca_params", section, asked)
+            file = unreadable[0] if unreadable else "mca-params.conf"
+            self.book.unread("mca_params", section, file)
             return None
         files = section.values("file")
         found = public(machine.mca_params(section), "OMPI_MCA_")
@@ -269,22 +269,22 @@ class MachineFacts:
 
     def tmpdir(self) -> str | None:
         section = self.ask("temporary")
-        said = next((line[7:] for line in section.lines if line.startswith("TMPDIR=")), None)
-        if said is not None:
-            self.book.note("tmpdir", f"TMPDIR={said}")
+        folder = next((line[7:] for line in section.lines if line.startswith("TMPDIR=")), None)
+        if folder is not None:
+            self.book.note("tmpdir", f"TMPDIR={folder}")
         elif section.ok:
             self.book.absent["tmpdir"] = "TMPDIR is not set"
         else:
             self.book.unread("tmpdir", section, "TMPDIR")
-        return said
+        return folder
 
     def tmpdir_usable(self) -> bool | None:
         section = self.ask("temporary")
-        said = section.values("usable")
-        if said:
-            how = "a writable folder" if said[0] == "yes" else "no writable folder"
+        values = section.values("usable")
+        if values:
+            how = "a writable folder" if values[0] == "yes" else "no writable folder"
             self.book.note("tmpdir_usable", f"TMPDIR names {how}")
-            return said[0] == "yes"
+            return values[0] == "yes"
         if section.ok:
             self.book.absent["tmpdir_usable"] = "TMPDIR is not set"
         else:

@@ -10,22 +10,22 @@ from toolkit.run.command import Runner
 __all__ = ["Bundle", "NodeChoice", "encode", "gather", "load", "load_bundle", "probe"]
 
 
-def probe(runner: Runner, asked: NodeChoice | None = None) -> HostFacts:
+def probe(runner: Runner, choice: NodeChoice | None = None) -> HostFacts:
     """Return the facts of a cluster that the rules need, by default with the facts of one compute node.
 
     Raises:
         Missing: if the machine is unreachable.
         CheckFailed: if the output of the script is truncated.
     """
-    return gather(runner, asked).host
+    return gather(runner, choice).host
 
 
-def gather(runner: Runner, asked: NodeChoice | None = None) -> Bundle:
+def gather(runner: Runner, choice: NodeChoice | None = None) -> Bundle:
     """Probe a cluster; return its facts, the raw output, and the groups of compute nodes."""
-    asked = asked or NodeChoice()
-    done = runner.run(command(asked))
+    choice = choice or NodeChoice()
+    done = runner.run(command(choice))
     if done.timed_out and VERSION not in done.text:
-        raise CheckFailed(f"{runner.place}: the probe did not answer within {asked.seconds} s")
+        raise CheckFailed(f"{runner.place}: the probe did not answer within {choice.seconds} s")
     # Users send facts files to others, so the name of the user must not be in the file.
     place = runner.place.rpartition("@")[2]
-    return read(done.text, place, asked, cut=done.timed_out)
+    return read(done.text, place, choice, cut=done.timed_out)

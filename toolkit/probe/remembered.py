@@ -45,16 +45,16 @@ class HostMemory:
         self._seconds = seconds_of(os.environ.get(VARIABLE)) if seconds is None else seconds
         self.age: float | None = None
 
-    def gather(self, runner: Runner, asked: NodeChoice, probe: Callable[[], Bundle]) -> Bundle:
+    def gather(self, runner: Runner, choice: NodeChoice, probe: Callable[[], Bundle]) -> Bundle:
         """Return the facts of a host from the cache, or from ``probe``."""
         state = _state(runner) if self._seconds else ""
         if not state:
             return probe()
-        name = _name(runner, asked)
-        kept = hints.recall(_FOLDER, name, _Kept)
-        if kept and kept.state == state and 0 <= (age := time.time() - kept.asked) < self._seconds:
+        name = _name(runner, choice)
+        cached = hints.recall(_FOLDER, name, _Kept)
+        if cached and cached.state == state and 0 <= (age := time.time() - cached.asked) < self._seconds:
             try:
-                found = read(kept.raw, runner.place.rpartition("@")[2], asked)
+                found = read(cached.raw, runner.place.rpartition("@")[2], choice)
             except CheckFailed:
                 return probe()
             self.age = age
@@ -98,8 +98,8 @@ def _state(runner: Runner) -> str:
     return found[1] if found else ""
 
 
-def _name(runner: Runner, asked: NodeChoice) -> str:
+def _name(runner: Runner, choice: NodeChoice) -> str:
     """Return the cache name of an answer: a hash of the host and the probe's command."""
-    question = command(asked)
+    question = command(choice)
     parts = (runner.place, question.words, hashlib.sha256(question.stdin or b"").hexdigest())
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()

@@ -54,7 +54,7 @@ def _numbers(bundle: Bundle) -> dict[str, str]:
 
 
 def _machine(facts: HostFacts, name: str, nodes: dict[str, str], private: Iterable[str]) -> HostFacts:
-    kept = msgspec.structs.replace(
+    shared = msgspec.structs.replace(
         facts,
         place=name,
         compute_nodes=None if facts.compute_nodes is None else tuple(nodes[n] for n in facts.compute_nodes),
@@ -63,21 +63,21 @@ def _machine(facts: HostFacts, name: str, nodes: dict[str, str], private: Iterab
         user_packages=None,
         user_site={},
     )
-    return msgspec.convert(_clean(msgspec.to_builtins(kept), private), HostFacts)
+    return msgspec.convert(_clean(msgspec.to_builtins(shared), private), HostFacts)
 
 
 def _site(site: SiteFacts, private: Iterable[str]) -> SiteFacts:
-    kept = msgspec.structs.replace(
+    shared = msgspec.structs.replace(
         site,
         associations=None,
         loaded=None
         if site.loaded is None
-        else tuple("the module did not load" if said else "" for said in site.loaded),
+        else tuple("the module did not load" if error else "" for error in site.loaded),
         folders=None
         if site.folders is None
         else tuple(msgspec.structs.replace(one, path=one.mount) for one in site.folders),
     )
-    return msgspec.convert(_clean(msgspec.to_builtins(kept), private), SiteFacts)
+    return msgspec.convert(_clean(msgspec.to_builtins(shared), private), SiteFacts)
 
 
 def _clean(value: object, private: Iterable[str]) -> object:

@@ -59,8 +59,8 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     own = set(_OF_SLURM)
     if nodes.tmpdir is not None and nodes.tmpdir == settings.get("TmpFS"):
         own.add("TMPDIR")
-    kept = {name: value for name, value in nodes.environment.items() if name not in own}
-    return kept | {name: value for name, value in login.environment.items() if name in own}
+    variables = {name: value for name, value in nodes.environment.items() if name not in own}
+    return variables | {name: value for name, value in login.environment.items() if name in own}
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:

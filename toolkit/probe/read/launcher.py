@@ -30,9 +30,9 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
     """
     found: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]
-    folders = {posixpath.dirname(real) for _, real, said in programs if _identify(said)[0] != "unknown"}
-    for path, real, said in programs:
-        implementation, version = _identify(said)
+    folders = {posixpath.dirname(real) for _, real, output in programs if _identify(output)[0] != "unknown"}
+    for path, real, output in programs:
+        implementation, version = _identify(output)
         if implementation == "mpich" and mpi_library.is_mvapich(path, libraries):
             implementation, version = "mvapich2", None
         folder = posixpath.dirname(real)
@@ -44,7 +44,7 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
             implementation=implementation,
             version=version,
             launcher=path,
-            lacks=tuple(dict.fromkeys(_LACKS.findall(said))),
+            lacks=tuple(dict.fromkeys(_LACKS.findall(output))),
             leaks=exported,
             pmix=pmix_server(environment) if first else None,
             prefix=posixpath.dirname(folder),
@@ -98,11 +98,11 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
 
 def leaks(section: Section) -> tuple[str, ...] | None:
     """Return the variables with paths of the launcher's installation; None if no rank ran."""
-    given = variables(section)
+    names = variables(section)
     # Each launcher sets a PMIX_ variable for its ranks; without such a variable no rank ran.
-    if not section.ok or not any(name.startswith("PMIX_") for name in given):
+    if not section.ok or not any(name.startswith("PMIX_") for name in names):
         return None
-    return tuple(name for name in knowledge.mpi().variables.paths if name in given)
+    return tuple(name for name in knowledge.mpi().variables.paths if name in names)
 
 
 def pmix_server(section: Section) -> str | None:
@@ -126,12 +126,12 @@ def _programs(section: Section) -> list[tuple[str, str, str]]:
             programs[-1] = (programs[-1][0], rest or programs[-1][0], programs[-1][2])
         elif word == "says" and programs:
             programs[-1][2].append(rest)
-    return [(path, real, "\n".join(said)) for path, real, said in programs]
+    return [(path, real, "\n".join(lines)) for path, real, lines in programs]
 
 
-def _identify(said: str) -> tuple[str, str | None]:
+def _identify(output: str) -> tuple[str, str | None]:
     for name, pattern in _FAMILIES:
-        if found := re.search(pattern.pattern, said, re.MULTILINE | re.DOTALL):
+        if found := re.search(pattern.pattern, output, re.MULTILINE | re.DOTALL):
             # Until 2020, a release was an update, for example 2019 Update 4, with packages named 2019.4.243.
             return name, ".".join(part for part in found.groups() if part)
     return "unknown", None

@@ -61,8 +61,8 @@ def cpu_threads(section: Section) -> int | None:
 
 
 def _cpuinfo(section: Section, name: str) -> str | None:
-    told = (line.partition(":") for line in section.lines)
-    return next((value.strip() for key, _, value in told if key.strip() == name), None)
+    entries = (line.partition(":") for line in section.lines)
+    return next((value.strip() for key, _, value in entries if key.strip() == name), None)
 
 
 def newest_glibc(names: tuple[str, ...]) -> str | None:
@@ -139,7 +139,7 @@ def link_layers(section: Section) -> dict[str, str]:
 def fabrics(section: Section) -> tuple[str, ...]:
     """Return the fast networks for which the machine has a device, from ``device PATH DRIVER`` lines."""
     devices = section.values("device")
-    return tuple(name for name, seen in _FABRICS if any(seen.match(device) for device in devices))
+    return tuple(name for name, pattern in _FABRICS if any(pattern.match(device) for device in devices))
 
 
 def number(section: Section, word: str) -> int | None:

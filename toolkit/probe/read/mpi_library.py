@@ -63,8 +63,8 @@ class MpiLibrary:
         found: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
-                if told := _COMPONENT.match(name):
-                    found.setdefault(told[1], set()).add(told[2])
+                if component := _COMPONENT.match(name):
+                    found.setdefault(component[1], set()).add(component[2])
         return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
 
     @property
@@ -73,16 +73,16 @@ class MpiLibrary:
         found: dict[str, dict[str, str]] = {}
         for line in self.values("takes"):
             file, name, path = (*line.split(" ", 2), "")[:3]
-            told = _COMPONENT.match(file)
-            if told and name and not _C_LIBRARY.match(name) and name not in {self.soname, *self.closure}:
-                found.setdefault(f"{told[1]}_{told[2]}", {})[name] = path
+            component = _COMPONENT.match(file)
+            if component and name and not _C_LIBRARY.match(name) and name not in {self.soname, *self.closure}:
+                found.setdefault(f"{component[1]}_{component[2]}", {})[name] = path
         return found
 
     @property
     def loaded_libraries(self) -> dict[str, str]:
         """The libraries that are loaded with this MPI library and its components, path by soname."""
         return {
-            **{n: p for taken in self.component_libraries.values() for n, p in taken.items()},
+            **{n: p for paths in self.component_libraries.values() for n, p in paths.items()},
             **self.closure,
         }
 
@@ -105,8 +105,8 @@ class MpiLibrary:
     @property
     def device(self) -> str | None:
         """MPICH's device with its network modules, for example ``ch4:ofi,ucx``."""
-        said = next(iter(self.values("device")), None)
-        return ",".join(said.replace(",", " ").split()) if said and _DEVICE.match(said) else None
+        device = next(iter(self.values("device")), None)
+        return ",".join(device.replace(",", " ").split()) if device and _DEVICE.match(device) else None
 
     @property
     def soname(self) -> str | None:
@@ -188,13 +188,13 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibr
 def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
     """Return the libraries that the probe found without a launcher, in the order of the search."""
     beside, known = libraries(section)
-    there = {
+    existing = {
         path for launcher, paths in beside.items() if launcher not in {"", NO_LAUNCHER} for path in paths
     }
     return tuple(
         known[path]
         for path in dict.fromkeys(beside.get(NO_LAUNCHER, ()))
-        if path in known and path not in there
+        if path in known and path not in existing
     )
 
 
@@ -256,8 +256,8 @@ def ucx(library: MpiLibrary) -> str | None:
 
 def fabric(library: MpiLibrary) -> str | None:
     """Return the newest ``FABRIC_`` version of the libfabric that is loaded with a library, or None."""
-    told = [said.split(".") for said in library.values("fabric") if _VERSION.match(said)]
-    return ".".join(max(told, key=lambda parts: [int(part) for part in parts])) if told else None
+    versions = [version.split(".") for version in library.values("fabric") if _VERSION.match(version)]
+    return ".".join(max(versions, key=lambda parts: [int(part) for part in parts])) if versions else None
 
 
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
@@ -268,10 +268,10 @@ def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
     """
     if not library.is_followed:
         return None
-    told = [line.partition(" ") for line in library.values("glibc")]
+    entries = [line.partition(" ") for line in library.values("glibc")]
     names = (
         name
-        for name, _, path in told
+        for name, _, path in entries
         if not path
         or path == library.path
         or _below(library, path, prefix)

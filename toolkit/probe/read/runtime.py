@@ -29,8 +29,8 @@ def user_namespaces(section: Section) -> bool | None:
 
 def namespaces_limit(section: Section) -> int | None:
     """Return the maximum number of user namespaces per user, or None if the kernel does not report it."""
-    said = _switches(section).get("user/max_user_namespaces", "")
-    return int(said) if said.isdecimal() else None
+    text = _switches(section).get("user/max_user_namespaces", "")
+    return int(text) if text.isdecimal() else None
 
 
 def kernel_mounts(section: Section) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -38,7 +38,7 @@ def kernel_mounts(section: Section) -> tuple[tuple[str, ...], tuple[str, ...]] |
 
     The features are ``loop`` and ``squashfs``. The result is None if either is unknown.
     """
-    has = tuple(said.partition(":")[0] for said in section.values("has"))
+    has = tuple(line.partition(":")[0] for line in section.values("has"))
     lacks = section.values("lacks")
     return (has, lacks) if {*has, *lacks} == {"loop", "squashfs"} else None
 

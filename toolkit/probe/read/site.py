@@ -21,22 +21,22 @@ unknown."""
 def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
     """Return the facts of a site from the contacted machine and from one compute node."""
     settings = slurm.settings(login.get("slurm-config", Section("slurm-config")))
-    asked, places = _whole(login, "modules"), _whole(login, "places")
-    there = _whole(node or {}, "places")
+    modules, places = _whole(login, "modules"), _whole(login, "places")
+    node_places = _whole(node or {}, "places")
     network = (node or login).get("network", Section("network"))
     return SiteFacts(
         cluster=settings.get("ClusterName", ""),
         enforces=tuple(w for w in settings.get("AccountingStorageEnforce", "").split(",") if w.isalpha()),
         partitions=partitions(login),
         associations=_associations(login.get("accounts", Section("accounts"))),
-        modules=_system(asked),
-        offers=_offers(asked) if asked else None,
-        loaded=_loaded_modules(asked),
-        commands=_commands(asked),
+        modules=_system(modules),
+        offers=_offers(modules) if modules else None,
+        loaded=_loaded_modules(modules),
+        commands=_commands(modules),
         folders=tuple(_folders(places)) if places else None,
         there=_existing_folders(places),
-        there_nodes=_existing_folders(there),
-        scratch=tuple(dict.fromkeys(there.values("disk"))) if there else None,
+        there_nodes=_existing_folders(node_places),
+        scratch=tuple(dict.fromkeys(node_places.values("disk"))) if node_places else None,
         up=_up(network) if network.ok else None,
     )
 
@@ -86,8 +86,8 @@ def _partition(
     )
 
 
-def _time(said: str) -> str:
-    return "UNLIMITED" if said in {"infinite", "n/a", ""} else said
+def _time(text: str) -> str:
+    return "UNLIMITED" if text in {"infinite", "n/a", ""} else text
 
 
 def _product(one: str, other: str) -> str:
@@ -95,8 +95,8 @@ def _product(one: str, other: str) -> str:
     return str(first * second) if first and second else ""
 
 
-def _most(said: Iterable[str]) -> int | None:
-    numbers = [number for text in said if (number := slurm.number(text))]
+def _most(texts: Iterable[str]) -> int | None:
+    numbers = [number for text in texts if (number := slurm.number(text))]
     return max(numbers, default=None)
 
 
@@ -144,8 +144,8 @@ def _whole(sections: Sections, name: str) -> Section | None:
 
 
 def _system(section: Section | None) -> str | None:
-    said = section.values("system") if section else ()
-    return None if not said else "" if said[-1] == "none" else said[-1].strip()
+    lines = section.values("system") if section else ()
+    return None if not lines else "" if lines[-1] == "none" else lines[-1].strip()
 
 
 def _offers(section: Section) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def _pair(row: str) -> tuple[str, str]:
 
 
 def _existing_folders(section: Section | None) -> tuple[bool, ...] | None:
-    return None if section is None else tuple(said == "yes" for said in section.values("there"))
+    return None if section is None else tuple(answer == "yes" for answer in section.values("there"))
 
 
 def _up(section: Section) -> tuple[str, ...]:

@@ -56,9 +56,9 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
     return tuple(nodes), max(nodes.values()) or None
 
 
-def number(said: str) -> int | None:
+def number(text: str) -> int | None:
     """Return a number that ``sinfo`` prints, for example 36 for ``36+`` and 1024 for ``1K``, or None."""
-    found = _COUNT.match(said)
+    found = _COUNT.match(text)
     return int(float(found[1]) * _THOUSANDS[found[2]]) if found else None
 
 

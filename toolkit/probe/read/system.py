@@ -37,8 +37,8 @@ def distribution(lines: tuple[str, ...]) -> str | None:
 
 def glibc(section: Section) -> str | None:
     """Return glibc's version from ``getconf GNU_LIBC_VERSION`` or ``ldd --version``, for example ``2.41``."""
-    said = (_GLIBC.match(line) for line in section.lines if section.ok)
-    return next((found[1] for found in said if found), None)
+    matches = (_GLIBC.match(line) for line in section.lines if section.ok)
+    return next((found[1] for found in matches if found), None)
 
 
 def gpu_driver(section: Section) -> str | None:
