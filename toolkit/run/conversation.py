@@ -46,11 +46,11 @@ class SshConversation:
         self._channel.sendall(content)
 
     def errors(self) -> str:
-        said = b""
+        errors = b""
         with contextlib.suppress(OSError, EOFError):
-            while self._channel.recv_stderr_ready() and len(said) < _MOST_ERRORS:
-                said += self._channel.recv_stderr(_MOST_ERRORS)
-        return said.decode("utf-8", "replace")
+            while self._channel.recv_stderr_ready() and len(errors) < _MOST_ERRORS:
+                errors += self._channel.recv_stderr(_MOST_ERRORS)
+        return errors.decode("utf-8", "replace")
 
     def close(self) -> None:
         with contextlib.suppress(OSError, EOFError):

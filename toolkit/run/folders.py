@@ -35,8 +35,8 @@ def would_take(folder: Path, option: str) -> Path:
     """
     check_folder(folder, option)
     try:
-        there = next((one for one in (folder, *folder.absolute().parents) if one.exists()), folder)
-        with tempfile.TemporaryFile(dir=there):
+        existing = next((one for one in (folder, *folder.absolute().parents) if one.exists()), folder)
+        with tempfile.TemporaryFile(dir=existing):
             return folder
     except OSError as error:
         raise _refusal(folder, option, error) from error

@@ -90,14 +90,14 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     done = _gpg(*words, stdin=text, seconds=_PERSON_SECONDS)
     if done.ok and done.stdout and gpg_status.has_signed(done.errors):
         return done.stdout
-    said = [line for line in done.errors.splitlines() if not line.startswith("[GNUPG:]")]
-    asked = done.timed_out or any(hint in line.lower() for line in said for hint in _NO_PERSON)
+    messages = [line for line in done.errors.splitlines() if not line.startswith("[GNUPG:]")]
+    needs_person = done.timed_out or any(hint in line.lower() for line in messages for hint in _NO_PERSON)
     raise CheckFailed(
         f"gpg did not sign with the key {key.fingerprint}",
         fix="gpg's agent needs the passphrase of the key: sign in a terminal, or unlock the key first with"
-        if asked
+        if needs_person
         else "try: `gpg --clearsign` on any text",
-        detail=said[-3:],
+        detail=messages[-3:],
     )
 
 
@@ -182,14 +182,17 @@ def _is_about_home(done: Completed) -> bool:
 
 def _unusable(done: Completed, what: str) -> Missing:
     """Return the error for a gpg that fails for reasons unrelated to the message."""
-    said = [line.removeprefix("gpg: ") for line in done.errors.splitlines() if line.strip()]
-    why = next((line for line in said if any(part in line for part in _AT_HOME)), said[-1] if said else "")
+    messages = [line.removeprefix("gpg: ") for line in done.errors.splitlines() if line.strip()]
+    why = next(
+        (line for line in messages if any(part in line for part in _AT_HOME)),
+        messages[-1] if messages else "",
+    )
     return Missing(
         f"{what}: {why or f'it exited with status {done.status} and no message'}",
         fix="set GNUPGHOME to your own writable folder"
         if _is_about_home(done)
         else "check that gpg works: `gpg --list-keys`",
-        detail=said[-3:] if len(said) > 1 else (),
+        detail=messages[-3:] if len(messages) > 1 else (),
     )
 
 

@@ -43,10 +43,10 @@ def signature(status: str, text: bytes) -> Signature:
     if len(valid) != 1 or len(valid[0]) < 11:
         # gpg prints a fingerprint for every mathematically valid signature.
         return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
-    made, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
+    seconds, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
     if state == "good" and algorithm not in _SOUND:
         state = "unreadable"
-    return Signature(state=state, fingerprint=primary, user=user, made=_date(made), text=text)
+    return Signature(state=state, fingerprint=primary, user=user, made=_date(seconds), text=text)
 
 
 def is_answer(status: str) -> bool:

@@ -19,11 +19,11 @@ def delay_signals() -> Iterator[None]:
         yield  # Python delivers signals only to the main thread
         return
     came: list[int] = []
-    kept = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _ENDING}
+    handlers = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _ENDING}
     try:
         yield
     finally:
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
         if came:
             signal.raise_signal(came[0])

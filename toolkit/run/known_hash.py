@@ -29,12 +29,12 @@ def known_remote_hash(runner: Runner, path: str) -> str:
     Raises:
         CheckFailed: if sha256sum failed.
     """
-    seen, _ = _identity(runner, path)
-    name = hashlib.sha256(f"{runner.place}\0{path}\0{seen}".encode()).hexdigest()
-    if seen and (kept := hints.recall(_FOLDER, name, str)):
-        return kept
+    file_identity, _ = _identity(runner, path)
+    name = hashlib.sha256(f"{runner.place}\0{path}\0{file_identity}".encode()).hexdigest()
+    if file_identity and (cached := hints.recall(_FOLDER, name, str)):
+        return cached
     found = remote_hashes(runner, [path]).get(path, "")
-    if seen and found and _identity(runner, path) == (seen, True):
+    if file_identity and found and _identity(runner, path) == (file_identity, True):
         hints.keep(_FOLDER, name, found, _MOST)
     return found
 

@@ -218,7 +218,7 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
 
 def _pump(
     process: "subprocess.Popen[bytes]",
-    given: bytes,
+    stdin: bytes,
     collected: dict[str, bytearray],
     on_line: OnLine,
     deadline: float | None,
@@ -228,7 +228,7 @@ def _pump(
     The function alternates between reads and writes; otherwise a program that does both would cause a
     deadlock.
     """
-    ungiven = memoryview(given)
+    ungiven = memoryview(stdin)
     lines = {"out": Lines(on_line), "err": Lines(on_line)}
     with selectors.DefaultSelector() as waiting:
         for name, pipe in (("out", process.stdout), ("err", process.stderr)):

@@ -74,10 +74,10 @@ class LoginPathRunner:
         self._missed.add(program)
         script = _TELL + (shipped_folder("containers") / "login-path.sh").read_bytes() + _TELL
         asking = Command(("sh", "-s"), script, {"TOOLKIT_PROGRAM": program}, timeout=_SECONDS)
-        said = self._runner.run(asking).text.splitlines()
-        told = [line.removeprefix(_MARK).split(":") for line in said if line.startswith(_MARK)]
-        if len(told) != 2 or set(told[1]) <= set(told[0]):
+        lines = self._runner.run(asking).text.splitlines()
+        paths = [line.removeprefix(_MARK).split(":") for line in lines if line.startswith(_MARK)]
+        if len(paths) != 2 or set(paths[1]) <= set(paths[0]):
             return False
         # Programs that toolkit found before stay the same, because the login shell's folders come last.
-        self._path = ":".join(dict.fromkeys(told[1]))
+        self._path = ":".join(dict.fromkeys(paths[1]))
         return True

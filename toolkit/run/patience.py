@@ -107,17 +107,17 @@ def patiently(
     Raises:
         Lost: if the host was unreachable for ``seconds``, or ``stopped`` returns true.
     """
-    before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
+    before, began, pause, warned = arrived(), time.monotonic(), _FIRST_PAUSE, False
     while True:
         try:
             return call()
         except Lost as error:
             if arrived() > before:
-                before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
+                before, began, pause, warned = arrived(), time.monotonic(), _FIRST_PAUSE, False
             if stopped() or time.monotonic() - began + pause > seconds:
                 raise
-            if not told:
+            if not warned:
                 on_lost(error.message)
-                told = True
+                warned = True
         time.sleep(pause)
         pause = min(pause * 2, _LAST_PAUSE)

@@ -65,10 +65,10 @@ class Connections:
 
     def hear(self, line: bytes) -> "tuple[str, int]":
         """Handle a line from the other end; return its kind and number if the number is unknown."""
-        said = _parse_frame(line)
-        if said is None:
+        frame = _parse_frame(line)
+        if frame is None:
             return "", 0
-        number, kind, content = said
+        number, kind, content = frame
         one = self._open.get(number)
         if one is None:
             return kind, number

@@ -57,11 +57,11 @@ class HostApptainer:
 
     def labels(self, sif: Path) -> Mapping[str, str]:
         with _spython(self.path) as client:
-            said = client.inspect(str(sif))
+            description = client.inspect(str(sif))
         try:
-            return dict(said["attributes"]["labels"])
+            return dict(description["attributes"]["labels"])
         except (KeyError, TypeError) as error:
-            raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(said)}") from error
+            raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(description)}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
         # The user's home folder and environment could make a good image fail.
@@ -123,5 +123,5 @@ class _Client(Protocol):
 
 def _text(result: object) -> str:
     """Return the output in a spython result as one text."""
-    said = result.get("message", "") if isinstance(result, dict) else result
-    return "\n".join(map(str, said)) if isinstance(said, list) else str(said)
+    message = result.get("message", "") if isinstance(result, dict) else result
+    return "\n".join(map(str, message)) if isinstance(message, list) else str(message)

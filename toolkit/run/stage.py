@@ -53,8 +53,8 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     """
     patient = Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
     wanted = list(parcels)
-    there = remote_hashes(patient, [p.target for p in wanted])
-    missing = [p for p in wanted if there.get(p.target) != p.sha256]
+    hashes = remote_hashes(patient, [p.target for p in wanted])
+    missing = [p for p in wanted if hashes.get(p.target) != p.sha256]
     for parcel in missing:
         size = parcel.source.stat().st_size
         tell.step(f"Copying {parcel.source.name} ({format_size(size)}) to {runner.place}")
@@ -70,9 +70,9 @@ def part_name(parcel: Parcel) -> str:
 
 def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     part = part_name(parcel)
-    kept = _send(direct, parcel, part, tell)
+    resumed = _send(direct, parcel, part, tell)
     found = remote_hashes(runner, [part])
-    if kept and found.get(part) not in {None, parcel.sha256}:
+    if resumed and found.get(part) not in {None, parcel.sha256}:
         # The partial copy of an earlier try may have wrong bytes.
         _remove(runner, part)
         _send(direct, parcel, part, tell)

@@ -58,8 +58,8 @@ class Tunnel:
         banner: list[str] = []
         while (line := next(lines, None)) is None or carried.hear(line)[0] != HELLO:
             if line is None or len(banner) > _LONGEST_BANNER:
-                said = (*banner, *far.errors().splitlines())
-                raise CheckFailed("the remote end of the tunnel did not start", detail=said[-8:])
+                output = (*banner, *far.errors().splitlines())
+                raise CheckFailed("the remote end of the tunnel did not start", detail=output[-8:])
             banner.append(line.decode("utf-8", "replace"))
         self._carried = carried
         try:

@@ -72,15 +72,15 @@ def ensure_base(
     if not re.fullmatch(r"[a-z][a-z0-9.-]*", release):
         raise BadInput(f"{release!r} is not a Debian release")
     name = local_name(release)
-    if not fresh and (kept := find_image(client, name)):
-        return _describe(kept, name, published)
+    if not fresh and (existing := find_image(client, name)):
+        return _describe(existing, name, published)
     if (pulled := _pull(client, published, tell)) is not None:
         with translate_errors(f"tagging {name}"):
             pulled.tag(name)
         clone.record_image(str(pulled.id), name)
         return _describe(pulled, name, published)
-    if kept := find_image(client, name):
-        return _describe(kept, name, published)
+    if existing := find_image(client, name):
+        return _describe(existing, name, published)
     tell.step(f"No registry has the base image: bootstrapping {name} with mmdebstrap")
     return _describe(_bootstrap(client, release, name, tell), name, published)
 
@@ -170,9 +170,9 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     hidden = where != without_login(where)
     mirror = ["-"] if hidden else [where] if where else []
     # The copyright files stay, because a redistributed image must contain them.
-    kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
+    keep_licences = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
     dated = ACCEPT_OLD_INDEX if release in TESTING else ()
-    words = ("mmdebstrap", "--variant=minbase", *dated, *excluded, kept, release, str(tar), *mirror)
+    words = ("mmdebstrap", "--variant=minbase", *dated, *excluded, keep_licences, release, str(tar), *mirror)
     stdin = _source(where, release).encode() if hidden else None
     command = Command(words, stdin=stdin, timeout=_BOOTSTRAP_SECONDS)
     try:
@@ -185,17 +185,19 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
                 "network where a registry answers"
             ),
         ) from error
-    said = without_login(done.errors.strip() or done.text).encode()  # mmdebstrap prints the mirror's address
-    done = dataclasses.replace(done, stderr=said)
-    done.require(f"bootstrapping Debian {release}", _advice(said.decode("utf-8", "replace")))
+    errors = without_login(
+        done.errors.strip() or done.text
+    ).encode()  # mmdebstrap prints the mirror's address
+    done = dataclasses.replace(done, stderr=errors)
+    done.require(f"bootstrapping Debian {release}", _advice(errors.decode("utf-8", "replace")))
     with contextlib.suppress(OSError):
         tar.chmod(0o644)
 
 
-def _advice(said: str) -> str:
+def _advice(errors: str) -> str:
     """Return the fix for a failed bootstrap, according to its output."""
     another = f"set {MIRROR}=URL"
-    if expired := _EXPIRED.search(said):
+    if expired := _EXPIRED.search(errors):
         return f"the mirror is out of date ({expired[0]}): {another} to an up-to-date mirror"
     return f"to use another package mirror, {another}"
 

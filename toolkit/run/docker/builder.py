@@ -131,8 +131,8 @@ def _ensure(
 ) -> str:
     dockerfile = (shipped_folder("containers") / "builder" / file).read_bytes()
     source = hashlib.sha256(dockerfile + arguments.get("APPTAINER", "").encode()).hexdigest()
-    kept = find_image(client, name)
-    if kept is not None and kept.labels.get(_SOURCE) == source:
+    existing = find_image(client, name)
+    if existing is not None and existing.labels.get(_SOURCE) == source:
         return name
     base = ensure_base(client, release, f"debian:{release}-slim", tell)
     tell.step(f"Building {name}, which contains {program}, on {base}")

@@ -84,11 +84,11 @@ class BuildLog:
             "fix the fault in the last lines, then run the same command again: finished steps are not "
             "repeated"
         )
-        told = "\n".join((*self._faults, *self._lines, message))
-        if (status and int(status["status"]) == _KILLED) or "Killed signal" in told:
+        text = "\n".join((*self._faults, *self._lines, message))
+        if (status and int(status["status"]) == _KILLED) or "Killed signal" in text:
             reason = f"a command was killed, most likely by the memory limit of {self._memory >> 20} MiB"
             fix = "allow more memory, such as TOOLKIT_BUILD_MEMORY=8g"
-        elif "No space left on device" in told or "no space left on device" in told:
+        elif "No space left on device" in text or "no space left on device" in text:
             reason = "the disk of the Docker engine is full"
             fix = "free space where the engine stores its images: `docker system df`"
         return CheckFailed(

@@ -40,9 +40,9 @@ class ChunkReader(io.RawIOBase):
             if chunk is None:
                 return 0
             self._rest = chunk
-        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
+        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def copy_out(container: "Container", wanted: CopyOut) -> None:

@@ -261,10 +261,10 @@ def build_memory(client: "DockerClient") -> int:
 
     The default is three quarters of the engine's memory, at most 6 GiB.
     """
-    if asked := os.environ.get(MEMORY):
-        found = _SIZE.fullmatch(asked.strip().lower())
+    if limit := os.environ.get(MEMORY):
+        found = _SIZE.fullmatch(limit.strip().lower())
         if not found:
-            raise BadInput(f"{MEMORY}={asked}: write a size as in 6g or 6000m")
+            raise BadInput(f"{MEMORY}={limit}: write a size as in 6g or 6000m")
         return int(found["number"]) << _SHIFTS[found["unit"]]
     _, total = machine(client)
     return min(_AMPLE_MEMORY, total * 3 // 4)

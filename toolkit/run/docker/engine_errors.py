@@ -27,20 +27,20 @@ def is_engine_error(error: BaseException) -> bool:
 
 def no_engine(error: Exception, where: str) -> Missing:
     """Return the error for an engine at ``where`` that does not answer."""
-    said = str(error)
-    if "PermissionError" in said or "Permission denied" in said:
+    text = str(error)
+    if "PermissionError" in text or "Permission denied" in text:
         return Missing(
             f"this user has no access to the Docker engine on {where}",
             fix="join the group docker (`sudo usermod -aG docker $USER`), and log in again",
         )
-    if isinstance(error, FileNotFoundError) or "FileNotFoundError" in said or "Connection refused" in said:
+    if isinstance(error, FileNotFoundError) or "FileNotFoundError" in text or "Connection refused" in text:
         return Missing(
             f"no Docker engine answers on {where}",
             fix="start the engine: `sudo systemctl start docker`; on Debian or Ubuntu, install it with"
             " `sudo apt-get install docker.io`",
         )
     return Missing(
-        f"no Docker engine answers on {where}: {said.splitlines()[0] if said else type(error).__name__}",
+        f"no Docker engine answers on {where}: {text.splitlines()[0] if text else type(error).__name__}",
         fix="check `DOCKER_HOST`, `docker context ls`, and the engine's log",
     )
 

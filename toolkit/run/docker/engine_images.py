@@ -89,12 +89,12 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
         Missing: if the engine stops answering.
     """
     if (found := _first(client, (identity,))) is None:
-        held = _identities(archive)
-        if identity not in held:
+        identities = _identities(archive)
+        if identity not in identities:
             raise CheckFailed(f"{archive}: the archive does not contain {name}", fix="make the bundle again")
-        found = _first(client, held) or load_archive(client, archive)
-    kept = find_image(client, name)
-    if kept is None or kept.id != found:
+        found = _first(client, identities) or load_archive(client, archive)
+    existing = find_image(client, name)
+    if existing is None or existing.id != found:
         tag_image(client, found, name)
 
 
@@ -104,16 +104,16 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
     Raises:
         CheckFailed: if the engine refuses the archive, or the archive contains several images.
     """
-    said: list[str] = []
+    names: list[str] = []
     with translate_errors(f"loading {archive.name}"), archive.open("rb") as file:
         for event in client.api.load_image(file):
             if "error" in event:
                 raise CheckFailed(f"{archive}: the Docker engine refuses the archive: {event['error']}")
-            said += _LOADED.findall(event.get("stream") or "")
-    found = {str(image.id) for name in said if (image := find_image(client, name)) is not None}
-    if not found and (held := _first(client, _identities(archive))):
+            names += _LOADED.findall(event.get("stream") or "")
+    found = {str(image.id) for name in names if (image := find_image(client, name)) is not None}
+    if not found and (existing := _first(client, _identities(archive))):
         # containerd's image store keeps the archive's name, and cannot find an image by a short name.
-        found = {held}
+        found = {existing}
     if len(found) != 1:
         raise CheckFailed(f"{archive}: {len(found)} images are in the archive; expected one")
     return found.pop()

@@ -125,9 +125,9 @@ class Nodes:
 
     def make(self, machine: Machine) -> None:
         """Create a container without starting it; files can be added before the start."""
-        asked = configuration(machine)
+        settings = configuration(machine)
         with delay_signals(), translate_errors(f"making {machine.name}"):
-            self._api.create_container_from_config(asked, machine.name)
+            self._api.create_container_from_config(settings, machine.name)
 
     def put(self, name: str, archive: bytes) -> None:
         """Unpack a tar archive at the root of a container, which may be stopped."""
@@ -215,8 +215,8 @@ class Nodes:
     def log(self, name: str, lines: int) -> list[str]:
         """Return the last lines in the log of a container."""
         with translate_errors(f"reading the log of {name}"):
-            said: bytes = self._api.logs(name, tail=lines)
-        return said.decode("utf-8", "replace").splitlines()
+            output: bytes = self._api.logs(name, tail=lines)
+        return output.decode("utf-8", "replace").splitlines()
 
     @staticmethod
     def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:

@@ -74,9 +74,9 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
             volumes_from=(f"{tools}:ro",),
             given=_packed({_ADDED: work.added}),
         )
-        said: list[str] = []
-        ran = run_once(client, box, _words(work), lambda line: _hear(line, said, tell))
-    _require(ran, said, work)
+        lines: list[str] = []
+        ran = run_once(client, box, _words(work), lambda line: _hear(line, lines, tell))
+    _require(ran, lines, work)
 
 
 def _words(work: Squash) -> tuple[str, ...]:
@@ -98,34 +98,34 @@ def _environment(epoch: int) -> Mapping[str, str]:
     return {"SOURCE_DATE_EPOCH": str(epoch), "NVIDIA_VISIBLE_DEVICES": "void"}
 
 
-def _hear(line: str, said: list[str], tell: Tell) -> None:
+def _hear(line: str, lines: list[str], tell: Tell) -> None:
     text = line.strip()
     if _PERCENT.fullmatch(text):
         tell.detail(f"{text} %")
     elif text and not _HARMLESS.search(text):
-        said.append(text)
+        lines.append(text)
 
 
-def _require(ran: Ran, said: Sequence[str], work: Squash) -> None:
+def _require(ran: Ran, lines: Sequence[str], work: Squash) -> None:
     """Raise an error even after a warning: mksquashfs stores an unreadable file as an empty file."""
-    if ran.ok and not said and work.target.stat().st_size > work.offset:
+    if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return
     what = f"packing {work.name}"
     if ran.timed_out:
-        raise CheckFailed(f"{what}: mksquashfs took longer than {work.timeout:.0f} s", detail=said[-12:])
+        raise CheckFailed(f"{what}: mksquashfs took longer than {work.timeout:.0f} s", detail=lines[-12:])
     if ran.status == 137:
         raise CheckFailed(
             f"{what}: mksquashfs was killed, most likely by the memory limit of {work.memory >> 20} MiB",
             fix="set TOOLKIT_BUILD_MEMORY to a larger value",
-            detail=said[-12:],
+            detail=lines[-12:],
         )
-    if ran.ok and not said:
+    if ran.ok and not lines:
         raise CheckFailed(
             f"{what}: mksquashfs succeeded, but nothing was written to {work.target.parent}",
             fix="check that the Docker engine can write to this folder; the engine may run on another "
             "machine",
         )
-    raise CheckFailed(f"{what}: mksquashfs failed (status {ran.status})", detail=said[-12:])
+    raise CheckFailed(f"{what}: mksquashfs failed (status {ran.status})", detail=lines[-12:])
 
 
 def _packed(files: Mapping[str, bytes]) -> bytes:

@@ -71,15 +71,15 @@ def pin_requirements(asking: Asking, *, build: bool) -> tuple[Pin, ...]:
         Missing: if uv is not installed, or the cache is not writable.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
-        asked, bound, out = (Path(work) / name for name in (_ASKED, _BOUND, _OUT))
-        asked.write_text("".join(f"{one}\n" for one in asking.requirements))
+        requirements_file, bound, out = (Path(work) / name for name in (_ASKED, _BOUND, _OUT))
+        requirements_file.write_text("".join(f"{one}\n" for one in asking.requirements))
         bound.write_text("".join(f"{one}\n" for one in asking.constraints))
         out.write_text("".join(f"{name}=={version}\n" for name, version in asking.preferred.items()))
         words = (
             *("pip", "compile", "--no-header", "--annotation-style", "line", "--output-file", str(out)),
             *("--constraints", str(bound), *asking.target, *asking.options),
             *(() if build else ("--only-binary", ":all:")),
-            str(asked),
+            str(requirements_file),
         )
         done = _run(words, work)
         if not done.ok:
@@ -106,13 +106,13 @@ def lock_of(asking: Asking, *, build: bool) -> bytes:
         CheckFailed: if a file is not available, with uv's reason.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
-        asked, out = Path(work) / _ASKED, Path(work) / "pylock.toml"
-        asked.write_text("".join(f"{one}\n" for one in asking.requirements))
+        requirements_file, out = Path(work) / _ASKED, Path(work) / "pylock.toml"
+        requirements_file.write_text("".join(f"{one}\n" for one in asking.requirements))
         words = (
             *("pip", "compile", "--no-header", "--no-deps", "--format", "pylock.toml"),
             *("--output-file", str(out), *asking.target, *asking.options),
             *(() if build else ("--only-binary", ":all:")),
-            str(asked),
+            str(requirements_file),
         )
         _run(words, work).require("locking the packages")
         return out.read_bytes()
@@ -126,11 +126,11 @@ def install(asking: Asking, wheels: Sequence[Path], target: Path) -> None:
     """
     target.mkdir()
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
-        asked = Path(work) / _ASKED
-        asked.write_text("".join(f"{one}\n" for one in asking.requirements))
+        requirements_file = Path(work) / _ASKED
+        requirements_file.write_text("".join(f"{one}\n" for one in asking.requirements))
         common = ("pip", "install", "--target", str(target), "--no-deps", *asking.target, *asking.options)
         if asking.requirements:
-            words = (*common, "--only-binary", ":all:", "--require-hashes", "-r", str(asked))
+            words = (*common, "--only-binary", ":all:", "--require-hashes", "-r", str(requirements_file))
             _run(words, work).require("installing the packages", "run the same command again")
         if wheels:
             _run((*common, *map(str, wheels)), work).require("installing the wheels that were built")

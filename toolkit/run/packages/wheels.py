@@ -72,13 +72,15 @@ def _compile_requirements(
     cache = uv_cache()
     places = tuple(uv_places(indexes)) if only is None else ("--default-index", only) if only else ()
     with tempfile.TemporaryDirectory(prefix="toolkit-lock.") as work:
-        asked, bound, out = (Path(work) / name for name in ("asked.in", "bound.txt", "pylock.toml"))
-        asked.write_text("".join(f"{one}\n" for one in requirements))
+        requirements_file, bound, out = (
+            Path(work) / name for name in ("asked.in", "bound.txt", "pylock.toml")
+        )
+        requirements_file.write_text("".join(f"{one}\n" for one in requirements))
         bound.write_text("".join(f"{one}\n" for one in constraints))
         words = (
             *(uv_program(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", cache),
             *("--format", "pylock.toml", "--no-header", "--output-file", str(out)),
-            *("--constraints", str(bound), *options, *places, str(asked)),
+            *("--constraints", str(bound), *options, *places, str(requirements_file)),
         )
         done = LocalRunner().run(Command(words, env=uv_settings(), timeout=_SECONDS))
         done.require(

@@ -32,18 +32,18 @@ class _Errors(msgspec.Struct, frozen=True):
 def error_words(answer: "Response") -> str:
     """Return a registry's error message on one line; the response to HEAD has a message only in a header."""
     try:
-        said = msgspec.json.decode(answer.read(_MOST), type=_Errors)
+        content = msgspec.json.decode(answer.read(_MOST), type=_Errors)
     except (*DECODE_ERRORS, OSError):
-        said = _Errors()
+        content = _Errors()
     challenges = read_challenges(answer.headers.get("WWW-Authenticate", ""))
-    words = "; ".join(": ".join(filter(None, (e.code, e.message))) for e in said.errors[:3])
+    words = "; ".join(": ".join(filter(None, (e.code, e.message))) for e in content.errors[:3])
     words = words or "; ".join(c.parameters["error"] for c in challenges if "error" in c.parameters)
     return "".join(c if c.isprintable() else " " for c in words)[:300]
 
 
 def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
     """Return the error for a final refusal; ``source`` is the file or helper with the login."""
-    said = f": {words}" if words else ""
+    reason = f": {words}" if words else ""
     if status == 401 and source:
         return Missing(
             f"{host} does not accept the user and password of {source}",
@@ -55,28 +55,28 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
         )
     if status == 403:
         return Missing(
-            f"{host} denies access{said}",
+            f"{host} denies access{reason}",
             fix=f"ask the operators of the registry for access; to log in as another user: `docker login "
             f"{host}`",
         )
     if status in BUSY:
         return Missing(
-            f"the registry {host} answers {status} repeatedly{said}",
+            f"the registry {host} answers {status} repeatedly{reason}",
             fix="run the same command again later to resume the transfer",
         )
-    return CheckFailed(f"the registry {host} answers {status}{said}")
+    return CheckFailed(f"the registry {host} answers {status}{reason}")
 
 
-def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
+def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
     """Return the error for a missing permission; many registries send the same response for a missing image.
 
-    ``scope`` is the requested token scope. ``who`` is the user's name, or empty without a login.
+    ``scope`` is the requested token scope. ``user`` is the user's name, or empty without a login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")
     where = f"{host}/{repository}" if kind == "repository" else host
     verb = "write" if "push" in actions else "read"
-    may = f"{who} cannot {verb} it" if who else f"a login is needed to {verb} it"
+    may = f"{user} cannot {verb} it" if user else f"a login is needed to {verb} it"
     return Missing(
         f"{where}: no such image, or {may}{f': {words}' if words else ''}",
         fix=f"check the name, or ask the owner of the image for access; to log in as another user: `docker "
@@ -124,5 +124,5 @@ def is_distrusted(error: BaseException | None) -> bool:
 
 def is_plain(error: BaseException | None) -> bool:
     """Return whether the error means that a server used plain HTTP instead of TLS."""
-    said = str(error).upper().replace(" ", "_")
-    return any(word in said for word in _NOT_TLS)
+    text = str(error).upper().replace(" ", "_")
+    return any(word in text for word in _NOT_TLS)

@@ -159,10 +159,10 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
     if not done.ok:
         # A helper prints its error as one line on standard output or standard error. The line contains no
         # secret: credentials appear only in the standard output of a successful helper.
-        said = (done.text.strip() or done.errors.strip()).splitlines()[:1]
-        if said and "not found" in said[0]:
+        lines = (done.text.strip() or done.errors.strip()).splitlines()[:1]
+        if lines and "not found" in lines[0]:
             return None
-        raise CheckFailed(f"{program} has no login for {key}: {said[0] if said else 'no reason'}")
+        raise CheckFailed(f"{program} has no login for {key}: {lines[0] if lines else 'no reason'}")
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
     except DECODE_ERRORS as error:

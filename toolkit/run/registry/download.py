@@ -36,10 +36,10 @@ def fetch_blob(
         Missing: if the registry stops answering; ``part`` keeps the received bytes.
         CheckFailed: if the disk is full (``part`` stays), or the digest is wrong (``part`` is deleted).
     """
-    kept = part.stat().st_size if part.exists() else 0
+    offset = part.stat().st_size if part.exists() else 0
     _fill(session, name, blob, part, on_got)
     found = f"sha256:{hash_file(part)}"
-    if found != blob.digest and kept:
+    if found != blob.digest and offset:
         # The partial download of an earlier run may have wrong bytes.
         part.unlink()
         _fill(session, name, blob, part, on_got)

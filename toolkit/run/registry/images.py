@@ -32,13 +32,13 @@ def fetch_manifest(session: RegistrySession, name: RegistryName, wanted: str) ->
         Missing: if the image does not exist, or the connection is interrupted repeatedly.
         CheckFailed: if the content does not match its digest, or the digest in the response.
     """
-    text, told = _read(session, name, wanted)
+    text, digest = _read(session, name, wanted)
     if len(text) > MOST_BYTES:
         raise CheckFailed(f"{name}: its manifest is larger than {MOST_BYTES >> 20} MiB")
     found = digest_of(text)
-    told = wanted if wanted.startswith("sha256:") else told
-    if told.startswith("sha256:") and told != found:
-        raise wrong(f"{name}: its manifest", told, found)
+    digest = wanted if wanted.startswith("sha256:") else digest
+    if digest.startswith("sha256:") and digest != found:
+        raise wrong(f"{name}: its manifest", digest, found)
     return text, read_manifest(text, str(name))
 
 
@@ -78,10 +78,10 @@ def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, medi
     with session.ask(
         "PUT", where, ok=(201,), scope=scope(name.repository, "pull,push"), headers=headers, data=text
     ) as answer:
-        told = answer.headers.get("Docker-Content-Digest", "")
+        stated_digest = answer.headers.get("Docker-Content-Digest", "")
     digest = digest_of(text)
-    if told.startswith("sha256:") and told != digest:
-        raise wrong(f"{name}: the manifest in the registry", digest, told)
+    if stated_digest.startswith("sha256:") and stated_digest != digest:
+        raise wrong(f"{name}: the manifest in the registry", digest, stated_digest)
     return digest
 
 

@@ -29,17 +29,17 @@ def recall(host: str, digest: str) -> RegistryMemory:
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
     """Remember the address at which an upload can be resumed; an empty ``location`` removes it."""
-    seen = recall(host, digest)
-    others = {name: where for name, where in seen.uploads.items() if name != repository}
+    memory = recall(host, digest)
+    others = {name: where for name, where in memory.uploads.items() if name != repository}
     uploads = {**others, repository: location} if location else others
-    _write(host, digest, msgspec.structs.replace(seen, uploads=uploads))
+    _write(host, digest, msgspec.structs.replace(memory, uploads=uploads))
 
 
 def remember_blob(host: str, digest: str, repository: str) -> None:
     """Remember that a repository contains the blob, and that its upload is finished."""
-    seen = recall(host, digest)
-    names = (repository, *(name for name in seen.repositories if name != repository))
-    uploads = {name: where for name, where in seen.uploads.items() if name != repository}
+    memory = recall(host, digest)
+    names = (repository, *(name for name in memory.repositories if name != repository))
+    uploads = {name: where for name, where in memory.uploads.items() if name != repository}
     _write(host, digest, RegistryMemory(names[:_MOST_REPOSITORIES], uploads))
 
 
@@ -51,6 +51,6 @@ def _name(digest: str) -> str:
     return digest.removeprefix("sha256:")
 
 
-def _write(host: str, digest: str, seen: RegistryMemory) -> None:
+def _write(host: str, digest: str, memory: RegistryMemory) -> None:
     # Only this user may read the file: the address of an upload may grant write access.
-    hints.keep(_folder(host), _name(digest), seen)
+    hints.keep(_folder(host), _name(digest), memory)

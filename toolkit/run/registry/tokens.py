@@ -93,11 +93,11 @@ class Tokens:
             return self._login.bearer
         realm = challenge.parameters.get("realm", "")
         self._check_realm(realm)
-        asked = {
+        parameters = {
             "service": challenge.parameters.get("service", ""),
             "scope": scope or challenge.parameters.get("scope", ""),
         }
-        answer = self._ask_server(realm, {key: value for key, value in asked.items() if value})
+        answer = self._ask_server(realm, {key: value for key, value in parameters.items() if value})
         with answer:
             if answer.status_code == 401:
                 raise refusal_error(self._host, 401, "", self.source)
@@ -107,11 +107,11 @@ class Tokens:
                 raise Missing(f"{self._host}: its token server answers {answer.status_code}")
             return read_token(_read(answer, self._host), self._host)
 
-    def _ask_server(self, realm: str, asked: dict[str, str]) -> Response:
+    def _ask_server(self, realm: str, parameters: dict[str, str]) -> Response:
         login = self._login
         if login and login.token:
             form = {
-                **asked,
+                **parameters,
                 "grant_type": "refresh_token",
                 "refresh_token": login.token,
                 "client_id": "toolkit",
@@ -120,7 +120,7 @@ class Tokens:
         headers = {"Authorization": basic(login)} if login and login.password else {}
         # In a query, each scope is a parameter; in the form above, all scopes are words of one value (RFC
         # 6749, 3.3).
-        query = {**asked, "scope": asked.get("scope", "").split()}
+        query = {**parameters, "scope": parameters.get("scope", "").split()}
         return self._send("GET", realm, headers, params=query)
 
     def _send(self, method: str, realm: str, secret: dict[str, str], **more: Any) -> Response:  # noqa: ANN401 - for Client

@@ -181,8 +181,8 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
                 raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
             raise _NoChunksError
         upload.location = _location(answer, session)
-        told = answer.headers.get("Range", "")
-        upload.done = received_bytes(told) if told else last + 1
+        byte_range = answer.headers.get("Range", "")
+        upload.done = received_bytes(byte_range) if byte_range else last + 1
 
 
 def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:

@@ -92,8 +92,8 @@ def why(error: Exception) -> str:
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(one) for one in tried.values()))
-    said = _ERRNO.sub(lambda found: f"{found[1]}: " if found[1] else "", str(error)).strip()
-    return said or ("the connection ended" if isinstance(error, EOFError) else type(error).__name__)
+    text = _ERRNO.sub(lambda found: f"{found[1]}: " if found[1] else "", str(error)).strip()
+    return text or ("the connection ended" if isinstance(error, EOFError) else type(error).__name__)
 
 
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
@@ -147,8 +147,8 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
     except paramiko.SSHException as error:
         if _KEY_OF_ANOTHER_KIND in str(error):
             raise _not_let_in(hop, where, "the host accepted none of your keys", line) from error
-        said = "no answer in time" if _NO_SESSION in str(error) else why(error)
-        raise Lost(f"{where}: SSH failed: {said}") from error
+        reason = "no answer in time" if _NO_SESSION in str(error) else why(error)
+        raise Lost(f"{where}: SSH failed: {reason}") from error
     except (OSError, EOFError) as error:
         raise Lost(
             f"{where}: cannot be reached over SSH: {why(error)}",

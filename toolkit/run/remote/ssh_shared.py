@@ -46,9 +46,9 @@ def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None
         BadInput: if ``host`` is not an SSH destination.
     """
     words = ssh_words(host, config)
-    here = LocalRunner()
+    local = LocalRunner()
     try:
-        settings = here.run(Command((words[0], "-G", *words[1:]), timeout=_CHECK_SECONDS))
+        settings = local.run(Command((words[0], "-G", *words[1:]), timeout=_CHECK_SECONDS))
         path = _control_path(settings.text) if settings.ok else ""
         runner = SharedRunner(host, config, path)
         return runner if path and runner.is_open() else None
@@ -85,8 +85,8 @@ class SharedRunner:
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         total = source.stat().st_size
-        said = self._sh(_SIZE, target, doing=f"cannot write {target}").text.strip()
-        done = int(said) if said.isdigit() and int(said) <= total else 0
+        size_text = self._sh(_SIZE, target, doing=f"cannot write {target}").text.strip()
+        done = int(size_text) if size_text.isdigit() and int(size_text) <= total else 0
         if progress:
             progress(done, total)
         with source.open("rb") as reading:
@@ -103,8 +103,8 @@ class SharedRunner:
         folder, name = posixpath.split(target)
         beside = posixpath.join(folder, f".{name}.{os.getuid()}.{os.getpid()}.part")
         private = "-m700" if folder_mode(mode) == PRIVATE else ""
-        given = (target, beside, f"{mode:o}", str(len(content)), private)
-        self._sh(_WRITE, *given, doing=f"cannot write {target}", stdin=content)
+        arguments = (target, beside, f"{mode:o}", str(len(content)), private)
+        self._sh(_WRITE, *arguments, doing=f"cannot write {target}", stdin=content)
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
         cut = "" if most is None else str(most)

@@ -132,10 +132,10 @@ def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 
             trust.check(HostKey(key.get_name(), key.asbytes()))
 
     def transport(*words: Any, **options: Any) -> Any:  # noqa: ANN401 - paramiko's
-        made = paramiko.Transport(*words, **options)
-        security = made.get_security_options()
+        transport = paramiko.Transport(*words, **options)
+        security = transport.get_security_options()
         security.key_types = trust.in_order(tuple(security.key_types))
-        return made
+        return transport
 
     hop.connect_kwargs = {**dict(hop.connect_kwargs), "transport_factory": transport}
     hop.client.set_missing_host_key_policy(Policy())

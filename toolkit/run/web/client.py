@@ -169,11 +169,11 @@ def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
         def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - the signature in requests
             return None
 
-    made = BoundedSession()
+    session = BoundedSession()
     adapter = _adapter(context, meter)
-    made.mount("https://", adapter)
-    made.mount("http://", adapter)
-    return made
+    session.mount("https://", adapter)
+    session.mount("http://", adapter)
+    return session
 
 
 def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - requests' types stay here

@@ -193,10 +193,10 @@ def _proof(url: str) -> Callable[[str], Proof]:
 
 
 def _refusal(shown: str, response: Response) -> Missing:
-    said = f"{shown}: the server answers {response.status_code} {response.reason}"
+    message = f"{shown}: the server answers {response.status_code} {response.reason}"
     if response.status_code in _LATER:
-        return Busy(said, response.headers.get("Retry-After", ""))
-    return Refused(said, response.status_code) if response.status_code in _FOR_GOOD else Missing(said)
+        return Busy(message, response.headers.get("Retry-After", ""))
+    return Refused(message, response.status_code) if response.status_code in _FOR_GOOD else Missing(message)
 
 
 def _reason(error: BaseException) -> str:

@@ -99,12 +99,12 @@ class Meter:
         self._got += count
         if self._got > self._limits.most:
             raise LimitError(f"it sends more than {self._limits.most / (1 << 20):.0f} MiB")
-        waited, got = self._window[0] + seconds, self._window[1] + count
+        waited, received = self._window[0] + seconds, self._window[1] + count
         if waited >= WINDOW:
-            if got < self._limits.slowest * waited:
+            if received < self._limits.slowest * waited:
                 raise SlowError(f"it sends less than {self._limits.slowest:g} bytes a second")
-            waited = got = 0.0
-        self._window = (waited, got)
+            waited = received = 0.0
+        self._window = (waited, received)
 
     def _late(self) -> SlowError:
         return SlowError(f"its answer is not complete after {self._limits.seconds:g} seconds")
@@ -137,10 +137,10 @@ class MeteredTls(ssl.SSLSocket):
 def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
     """Return a metered socket in place of ``sock``, which can no longer be used."""
     timeout = sock.gettimeout()
-    made = MeteredSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
-    made.settimeout(timeout)
-    made.meter = meter
-    return made
+    metered = MeteredSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
+    metered.settimeout(timeout)
+    metered.meter = meter
+    return metered
 
 
 def broken_limit(error: BaseException | None) -> LimitError | None:

@@ -35,23 +35,23 @@ class Redirects:
             BadRedirect: if the address is invalid, leads from TLS to plain HTTP or in a circle, or is one
                 redirect too many.
         """
-        here = self._seen[-1]
+        address = self._seen[-1]
         try:
-            url = urljoin(here, location)
-            old, new = urlsplit(here), urlsplit(url)
+            url = urljoin(address, location)
+            old, new = urlsplit(address), urlsplit(url)
         except ValueError as error:
             raise BadRedirect(
-                f"{_host(here)} redirects to {_show_url(location)}, which is not an address"
+                f"{_host(address)} redirects to {_show_url(location)}, which is not an address"
             ) from error
         if new.scheme not in {"http", "https"} or not new.hostname:
-            raise BadRedirect(f"{_host(here)} redirects to {_show_url(url)}, which is not an HTTP address")
+            raise BadRedirect(f"{_host(address)} redirects to {_show_url(url)}, which is not an HTTP address")
         if old.scheme == "https" and new.scheme == "http":
             raise BadRedirect(
-                f"{_host(here)} redirects to {_show_url(url)}, which is not protected by TLS",
-                fix=f"ask the operators of {_host(here)} why; toolkit never follows https to http",
+                f"{_host(address)} redirects to {_show_url(url)}, which is not protected by TLS",
+                fix=f"ask the operators of {_host(address)} why; toolkit never follows https to http",
             )
         if url in self._seen:
-            raise BadRedirect(f"{_host(here)} redirects in a circle, back to {_show_url(url)}")
+            raise BadRedirect(f"{_host(address)} redirects in a circle, back to {_show_url(url)}")
         if len(self._seen) > MOST_REDIRECTS:
             raise BadRedirect(f"{_host(self._seen[0])} redirects more than {MOST_REDIRECTS} times")
         self._seen.append(url)
