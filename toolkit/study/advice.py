@@ -85,28 +85,28 @@ def _reasons(advice: Advice) -> list[str]:
     size, rate = format_size(advice.gradient), f"{format_size(advice.rate)}/s"
     at_once = advice.ready < _LEAST_CYCLE
     within = "all at once" if at_once else f"within {advice.ready:.2g} ms"
-    said = [f"the gradients of a step are {size}, and become ready {within}"]
+    lines = [f"the gradients of a step are {size}, and become ready {within}"]
     if advice.start is None:
-        said.append(
+        lines.append(
             f"reductions run at {rate}; all reductions have the same size, so the cost of a small reduction "
             f"is unknown"
         )
     else:
-        said.append(f"even a small reduction takes {advice.start:.2g} ms, and reductions run at {rate}")
+        lines.append(f"even a small reduction takes {advice.start:.2g} ms, and reductions run at {rate}")
     now = f"now {advice.now:.1f}"
     if advice.groups == 1:
-        said.append(
+        lines.append(
             f"one reduction per step is best ({now}), so the fusion threshold is larger than all gradients"
         )
     else:
         first = "the first reductions run during the computation of later gradients"
-        said.append(f"{advice.groups} reductions per step are best ({now}): {first}")
+        lines.append(f"{advice.groups} reductions per step are best ({now}): {first}")
     looks = "" if advice.cycle_now is None else f"Horovod's cycle time is {advice.cycle_now:.2g} ms now; "
     if at_once:
-        said.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay the reductions")
+        lines.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay the reductions")
     else:
-        said.append(f"{looks}in {advice.cycle:g} ms enough gradients become ready for one reduction")
-    return said
+        lines.append(f"{looks}in {advice.cycle:g} ms enough gradients become ready for one reduction")
+    return lines
 
 
 def _whole(size: float) -> int:

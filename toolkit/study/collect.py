@@ -107,18 +107,18 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     """
     rule = compile_pattern(pattern)
     group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)
-    told: list[str] = []
+    figures: list[str] = []
     for line in itertools.chain.from_iterable(text.splitlines() for text in texts):
         if _BEGUN.match(line):
-            told = []
+            figures = []
         elif _of_first(line):
-            told += [found[group] for found in rule.finditer(line)]
-    if not told:
+            figures += [found[group] for found in rule.finditer(line)]
+    if not figures:
         raise CheckFailed(f"--pattern {pattern!r} finds nothing in its output")
-    values = [_number(value, pattern) for value in told][warm_up:]
+    values = [_number(value, pattern) for value in figures][warm_up:]
     if not values:
         raise CheckFailed(
-            f"--pattern {pattern!r} finds {len(told)} figures, but {warm_up} are left out as warm-up",
+            f"--pattern {pattern!r} finds {len(figures)} figures, but {warm_up} are left out as warm-up",
             fix="`--warm-up 0` uses all figures",
         )
     if group == "seconds":

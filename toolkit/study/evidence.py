@@ -75,7 +75,9 @@ def _rows(
     for size in sizes:
         speedup = sizes[0].seconds.value / size.seconds.value
         runs = [point for point in points if (point.ranks, point.nodes) == (size.ranks, size.nodes)]
-        kept = [walls[p.origin.job] for p in runs if p.origin and not p.profile and p.origin.job in walls]
+        wall_times = [
+            walls[p.origin.job] for p in runs if p.origin and not p.profile and p.origin.job in walls
+        ]
         gpus = [point.figures.gpu for point in runs if point.figures and point.figures.gpu is not None]
         rows.append(
             NodeRow(
@@ -83,7 +85,7 @@ def _rows(
                 ranks=size.ranks,
                 runs=len(size.runs),
                 seconds=size.seconds,
-                wall=median(kept) if kept else None,
+                wall=median(wall_times) if wall_times else None,
                 speedup=speedup,
                 efficiency=speedup * sizes[0].ranks / size.ranks,
                 gpu=median(gpus) if gpus else None,

@@ -45,12 +45,12 @@ class Fit:
     def seconds(self, ranks: float) -> MedianSpread:
         """Return the predicted time of an epoch on this number of ranks, in seconds."""
         noise = random.Random(_SEED + round(ranks * 1000))  # noqa: S311 - not for secrets
-        told = sorted(
+        values = sorted(
             seconds(self.scaling, weights, ranks) * max(1 + error * noise.gauss(), 0.1)
             for error, weights in self.draws
         )
         value = seconds(self.scaling, self.weights, ranks)
-        low, high = _middle_range(told)
+        low, high = _middle_range(values)
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
@@ -91,11 +91,11 @@ def check(curve: Curve) -> FitCheck | None:
     if len(curve.points) < 3:
         return None
     *others, largest = curve.points
-    made = _fit(curve.scaling, others)
-    if made is None:
+    model = _fit(curve.scaling, others)
+    if model is None:
         return None
     return FitCheck(
-        ranks=largest.ranks, predicted=made.seconds(largest.ranks), measured=largest.seconds.value
+        ranks=largest.ranks, predicted=model.seconds(largest.ranks), measured=largest.seconds.value
     )
 
 
@@ -110,20 +110,20 @@ def further(curve: Curve) -> tuple[int, ...]:
     return (2 * largest, 4 * largest, 8 * largest)
 
 
-def bandwidth(curve: Curve, made: Fit) -> float | None:
+def bandwidth(curve: Curve, model: Fit) -> float | None:
     """Return the bandwidth of gradients in bytes per second, from the model; None if unknown."""
     parameters, steps = curve.base.figures.parameters, curve.steps
-    if curve.scaling != "weak" or not parameters or not steps or made.weights[2] <= 0:
+    if curve.scaling != "weak" or not parameters or not steps or model.weights[2] <= 0:
         return None
-    return parameters * _BYTES * steps / made.weights[2]
+    return parameters * _BYTES * steps / model.weights[2]
 
 
-def latency(curve: Curve, made: Fit) -> float | None:
+def latency(curve: Curve, model: Fit) -> float | None:
     """Return the seconds of one exchange in a ring allreduce, from the model; None if unknown."""
     steps = curve.steps
-    if curve.scaling != "strong" or not steps or made.weights[2] <= 0:
+    if curve.scaling != "strong" or not steps or model.weights[2] <= 0:
         return None
-    return made.weights[2] / steps
+    return model.weights[2] / steps
 
 
 def _fit(scaling: Scaling, points: Sequence[Measured]) -> Fit | None:
@@ -155,9 +155,9 @@ def _draws(
     found = []
     for _ in range(_DRAWS):
         drawn = [t * max(1 + e * chance.gauss(), 0.1) for t, e in zip(times, errors, strict=True)]
-        told = solutions(scaling, ranks, drawn, [t * e for t, e in zip(times, errors, strict=True)])
-        limit = told[0][0] + _NEARLY
-        found += [weights for chi, weights in told if chi <= limit]
+        fits = solutions(scaling, ranks, drawn, [t * e for t, e in zip(times, errors, strict=True)])
+        limit = fits[0][0] + _NEARLY
+        found += [weights for chi, weights in fits if chi <= limit]
     return found
 
 
@@ -181,8 +181,8 @@ def _error(point: Measured, single: float) -> float:
     return math.hypot(single / math.sqrt(count) * (_MEDIAN if count > 2 else 1.0), rounding)
 
 
-def _middle_range(told: Sequence[float]) -> tuple[float, float]:
-    return told[round(0.025 * (len(told) - 1))], told[round(0.975 * (len(told) - 1))]
+def _middle_range(values: Sequence[float]) -> tuple[float, float]:
+    return values[round(0.025 * (len(values) - 1))], values[round(0.975 * (len(values) - 1))]
 
 
 def _serial(weights: Vector) -> float:

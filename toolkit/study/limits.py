@@ -30,14 +30,14 @@ _LESS = "a larger batch needs fewer allreduces, a faster network makes each shor
 
 
 def sentences(
-    curve: Curve, made: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
+    curve: Curve, model: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
 ) -> list[str]:
     """Return the sentences about a curve; ``takes`` is the phrase for its times, such as "an epoch takes"."""
     largest = curve.points[-1]
     if largest is curve.base:
         only = f"Measured only on {_ranks(largest)}: measure a second size to see how the training scales."
         return [only, *_known_limits(largest)]
-    return [_reached_speed(curve, takes), *_why(curve), *_model(curve, made), *_check_sentences(check)]
+    return [_reached_speed(curve, takes), *_why(curve), *_model(curve, model), *_check_sentences(check)]
 
 
 def _reached_speed(curve: Curve, takes: str) -> str:
@@ -56,16 +56,16 @@ def _why(curve: Curve) -> Iterator[str]:
     yield from _threads(curve)
     if largest.efficiency.value >= _WELL:
         yield "The speed is near the ideal; try larger sizes."
-    told = next((point for point in reversed(curve.points) if point.shares), None)
-    if told is None or told.shares is None:
+    point = next((point for point in reversed(curve.points) if point.shares), None)
+    if point is None or point.shares is None:
         yield from _known_limits(largest)
         if largest.efficiency.value < _WELL:
             yield "The parts of a step were not measured; `toolkit scale --profile` measures them."
         return
-    causes = sorted(_causes(curve, told, told.shares), reverse=True)
+    causes = sorted(_causes(curve, point, point.shares), reverse=True)
     found = [text for part, text in causes if part >= _WORTH]
     if not found:
-        yield f"Communication takes {percent(told.shares.communication)} of a step on {_ranks(told)}."
+        yield f"Communication takes {percent(point.shares.communication)} of a step on {_ranks(point)}."
         return
     for number, text in enumerate(found):
         yield f"{'What limits the speed most' if number == 0 else 'The next limit'}: {text}."
@@ -79,14 +79,14 @@ def _threads(curve: Curve) -> Iterator[str]:
         yield f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to make it the same."
 
 
-def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
+def _causes(curve: Curve, point: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
     """Yield the parts of a step that a single rank would not need, each with a sentence."""
-    alone = curve.base.seconds.value * curve.base.ranks / told.ranks
+    alone = curve.base.seconds.value * curve.base.ranks / point.ranks
     # A timeline counts the wait for samples as computation, so subtract the wait for samples.
-    busy = max(shares.compute - (told.waiting or 0), 0.0)
-    slower = busy * told.seconds.value / (alone * max(1 - (curve.base.waiting or 0), _WORTH))
-    on = f"on {_ranks(told)}"
-    yield told.waiting or 0, _waits(told)
+    busy = max(shares.compute - (point.waiting or 0), 0.0)
+    slower = busy * point.seconds.value / (alone * max(1 - (curve.base.waiting or 0), _WORTH))
+    on = f"on {_ranks(point)}"
+    yield point.waiting or 0, _waits(point)
     if slower > 1 + _WORTH:
         yield busy * (1 - 1 / slower), _SHARED.format(on=on, slower=slower)
     negotiate, reduce = percent(shares.negotiate), percent(shares.reduce)
@@ -113,34 +113,34 @@ def _last(shares: Shares) -> str:
     return f"; rank {rank} is the last in {percent(part)} of the cases" if part > 1.3 * fair else ""
 
 
-def _model(curve: Curve, made: Fit | None) -> Iterator[str]:
-    if made is None:
+def _model(curve: Curve, model: Fit | None) -> Iterator[str]:
+    if model is None:
         return
     if len(curve.points) < 3:
         yield "Two sizes are not enough to separate serial work from communication; measure a third size."
         return
-    serial = made.serial
+    serial = model.serial
     if serial.high - serial.low > _OPEN:
         yield "The figures vary too much for the model to separate serial work from communication."
         return
     holds = "serial work or latency" if curve.scaling == "weak" else "serial work or bandwidth"
     if serial.high >= 0.001:
         yield f"By the model, {_range_text(serial)} of the time of one rank remains on more ranks ({holds})."
-    if (rate := bandwidth(curve, made)) is not None:
+    if (rate := bandwidth(curve, model)) is not None:
         yield f"By the model, gradients travel at about {rate / 1e9:.2g} GB/s."
-    if (each := latency(curve, made)) is not None:
+    if (each := latency(curve, model)) is not None:
         yield f"By the model, one exchange of a ring takes about {each * 1e6:.2g} µs."
 
 
 def _check_sentences(check: FitCheck | None) -> Iterator[str]:
     if check:
-        said = f"{duration(check.predicted.low)} to {duration(check.predicted.high)}"
+        predicted = f"{duration(check.predicted.low)} to {duration(check.predicted.high)}"
         outside = "which is outside this range: the model does not describe this machine well"
         verdict = "which is within this range" if check.holds else outside
         if check.holds and check.predicted.high > _WIDE * check.predicted.low:
             verdict = "which is within this range, but the range is wide: more runs make the range narrower"
         yield (
-            f"Check: from the smaller sizes, the model predicts {said} for {check.ranks} ranks; "
+            f"Check: from the smaller sizes, the model predicts {predicted} for {check.ranks} ranks; "
             f"the runs measured {duration(check.measured)}, {verdict}."
         )
 

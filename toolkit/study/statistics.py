@@ -57,8 +57,8 @@ class Measured:
         if self.shares is None:
             return {"compute": 1 - waiting, "input": waiting} if self.ranks == 1 and self.waiting else None
         waiting = min(waiting, self.shares.compute)
-        told = {name: getattr(self.shares, name) for name in ("reduce", "copy", "queue", "negotiate")}
-        return {**told, "input": waiting, "compute": self.shares.compute - waiting}
+        parts = {name: getattr(self.shares, name) for name in ("reduce", "copy", "queue", "negotiate")}
+        return {**parts, "input": waiting, "compute": self.shares.compute - waiting}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,22 +92,22 @@ def _in_file_name(series: str) -> str:
 
 def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of a point's job, and the words after ``--``."""
-    said = dict(study.said)
-    env = dict(said.get("env") or {})
+    fields = dict(study.said)
+    env = dict(fields.get("env") or {})
     if study.compare.isupper():
         env[study.compare] = point.series
     elif study.compare:
-        said[study.compare] = _value(study.compare, point.series)
-    if study.compare == "trainer" and said.get("data"):
+        fields[study.compare] = _value(study.compare, point.series)
+    if study.compare == "trainer" and fields.get("data"):
         # Each compared trainer has its own data set.
-        said["data"] = f"{said['data']}/{point.series}"
+        fields["data"] = f"{fields['data']}/{point.series}"
     env |= study.settings.get(point.series, {})
     if point.profile:
         env |= {"HOROVOD_TIMELINE": TIMELINE, "HOROVOD_TIMELINE_MARK_CYCLES": "1"}
     if env:
-        said["env"] = env
+        fields["env"] = env
     size = {"nodes": point.nodes, "ranks_per_node": point.ranks // point.nodes}
-    return {**said, **_NEUTRAL, **size}, _words(study, point)
+    return {**fields, **_NEUTRAL, **size}, _words(study, point)
 
 
 def _value(field: str, text: str) -> int | bool | str:
@@ -229,9 +229,9 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
 
 def _as_kept(study: Study) -> dict[str, Any]:
     """Return the fields of a study's JSON file, with the launch options at the top level."""
-    kept: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(study))
-    said: dict[str, Any] = kept.pop("said")
-    return kept | said
+    stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(study))
+    fields: dict[str, Any] = stored.pop("said")
+    return stored | fields
 
 
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
@@ -239,8 +239,8 @@ def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
     epochs = study.epochs or 1
     kind = epochs_of(trainer)
     if kind == "none":
-        said = any(word.split("=")[0] == "--iterations" for word in study.words)
-        return [] if said else ["--iterations", str(epochs)]
+        has_iterations = any(word.split("=")[0] == "--iterations" for word in study.words)
+        return [] if has_iterations else ["--iterations", str(epochs)]
     # A trainer whose ranks each pass over all data divides --epochs by the ranks, so multiply by the ranks.
     return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 

@@ -206,12 +206,14 @@ def shares(tally: Tally) -> Shares | None:
         name: sum(column[i] for i in counted) / total
         for name, column in zip(PHASES, tally.steps, strict=True)
     }
-    told = sum(tally.last.values())
+    step_count = sum(tally.last.values())
     return Shares(
         **part,
         steps=len(counted),
         step_seconds=median(lengths[i] for i in counted) / 1e6,
-        last_ranks={rank: count / told for rank, count in sorted(tally.last.items(), key=lambda x: -x[1])},
+        last_ranks={
+            rank: count / step_count for rank, count in sorted(tally.last.items(), key=lambda x: -x[1])
+        },
     )
 
 
