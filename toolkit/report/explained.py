@@ -59,8 +59,8 @@ def first_failed(root: RootLine) -> str:
     """Return a sentence about which rank failed first; empty if the output does not show it."""
     node = f" on {root.node}" if root.node else ""
     if root.waited:
-        who = f"Rank {root.rank}{node}" if root.rank else "A rank"
-        waited = f"{who} waited for other ranks until a time limit."
+        subject = f"Rank {root.rank}{node}" if root.rank else "A rank"
+        waited = f"{subject} waited for other ranks until a time limit."
         return f"{waited} Look for the rank that stopped or never joined."
     return f"Rank {root.rank}{node} failed first." if root.rank else ""
 
@@ -128,8 +128,8 @@ def _other_lines(
         yield from wrap_text(
             f"May matter: {known.title} ({known.id}); {shorten_line(known.evidence[0])}", 2, width, hang=2
         )
-    said = {line for known in possible[:_MOST_POSSIBLE] for line in known.evidence}
-    for line in [line for line in found.consequences if line not in said][:1]:
+    evidence = {line for known in possible[:_MOST_POSSIBLE] for line in known.evidence}
+    for line in [line for line in found.consequences if line not in evidence][:1]:
         text = f"Consequence: {shorten_line(line)}"
         yield from (style(part, "dim") for part in wrap_text(text, 2, width, hang=2))
     for line in found.ended[:1]:

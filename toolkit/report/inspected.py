@@ -80,8 +80,8 @@ def _launch_rows(facts: ImageFacts, mpi: ImageMpi) -> Iterator[tuple[str, str]]:
         yield "supports", ", ".join(how) or "neither PMI nor PMIx"
     yield "launcher", mpi.launcher or "-"
     shown = [f"{k} {' '.join(v)}" for k in _TELLING if (v := mpi.components.get(k))]
-    if told := mpi.device or "; ".join(shown):
-        yield "device" if mpi.device else "components", told
+    if text := mpi.device or "; ".join(shown):
+        yield "device" if mpi.device else "components", text
     if mpi.lacks:
         yield "lacks", " ".join(mpi.lacks)
 

@@ -69,16 +69,18 @@ def _sizes(trial: Trial, live: Live) -> str:
 
 
 def _messages(messages: tuple[Message, ...], between: str, label: str, width: int) -> Iterator[str]:
-    told = [m for m in messages if m.between == between]
-    if not told:
+    selection = [m for m in messages if m.between == between]
+    if not selection:
         return
-    fastest = max(told, key=lambda m: m.rate)
-    first = min(told, key=lambda m: m.bytes)
+    fastest = max(selection, key=lambda m: m.rate)
+    first = min(selection, key=lambda m: m.bytes)
     latency = f"{first.seconds * 1e6:.1f} µs for {format_memory(first.bytes)}"
     yield from _row(label, f"{latency}; {_rate(fastest.rate)} with {format_memory(fastest.bytes)}", width)
-    rest = ", ".join(f"{format_memory(m.bytes)} {m.seconds * 1e6:.1f} µs".replace(" ", _TIED) for m in told)
+    rest = ", ".join(
+        f"{format_memory(m.bytes)} {m.seconds * 1e6:.1f} µs".replace(" ", _TIED) for m in selection
+    )
     yield from _row("", rest, width)
-    if damaged := [m for m in told if not m.whole]:
+    if damaged := [m for m in selection if not m.whole]:
         yield from _row("", f"damaged: {', '.join(format_memory(m.bytes) for m in damaged)}", width)
 
 

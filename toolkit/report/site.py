@@ -28,15 +28,15 @@ def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
     """Return the fields of a struct that differ from their defaults, and the fields without a default."""
     found: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
-        here = getattr(value, field.name)
-        if not field.required and here == field.default:
+        field_value = getattr(value, field.name)
+        if not field.required and field_value == field.default:
             continue
-        if isinstance(here, msgspec.Struct):
-            found[field.encode_name] = _stated_fields(here)
-        elif isinstance(here, tuple) and here and isinstance(here[0], msgspec.Struct):
-            found[field.encode_name] = [_stated_fields(row) for row in here]
+        if isinstance(field_value, msgspec.Struct):
+            found[field.encode_name] = _stated_fields(field_value)
+        elif isinstance(field_value, tuple) and field_value and isinstance(field_value[0], msgspec.Struct):
+            found[field.encode_name] = [_stated_fields(row) for row in field_value]
         else:
-            found[field.encode_name] = here
+            found[field.encode_name] = field_value
     return found
 
 
@@ -133,9 +133,9 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     yield "scratch", site.scratch
     yield "variables", " ".join(f"{key}={value}" for key, value in site.env.items())
     yield "kept", " ".join(site.keep)
-    said = _stated_fields(usual)
-    extra = said.pop("sbatch", ())
-    yield "usually", " ".join((*(f"{key}={value}" for key, value in said.items()), *extra))
+    fields = _stated_fields(usual)
+    extra = fields.pop("sbatch", ())
+    yield "usually", " ".join((*(f"{key}={value}" for key, value in fields.items()), *extra))
 
 
 def _partitions(parts: tuple[Partition, ...], width: int | None) -> str:
@@ -170,9 +170,9 @@ def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterat
         if point.state != "holds":
             yield f"{point.state:10} {point.field}: {point.text}"
     count = Counter(point.state for point in points)
-    said = [f"{count['holds']} of {len(points)} values match"]
-    said += [f"{count[state]} {word}" for state, word in _WORDS.items() if count[state]]
-    yield f"{name} on {place}: {', '.join(said)}"
+    parts = [f"{count['holds']} of {len(points)} values match"]
+    parts += [f"{count[state]} {word}" for state, word in _WORDS.items() if count[state]]
+    yield f"{name} on {place}: {', '.join(parts)}"
 
 
 _WORDS: dict[State, str] = {"differs": "different", "undecided": "undecided"}

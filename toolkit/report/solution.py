@@ -15,11 +15,11 @@ def lines(recipe: Recipe, solution: Solution, width: int) -> list[str]:
     rows = [(c.component, c.version, c.provider, c.why) for c in solution.chosen]
     columns = [max(len(row[i]) for row in (_TITLES, *rows)) for i in range(3)]
     room = max(_LEAST, width - sum(columns) - 6)
-    said = [f"{solution.recipe}: {recipe.title} ({solution.architecture})"]
+    lines = [f"{solution.recipe}: {recipe.title} ({solution.architecture})"]
     for *cells, reason in (_TITLES, *rows):
         first, *rest = textwrap.wrap(reason, room)
         begin = "  ".join(cell.ljust(size) for cell, size in zip(cells, columns, strict=True))
-        said += [f"{begin}  {first}", *(" " * (sum(columns) + 6) + more for more in rest)]
+        lines += [f"{begin}  {first}", *(" " * (sum(columns) + 6) + more for more in rest)]
     if solution.mode:
-        said.append(f"toolkit predicts that this image starts on the cluster with {solution.mode}.")
-    return said
+        lines.append(f"toolkit predicts that this image starts on the cluster with {solution.mode}.")
+    return lines

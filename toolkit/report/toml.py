@@ -16,14 +16,14 @@ def toml(value: Mapping[str, Value]) -> str:
 
 
 def _table(name: str, value: Mapping[str, Value], *, headed: bool = False) -> Iterator[str]:
-    held = {key: item for key, item in value.items() if item not in (None, "", (), []) and item != {}}
-    tables = {key: item for key, item in held.items() if isinstance(item, Mapping)}
+    values = {key: item for key, item in value.items() if item not in (None, "", (), []) and item != {}}
+    tables = {key: item for key, item in values.items() if isinstance(item, Mapping)}
     rows = {
-        key: item for key, item in held.items() if isinstance(item, list) and isinstance(item[0], Mapping)
+        key: item for key, item in values.items() if isinstance(item, list) and isinstance(item[0], Mapping)
     }
-    if name and not headed and (len(tables) + len(rows) < len(held) or not held):
+    if name and not headed and (len(tables) + len(rows) < len(values) or not values):
         yield f"\n[{name}]"
-    for key, plain in held.items():
+    for key, plain in values.items():
         if key not in tables and key not in rows:
             yield f"{_key(key)} = {_plain(plain)}"
     for key, table in tables.items():

@@ -27,12 +27,12 @@ class DoctorAnswer:
     text: str
 
 
-def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
-    """Return the doctor's answer for a verdict; ``asked`` is the only launch mode that the user accepts."""
+def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
+    """Return the doctor's answer for a verdict; ``mode`` is the only launch mode that the user accepts."""
     if verdict.chosen is not None:
         sure = verdict.of(verdict.chosen).shown != "ok?"
         return DoctorAnswer("Yes" if sure else "Perhaps", verdict.chosen)
-    if asked is not None and (found := [p for p in verdict.predictions if p.mode == asked]):
+    if mode is not None and (found := [p for p in verdict.predictions if p.mode == mode]):
         return _of_mode(found[0])
     works = [p.mode for p in verdict.predictions if p.works]
     if works:
@@ -62,15 +62,15 @@ def _of_mode(prediction: Prediction) -> DoctorAnswer:
     return DoctorAnswer("No", f"{prediction.mode} is predicted to end in {prediction.shown}")
 
 
-def answer_lines(said: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
+def answer_lines(doctor_answer: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
     """Return the lines of the answer; the command follows on the same line if it fits, otherwise below."""
-    head = wrap_text(f"{said.word}: {said.text}.", 0, width)
+    head = wrap_text(f"{doctor_answer.word}: {doctor_answer.text}.", 0, width)
     words = shlex.split(command)
     beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []
     if beside and len(head) == 1 and (len(beside) == 1 or len(head[0]) <= width // _SHORT):
-        return _colour_word(beside, said.word, style)
+        return _colour_word(beside, doctor_answer.word, style)
     below = command_lines(words, 2, width) if words else []
-    return _colour_word([*head, *below], said.word, style)
+    return _colour_word([*head, *below], doctor_answer.word, style)
 
 
 def _colour_word(lines: list[str], word: Word, style: Style) -> list[str]:

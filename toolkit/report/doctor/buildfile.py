@@ -29,17 +29,17 @@ def buildfile_page(
 ) -> str:
     """Return the whole page about a build file as text."""
     width = min(width, _WIDEST)
-    said = buildfile_answer(build, verdict, request)
-    command = next_command if said.word in {"Yes", "Perhaps"} else ""
-    lines = [*answer_lines(said, command, style, width), ""]
+    doctor_answer = buildfile_answer(build, verdict, request)
+    command = next_command if doctor_answer.word in {"Yes", "Perhaps"} else ""
+    lines = [*answer_lines(doctor_answer, command, style, width), ""]
     about = (
         f"{build.image.path} on {host.place}, judged from the text of the build file. Build the image, and "
         "run the command again with the image."
     )
     lines += wrap_text(about, 0, width)
-    for title, told in lines_on(build):
+    for title, texts in lines_on(build):
         lines += ["", style(title, "bold")]
-        lines += [line for one in told for line in wrap_text(one, 4, width, first="  · ", hang=4)]
+        lines += [line for one in texts for line in wrap_text(one, 4, width, first="  · ", hang=4)]
     lines += ["", style("Launch modes", "bold")]
     lines += [*_modes(verdict, host, request, style, width, everything=everything), ""]
     if found := build.faults + (verdict.findings if everything else ()):
@@ -52,8 +52,8 @@ def buildfile_answer(build: BuildFile, verdict: Verdict, request: Request) -> Do
     wrong = [fault for fault in build.faults if fault.severity == "error"]
     if wrong:
         return DoctorAnswer("No", wrong[0].title)
-    said = answer(verdict, request.mode)
-    return DoctorAnswer("Perhaps", said.text) if said.word == "Yes" else said
+    doctor_answer = answer(verdict, request.mode)
+    return DoctorAnswer("Perhaps", doctor_answer.text) if doctor_answer.word == "Yes" else doctor_answer
 
 
 def _modes(

@@ -9,12 +9,12 @@ _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 
 
 def findings(
-    found: tuple[Finding, ...], style: Style, width: int, *, labelled: bool = True, said: str = ""
+    found: tuple[Finding, ...], style: Style, width: int, *, labelled: bool = True, answer_text: str = ""
 ) -> Iterator[str]:
     """Yield the lines of each finding; all findings that lack facts share one entry.
 
     If ``labelled`` is false, the severity is omitted, because a finding about an unneeded launch mode stops
-    nothing. A fix that the text ``said`` already contains is not repeated.
+    nothing. A fix that the text ``answer_text`` already contains is not repeated.
     """
     undecided = [f for f in found if f.undecided and f.severity == "info"]
     for finding in (f for f in found if f not in undecided):
@@ -22,7 +22,7 @@ def findings(
         yield from wrap_text(finding.title, 11, width)
         for line in finding.evidence:
             yield from (style(part, "dim") for part in wrap_text(line, 13, width, first="· "))
-        if finding.fix[1:] not in said:
+        if finding.fix[1:] not in answer_text:
             yield from wrap_text(finding.fix, 16, width, first="fix: ", hang=5)
         yield ""
     if undecided:

@@ -44,15 +44,15 @@ def page(
         lines += [*in_short(host, image, style, width), *_chosen(verdict, host, request, style, width), ""]
     if advice:
         lines += [style("What to do", "bold"), *wrap_text(advice, 2, width), ""]
-    here, others = _split_findings(verdict, request)
-    shown = here if everything else _needed_findings(here, verdict, request)
+    relevant, others = _split_findings(verdict, request)
+    shown = relevant if everything else _needed_findings(relevant, verdict, request)
     if shown:
-        lines += [style("Findings", "bold"), *findings(shown, style, width, said=advice)]
+        lines += [style("Findings", "bold"), *findings(shown, style, width, answer_text=advice)]
     if others and everything:
         lines += [style("Why not the other modes", "bold")]
         lines += [*findings(others, style, width, labelled=False)]
     if not everything:
-        lines += [*wrap_text(_left_out(verdict, (*here, *others), shown), 0, width)]
+        lines += [*wrap_text(_left_out(verdict, (*relevant, *others), shown), 0, width)]
     return join_lines(lines).rstrip()
 
 
@@ -65,8 +65,11 @@ def host_page(
 ) -> str:
     """Return the page about a host, without an image."""
     width = min(width, _WIDEST)
-    said = host_answer(host.place, found)
-    lines = [*answer_lines(said, next_command if said.word == "Yes" else "", style, width), ""]
+    doctor_answer = host_answer(host.place, found)
+    lines = [
+        *answer_lines(doctor_answer, next_command if doctor_answer.word == "Yes" else "", style, width),
+        "",
+    ]
     lines += [*side_by_side(host, None, style, width), ""]
     if found:
         lines += [style("Findings", "bold"), *findings(found, style, width)]
@@ -76,13 +79,15 @@ def host_page(
 def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Return the findings about the recommended or requested launch mode, and all other findings."""
     mode = verdict.chosen or request.mode
-    here = tuple(f for f in verdict.findings if mode is None or not f.modes or mode in f.modes)
-    return here, tuple(f for f in verdict.findings if f not in here)
+    relevant = tuple(f for f in verdict.findings if mode is None or not f.modes or mode in f.modes)
+    return relevant, tuple(f for f in verdict.findings if f not in relevant)
 
 
-def _needed_findings(here: tuple[Finding, ...], verdict: Verdict, request: Request) -> tuple[Finding, ...]:
+def _needed_findings(
+    relevant: tuple[Finding, ...], verdict: Verdict, request: Request
+) -> tuple[Finding, ...]:
     """Return the findings to show by default: errors and warnings about the launch, or the main fault."""
-    wrong = tuple(f for f in here if f.severity != "info")
+    wrong = tuple(f for f in relevant if f.severity != "info")
     if answer(verdict, request.mode).word == "No":  # an undecided finding cannot change the answer "No"
         wrong = tuple(f for f in wrong if not f.undecided)
     if not (verdict.chosen or request.mode):

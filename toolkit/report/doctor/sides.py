@@ -69,7 +69,7 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     """Yield one line about the host and one line about the image, with only the decisive software."""
     slurm, runtime = host.slurm, host.runtime
     first = host.mpis[0] if host.mpis else None
-    there = (
+    host_parts = (
         f"Slurm {slurm.version}" if slurm else "",
         f"PMIx {plain(host.pmix)}" if host.pmix else "",
         mpi_name(first) if first else "",
@@ -78,7 +78,7 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     )
     mpi = image.mpi
     inside = (mpi_name(mpi) if mpi else _no_mpi(image), _learning(image))
-    for label, parts in (("host   ", there), ("image  ", inside)):
+    for label, parts in (("host   ", host_parts), ("image  ", inside)):
         # Keep a name and its version on the same line.
         tied = ", ".join(part.replace(" ", _TIED) for part in _words(*parts).split(", "))
         found = wrap_text(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))

@@ -155,10 +155,10 @@ def _missing(report: Report) -> str:
 
 
 def _list(texts: Iterable[str], title: str) -> str:
-    told = [escape(text) for text in texts]
-    if len(told) > _MOST:
-        told[_MOST - 1 :] = [f"and {len(told) - _MOST + 1} more"]
-    return f"<p>{title}</p><ul><li>{'</li><li>'.join(told)}</li></ul>" if told else ""
+    items = [escape(text) for text in texts]
+    if len(items) > _MOST:
+        items[_MOST - 1 :] = [f"and {len(items) - _MOST + 1} more"]
+    return f"<p>{title}</p><ul><li>{'</li><li>'.join(items)}</li></ul>" if items else ""
 
 
 def _environment(report: Report) -> str:

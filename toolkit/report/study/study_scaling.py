@@ -68,11 +68,11 @@ def efficiency(axes: "Axes", report: Report) -> None:
 
 def _draw_measured(axes: "Axes", line: ReportCurve, number: int, value: Value) -> None:
     found = [(point.ranks, value(point)) for point in line.curve.points]
-    told = [(ranks, spread) for ranks, spread in found if spread]
-    ys = [spread.value for _, spread in told]
-    errors = [[s.value - s.low for _, s in told], [s.high - s.value for _, s in told]]
+    measured = [(ranks, spread) for ranks, spread in found if spread]
+    ys = [spread.value for _, spread in measured]
+    errors = [[s.value - s.low for _, s in measured], [s.high - s.value for _, s in measured]]
     axes.errorbar(
-        [ranks for ranks, _ in told],
+        [ranks for ranks, _ in measured],
         ys,
         yerr=errors,
         color=color(number),
@@ -89,13 +89,13 @@ def _draw_predicted(axes: "Axes", line: ReportCurve, number: int, value: Callabl
     if line.fit is None or not further(line.curve):
         return
     sizes = [line.curve.points[-1].ranks, *further(line.curve)[:2]]
-    told = [value(line.fit, n) for n in sizes]
-    lows, highs = [s.low for s in told], [s.high for s in told]
+    predictions = [value(line.fit, n) for n in sizes]
+    lows, highs = [s.low for s in predictions], [s.high for s in predictions]
     axes.fill_between(sizes, lows, highs, color=color(number), alpha=0.13, linewidth=0, zorder=1)
     # Draw predictions as hollow markers and dashed lines, so that they do not look like measurements.
     axes.plot(
         sizes[1:],
-        [s.value for s in told[1:]],
+        [s.value for s in predictions[1:]],
         linestyle="",
         marker=marker(number),
         markerfacecolor="white",
@@ -104,7 +104,7 @@ def _draw_predicted(axes: "Axes", line: ReportCurve, number: int, value: Callabl
     )
     axes.plot(
         sizes,
-        [s.value for s in told],
+        [s.value for s in predictions],
         linestyle=PREDICTION_DASHES,
         linewidth=1.3,
         color=color(number),

@@ -78,7 +78,7 @@ def _cell(value: object) -> object:
 
 def json_of(report: Report) -> bytes:
     """Return the report as JSON (schema ``toolkit.scaling/1``)."""
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "schema": "toolkit.scaling/1",
         "title": report.title,
         "rows": rows(report),
@@ -106,7 +106,7 @@ def json_of(report: Report) -> bytes:
         "left_out": report.left_out,
         "missing": report.missing,
     }
-    return msgspec.json.encode(told)
+    return msgspec.json.encode(document)
 
 
 def latex_of(report: Report) -> str:

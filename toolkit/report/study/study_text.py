@@ -36,11 +36,11 @@ def text_of(report: Report, width: int = 100) -> str:
     for line in report.lines:
         if not line.sentences:
             continue
-        said = [
+        lines = [
             textwrap.fill(text, width - 2, initial_indent="  ", subsequent_indent="    ")
             for text in line.sentences
         ]
-        parts.append("\n".join([one_line(line.label), *said]))
+        parts.append("\n".join([one_line(line.label), *lines]))
     if report.left_out:
         parts.append(join_lines(["Failed runs:", *(f"  {text}" for text in report.left_out)]))
     if report.missing:

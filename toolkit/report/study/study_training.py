@@ -29,7 +29,7 @@ def phases(axes: "Axes", report: Report) -> None:
     names = [", ".join(filter(None, (line.series, _size_label(point)))) for line, point, _ in bars]
     left = [0.0] * len(bars)
     for field, label, shade, hatch in _PHASES:
-        parts = [told.get(field, 0.0) for _, _, told in bars]
+        parts = [shares.get(field, 0.0) for _, _, shares in bars]
         if not any(parts):
             continue
         axes.barh(
@@ -65,15 +65,15 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
     number = 0
     for line, points in _chosen(report):
         for point in points:
-            told = accuracies(point)
+            scores = accuracies(point)
             xs, done = [], 0.0
-            for epoch, _ in told:
+            for epoch, _ in scores:
                 done += epoch.images if against == "samples" else epoch.seconds
                 xs.append(done)
             label = ", ".join(filter(None, (line.series, _size_label(point))))
             axes.plot(
                 xs,
-                [accuracy for _, accuracy in told],
+                [accuracy for _, accuracy in scores],
                 color=color(number),
                 marker=marker(number),
                 linewidth=1.8,
