@@ -43,8 +43,8 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
     wanted = [file for file in dataset.files if not has_content(folder / file.name, file.size, file.sha256)]
     missing = tuple(file.name for file in wanted)
     if wanted:  # a complete data set may be in a read-only folder
-        if folder.is_relative_to(kept := cache_dir().absolute()):
-            in_cache(*folder.relative_to(kept).parts)
+        if folder.is_relative_to(cache := cache_dir().absolute()):
+            in_cache(*folder.relative_to(cache).parts)
         else:
             make_writable(folder, "-o")
         in_cache("downloads")

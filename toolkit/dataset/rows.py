@@ -36,10 +36,10 @@ class RecordFile(io.RawIOBase):
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
         self._rest = self._rest or next(self._records, b"")
-        taken = self._rest[: len(buffer)]
-        buffer[: len(taken)] = taken
-        self._rest = self._rest[len(taken) :]
-        return len(taken)
+        part = self._rest[: len(buffer)]
+        buffer[: len(part)] = part
+        self._rest = self._rest[len(part) :]
+        return len(part)
 
 
 def _records(image: IO[bytes], classes: bytes, place: str) -> Iterator[bytes]:

