@@ -102,18 +102,18 @@ class Access:
             self._write(str(below / "known_hosts"), known, 0o644)
             self._write(str(below / "ssh_config"), ssh_config(str(folder), port, nodes, address, user), 0o644)
             if user != USER:
-                there = ssh_config(place_of_learner(self.name), port, nodes, address, user)
-                self._write(str(below / CONFIG), there, 0o644)
+                config = ssh_config(place_of_learner(self.name), port, nodes, address, user)
+                self._write(str(below / CONFIG), config, 0o644)
 
     def _folders(self, secrets: Secrets) -> dict[str, Path]:
         return {account: self.folder / USERS / account for account in secrets.by_account()}
 
     def forget(self) -> bool:
         """Delete the folder; return whether it existed."""
-        there = self.folder.is_dir()
-        if there:
+        existed = self.folder.is_dir()
+        if existed:
             shutil.rmtree(self.folder)
-        return there
+        return existed
 
     def _write(self, name: str, content: str, mode: int) -> None:
         path = self.folder / name

@@ -68,14 +68,14 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
     """Return the contents of files that only root can read; ``node.sh`` moves each file to its service."""
-    given = {
+    contents = {
         "/etc/toolkit/munge.key": secrets.munge,
         "/etc/toolkit/ssh_host_ecdsa_key": secrets.host_private.encode(),
     }
     if host == "login":
-        given["/etc/toolkit/id_ecdsa"] = secrets.user_private.encode()
-        given["/etc/toolkit/id_ecdsa.pub"] = f"{secrets.user_public}\n".encode()
-    return given
+        contents["/etc/toolkit/id_ecdsa"] = secrets.user_private.encode()
+        contents["/etc/toolkit/id_ecdsa.pub"] = f"{secrets.user_public}\n".encode()
+    return contents
 
 
 def code_files() -> dict[str, bytes]:

@@ -56,8 +56,12 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
         tell.detail(" ".join(f"{host} {state}" for host, state in states.items()) or "waiting for slurmctld")
         time.sleep(_POLL)
     else:
-        said = ", ".join(f"{host} is {states.get(host, 'not known to Slurm')}" for host in layout.hosts[1:])
-        raise _unhealthy(nodes, layout, f"its nodes still accept no jobs after {patience:.0f} s: {said}")
+        states_text = ", ".join(
+            f"{host} is {states.get(host, 'not known to Slurm')}" for host in layout.hosts[1:]
+        )
+        raise _unhealthy(
+            nodes, layout, f"its nodes still accept no jobs after {patience:.0f} s: {states_text}"
+        )
     if set(states.values()) == {"idle"}:
         _prove(nodes, layout)
 
@@ -85,9 +89,9 @@ def _all_running(nodes: Nodes, layout: Layout) -> None:
 
 
 def _unhealthy(
-    nodes: Nodes, layout: Layout, why: str, said: list[str] | None = None, only: str | None = None
+    nodes: Nodes, layout: Layout, why: str, details: list[str] | None = None, only: str | None = None
 ) -> CheckFailed:
-    detail = list(said or ())
+    detail = list(details or ())
     for host in [only] if only else layout.hosts:
         try:
             lines = nodes.log(layout.container(host), _LOG_LINES)

@@ -29,8 +29,8 @@ def node_image(flavour: str) -> str:
 
 def arguments(flavour: str) -> dict[str, str]:
     """Return the build arguments for the node image of a flavour."""
-    asked = flavours()[flavour]
-    return {"PACKAGES": " ".join(asked.packages), "PMIX_PLUGIN": "yes" if asked.pmix_plugin else "no"}
+    chosen = flavours()[flavour]
+    return {"PACKAGES": " ".join(chosen.packages), "PMIX_PLUGIN": "yes" if chosen.pmix_plugin else "no"}
 
 
 def ensure_image(client: "DockerClient", flavour: str, tell: Tell) -> str:

@@ -186,16 +186,16 @@ def _layout(
     listen: str | None = None,
 ) -> Layout:
     listen = checked_listen(listen) if listen else None
-    there = _count(found) if found else None
-    if there is not None and nodes not in (None, there):
-        raise _another(name, f"has {there} compute nodes, not {nodes}")
+    existing_count = _count(found) if found else None
+    if existing_count is not None and nodes not in (None, existing_count):
+        raise _another(name, f"has {existing_count} compute nodes, not {nodes}")
     kind = _flavour(found)
     if kind is not None and flavour not in (None, kind):
         raise _another(name, f"is of the flavour {kind}, not {flavour}")
     if found and listen not in (None, _listen(found)):
         raise _another(name, f"listens on {_listen(found) or 'a port only for this machine'}, not {listen}")
     cpus, memory = machine(engine.client)
-    count = there or checked_nodes(DEFAULT_NODES if nodes is None else nodes)
+    count = existing_count or checked_nodes(DEFAULT_NODES if nodes is None else nodes)
     kind = kind or checked_flavour(flavour or default_flavour())
     address = _listen(found) if found else listen or ""
     return Layout(name, count, cpus, memory, kind, address, clone.labels())
@@ -231,10 +231,12 @@ def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
     secrets = access.secrets() if existed else new_secrets()
     if secrets is None:
         raise _foreign(name)
-    there = len(secrets.accounts)
-    if users is not None and checked_users(users) < there:
-        raise _another(name, f"has {there} users, not {users}: toolkit adds accounts but never removes them")
-    wanted = with_accounts(secrets, users or there)
+    account_count = len(secrets.accounts)
+    if users is not None and checked_users(users) < account_count:
+        raise _another(
+            name, f"has {account_count} users, not {users}: toolkit adds accounts but never removes them"
+        )
+    wanted = with_accounts(secrets, users or account_count)
     if not existed or wanted != secrets:
         access.keep(wanted)
     return wanted
@@ -289,8 +291,8 @@ def _refresh_code(engine: Nodes, layout: Layout) -> None:
     """
     code = code_files()
     folder, login = code_folder(code), layout.container("login")
-    there = engine.run(login, Command.of("readlink", CODE, timeout=10)).text.strip()
-    if there != folder:
+    target = engine.run(login, Command.of("readlink", CODE, timeout=10)).text.strip()
+    if target != folder:
         packed = code_archive(code)
         for host in layout.hosts:
             engine.put(layout.container(host), packed)
@@ -322,8 +324,8 @@ def _flavour(found: dict[str, NodeContainer]) -> str | None:
 
 def _missing(engine: Nodes, name: str, how: str) -> Missing:
     others = _other_clusters(engine, name)
-    there = f"; running clusters: {', '.join(others)}" if others else ""
-    return Missing(f"cluster {name}: {how}{there}", fix=f"`toolkit cluster up --name {name}`")
+    others_text = f"; running clusters: {', '.join(others)}" if others else ""
+    return Missing(f"cluster {name}: {how}{others_text}", fix=f"`toolkit cluster up --name {name}`")
 
 
 def _other_clusters(engine: Nodes, name: str) -> list[str]:
