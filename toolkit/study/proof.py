@@ -40,20 +40,20 @@ def _size(found: dict[str, Measured]) -> Iterator[str]:
     nodes = f"{suggested.nodes} node{'s' * (suggested.nodes > 1)}"
     on, took = f"On {suggested.ranks} ranks on {nodes}", _range_text(suggested)
     if default:
-        relation = {
+        result = {
             -1: f"the suggestion helps: an epoch takes {took}, {_less(suggested, default)} less than",
             0: f"the suggestion makes no measurable difference: an epoch takes {took}, compared with",
             1: f"the suggestion does not help: an epoch takes {took}, {_more(suggested, default)} more than",
         }[_compare_runs(suggested, default)]
-        yield f"{on} {relation} {_range_text(default)} without it{_chance(suggested, default)}."
+        yield f"{on} {result} {_range_text(default)} without it{_chance(suggested, default)}."
     if tuned:
-        relation = {
+        result = {
             -1: f"{_more(tuned, suggested)} more than with the suggestion",
             0: "the same as with the suggestion, within the variation of these runs",
             1: f"{_less(tuned, suggested)} less than with the suggestion",
         }[_compare_runs(suggested, tuned)]
         took = _range_text(tuned)
-        yield f"{on}, with Horovod's autotuning, an epoch takes {took}, {relation}{_chance(suggested, tuned)}."
+        yield f"{on}, with Horovod's autotuning, an epoch takes {took}, {result}{_chance(suggested, tuned)}."
 
 
 def _compare_runs(one: Measured, other: Measured) -> int:
