@@ -197,14 +197,12 @@ def _mpis(
     )
 
 
-def _with_answers(
-    exports: Environment, answers: Mapping[str, str] | None, book: ImageEvidence
-) -> Environment:
+def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
     """Return the variables of an image; ``answers``, which a container printed, replace unknown values."""
     if answers is None:
-        return exports
-    known = {name: value for name, value in exports.values.items() if name not in exports.untold}
-    printed = {name: answers[name] for name in exports.untold if name in answers}
+        return env
+    known = {name: value for name, value in env.values.items() if name not in env.untold}
+    printed = {name: answers[name] for name in env.untold if name in answers}
     for name, value in _of_interest(printed).items():
         book.evidence[f"environment.{name}"] = f"env in a container on a node: {name}={value}"
     return Environment({**known, **printed})
@@ -250,10 +248,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
         ),
         nccl_ofi_found=fabric.nccl_ofi_found(finder),
         providers_unsearched=fabric.unsearched_folder(finder, path),
-        **{
-            name: book.list(name, parts.names, parts.line, readable=parts.told)
-            for name, parts in lists.items()
-        },
+        **{name: book.list(name, p.names, p.line, known=p.known) for name, p in lists.items()},
     )
 
 
@@ -277,6 +272,7 @@ def _learning(
     libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
     where = f"extensions {', '.join(hvd.libraries.values())}"
     installed = bool(hvd.libraries)
+    source = where if installed else _NO_HOROVOD
     compat, folders = cuda.compat(finder)
     return msgspec.structs.replace(
         facts,
@@ -284,13 +280,9 @@ def _learning(
         pytorch=book.take("pytorch", pytorch, f"torch: {nothing}"),
         jax=_package(finder.loader.tree, finder.places.sites, "jax", book),
         horovod=_package(finder.loader.tree, finder.places.sites, "horovod", book),
-        horovod_built=book.list(
-            "horovod_built", hvd.built if installed else None, where if installed else _NO_HOROVOD
-        ),
+        horovod_built=book.list("horovod_built", hvd.built if installed else None, source),
         horovod_frameworks=book.list(
-            "horovod_frameworks",
-            tuple(hvd.libraries) if installed else None,
-            where if installed else _NO_HOROVOD,
+            "horovod_frameworks", tuple(hvd.libraries) if installed else None, source
         ),
         cuda_compat=book.take("cuda_compat", compat, "/usr/local/cuda*/compat: no libcuda.so"),
         cuda_compat_folders=folders,

@@ -42,9 +42,9 @@ class ImageEvidence:
             self.unknown[name] = f"{self.absent.pop(name)}; but {path}{more} cannot be read: {reason}"
 
     def list(
-        self, name: str, names: tuple[str, ...] | None, line: str, *, readable: bool = True
+        self, name: str, names: tuple[str, ...] | None, line: str, *, known: bool = True
     ) -> tuple[str, ...] | None:
         """Record the evidence of a list of names, or why it is absent or unknown; return the list."""
-        book = self.evidence if names is not None else self.absent if readable else self.unknown
+        book = self.evidence if names is not None else self.absent if known else self.unknown
         book[name] = line
         return names

@@ -56,13 +56,13 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of names and its source.
 
-    If ``names`` is None, ``line`` is the reason why the list is absent, or, if ``told`` is false, why it is
+    If ``names`` is None, ``line`` is the reason why the list is absent, or, if ``known`` is false, why it is
     unknown.
     """
 
     names: tuple[str, ...] | None
     line: str
-    told: bool = True
+    known: bool = True
 
 
 _SEARCHED = re.compile(
@@ -132,7 +132,7 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
         names = tuple(sorted(_built_in(finder, mpi.library)))
         if not names:
             why = f"{mpi.library} contains libfabric, and its providers are unknown"
-            return Parts(None, why, told=False)
+            return Parts(None, why, known=False)
         return Parts(names, f"{mpi.library}: libfabric with {' '.join(names)} built in")
     if path is None:
         return Parts(None, "libfabric.so.1: not in the image")
