@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from packaging.utils import canonicalize_name
 
 from toolkit.run.packages.pip_config import pip_places
-from toolkit.run.web.http import Refused, open_address
+from toolkit.run.web.http import RefusedRequest, open_address
 
 _PYPI = "https://pypi.org/simple"
 _LINK = re.compile(r"""<a\b[^>]*?\bhref\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
@@ -28,7 +28,7 @@ def files(project: str) -> tuple[str, ...]:
     try:
         with open_address(f"{index()}/{canonicalize_name(project)}/") as body:
             page = b"".join(iter(body.read, b""))
-    except Refused as error:
+    except RefusedRequest as error:
         if error.status == 404:
             return ()
         raise

@@ -91,7 +91,7 @@ def learned(client: "DockerClient", image: str, words: tuple[str, ...]) -> list[
     Raises:
         CheckFailed: if the command fails, or prints no result.
     """
-    box = Box(image, env=_ENVIRONMENT | _LOOPBACK, memory=_MEMORY, timeout=_SECONDS, given=_program())
+    box = Box(image, env=_ENVIRONMENT | _LOOPBACK, memory=_MEMORY, timeout=_SECONDS, root_archive=_program())
     ran = run_once(client, box, words)
     said = next((line.partition(_MARK)[2] for line in ran.lines if _MARK in line), "")
     if not ran.ok or not said:

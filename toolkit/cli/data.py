@@ -49,7 +49,7 @@ def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> No
             "name": dataset.name,
             "folder": str(folder),
             "fetched": done.fetched,
-            "kept": done.kept,
+            "kept": done.existing,
         }
         say_json(told)
         return

@@ -199,7 +199,7 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
 
     def tell(one: CancelResult) -> None:
         if not as_json:
-            say(f"job {one.record.id or one.record.key} {one.said}")
+            say(f"job {one.record.id or one.record.key} {one.message}")
 
     tried = cancel_all(find_all(jobs, Progress()), tell)
     if as_json and (len(tried) > 1 or tried[0].error is None):

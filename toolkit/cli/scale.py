@@ -124,7 +124,7 @@ def command(
     keep = {name: rest.pop(name) for name in ("study", "retry", "at_once", "dry_run")}
     flags = Flags(**{name: rest.pop(name) for name in ("force", "verify_key", "no_verify")})
     wanted = StudyOptions(
-        said=said, words=ctx.meta.get(REST, ()), host=host, cluster=cluster, ssh_config=ssh_config, **rest
+        values=said, words=ctx.meta.get(REST, ()), host=host, cluster=cluster, ssh_config=ssh_config, **rest
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)

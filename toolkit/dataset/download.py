@@ -85,7 +85,7 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         begun = part.seek(0, os.SEEK_END)
         try:
             _take(url, part, begun, most, tell)
-        except http.Refused as error:
+        except http.RefusedRequest as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
             # The server has no more bytes: the file is complete, or the partial download is of another file.

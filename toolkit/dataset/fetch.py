@@ -22,14 +22,14 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchResult:
     """The names of the files that toolkit downloaded, and of the files that already existed."""
 
     fetched: tuple[str, ...]
-    kept: tuple[str, ...]
+    existing: tuple[str, ...]
 
 
-def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
+def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> FetchResult:
     """Download the files of a data set into a folder, except files that exist with the expected bytes.
 
     An interrupted download stays in the cache, and the next call resumes the download.
@@ -68,7 +68,7 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
     if wanted:
         raise _none_gave(dataset, wanted[0], failures)
     shutil.rmtree(store, ignore_errors=True)  # all files are complete, so no partial download is needed
-    return Fetched(missing, tuple(file.name for file in dataset.files if file.name not in missing))
+    return FetchResult(missing, tuple(file.name for file in dataset.files if file.name not in missing))
 
 
 def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tell) -> None:

@@ -19,11 +19,11 @@ Opener = Callable[[str | None, str | None, Path | None], "Runner"]
 class Call:
     """The arguments of one launch.
 
-    ``said`` maps job fields to the values that the user gave. ``words`` are the arguments of a trainer, or
+    ``values`` maps job fields to the values that the user gave. ``words`` are the arguments of a trainer, or
     the words of a command. ``from_job`` is the key of a recorded job whose settings this launch repeats.
     """
 
-    said: Mapping[str, Any]
+    values: Mapping[str, Any]
     words: tuple[str, ...]
     where: Where
     job_file: str | None = None
@@ -52,5 +52,11 @@ def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Cal
     if values.get("env") is not None:
         values["env"] = dict(values["env"])
     return Call(
-        said=values, words=words, where=where, job_file=job_file, from_job=from_job, local=local, flags=flags
+        values=values,
+        words=words,
+        where=where,
+        job_file=job_file,
+        from_job=from_job,
+        local=local,
+        flags=flags,
     )

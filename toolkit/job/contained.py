@@ -30,7 +30,7 @@ _VARIABLE = "environment."
 
 
 @dataclass(frozen=True, slots=True)
-class UntoldImage:
+class UndecidedImage:
     """An image whose start scripts set variables, and the host that can run the image to read them."""
 
     image: ImageFacts
@@ -40,18 +40,18 @@ class UntoldImage:
     partition: str | None
 
 
-def untold(image: ImageFacts) -> tuple[str, ...]:
+def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
     """Return the names of the variables whose values toolkit cannot read from the image file."""
     return tuple(sorted(name.removeprefix(_VARIABLE) for name in image.unknown if name.startswith(_VARIABLE)))
 
 
-def with_answer(view: RankView, question: UntoldImage, tell: Tell) -> RankView:
+def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
     """Return a rank's view of the image with the variables that a container on a node printed.
 
     toolkit prints the ``srun`` call before it runs the call. If the call is impossible or fails, the view is
     unchanged.
     """
-    names = untold(question.image)
+    names = undecided_variables(question.image)
     if (
         not names
         or not _starts(question.host)
@@ -77,7 +77,7 @@ def _starts(host: HostFacts) -> bool:
     return host.slurm is not None and host.runtime is not None and host.runtime.name in apptainer.NAMES
 
 
-def _may_start(question: UntoldImage, tell: Tell) -> bool:
+def _may_start(question: UndecidedImage, tell: Tell) -> bool:
     """Return whether the image's signatures permit toolkit to start the image.
 
     toolkit checks the signatures as for a job without options.
@@ -93,7 +93,7 @@ def _may_start(question: UntoldImage, tell: Tell) -> bool:
     return True
 
 
-def _path_there(runner: Runner, question: UntoldImage) -> str:
+def _path_there(runner: Runner, question: UndecidedImage) -> str:
     """Return the path of the image on the host, or an empty string if the host does not have the image."""
     if not question.where.remote:
         return str(question.file.resolve())
@@ -114,7 +114,7 @@ def words(host: HostFacts, path: str, partition: str | None) -> tuple[str, ...]:
 
 
 def _variables(
-    runner: Runner, question: UntoldImage, path: str, names: Iterable[str], tell: Tell
+    runner: Runner, question: UndecidedImage, path: str, names: Iterable[str], tell: Tell
 ) -> dict[str, str]:
     call = words(question.host, path, question.partition)
     shown = posixpath.basename(path)

@@ -12,7 +12,7 @@ import msgspec
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.files import hash_file
-from toolkit.job.contained import UntoldImage, with_answer
+from toolkit.job.contained import UndecidedImage, with_answer
 from toolkit.job.facts import read_or_probe
 from toolkit.job.places import Where
 from toolkit.job.rank_view import inspect_view, read_command_here, view_of_command, view_of_job
@@ -181,7 +181,7 @@ def with_env(wanted: LaunchRequest, image: ImageFacts, image_path: str, tell: Te
     mounted = clear_env(wanted.env, found, KeyDemand(required=(), skip=True), tell)
     request = wanted.request
     env = {**mounted.paths, **request.env}
-    binds = (*request.binds, *mounted.binds, apptainer.bind_image(mounted.there, ENV_MOUNT))
+    binds = (*request.binds, *mounted.binds, apptainer.bind_image(mounted.cluster_path, ENV_MOUNT))
     judged = msgspec.structs.replace(request, env=env, binds=binds, projects=mounted.binds)
     return replace(wanted, request=judged)
 
@@ -225,7 +225,9 @@ def diagnose(
         if on_this_machine and wanted.site:
             _check_here(place, wanted.site)
     if asks and image.format == "sif":
-        view = with_answer(wanted.view, UntoldImage(image, Path(image_path), place, where, partition), tell)
+        view = with_answer(
+            wanted.view, UndecidedImage(image, Path(image_path), place, where, partition), tell
+        )
         if view.told is not None:
             image = inspect_view(image_path, view, tell)
     return wanted.judge(place, image)

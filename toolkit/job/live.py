@@ -11,7 +11,7 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.job.places import Where
 from toolkit.job.prepare import make_record
-from toolkit.job.request.gate import Cleared, clear, demand_of
+from toolkit.job.request.gate import ImageClearance, clear, demand_of
 from toolkit.job.request.inputs import StartableImage, inspect_input
 from toolkit.job.request.keys import KeyDemand
 from toolkit.job.request.layering import merge_request as settings
@@ -63,15 +63,15 @@ class TrialRequest:
 class _Bench:
     """The values that all trials of one call share."""
 
-    asked: TrialRequest
+    request: TrialRequest
     where: Where
     runner: Runner
     host: HostFacts
     image: ImageFacts
     programs: tuple[trial.TrialProgram, ...]
     base: str
-    there: str
-    cleared: Cleared
+    image_path: str
+    cleared: ImageClearance
     tell: Tell
 
 
@@ -166,18 +166,18 @@ def _try(bench: _Bench, prediction: Prediction) -> Trial:
     record = watch_job(bench.runner, submission.submit(bench.runner, record, text), bench.tell, quiet=True)
     output = kept_output(record)
     evidence = live.read(output)
-    observed = live.outcome(evidence, output, bench.asked.ranks, record.state)
+    observed = live.outcome(evidence, output, bench.request.ranks, record.state)
     comparison = live.compare(prediction, evidence, observed, bench.host, output)
     return msgspec.structs.replace(comparison, job=record.key, seconds=round(time.monotonic() - begun, 2))
 
 
 def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
-    request, where = bench.asked, bench.where
+    request, where = bench.request, bench.where
     folder = posixpath.join(bench.base, "runs", records.new_key(f"live-{mode}"))
     loaded = trial.library(bench.image, mode)
     spec = JobSpec(
         name=f"live-{mode}",
-        image=bench.there,
+        image=bench.image_path,
         command=trial.command(folder, loaded, request.ranks),
         directory=folder,
         nodes=request.nodes,

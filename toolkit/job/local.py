@@ -71,7 +71,7 @@ def prepare_here(call: Call, job_request: JobRequest, tell: Tell, opener: Opener
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
     runtime = plan.runtime_of(host)
     check_runtime(job.env_image, runtime)
-    places = JobPaths(folder, image.there, str(sources.data or ""), str(sources.program or ""))
+    places = JobPaths(folder, image.cluster_path, str(sources.data or ""), str(sources.program or ""))
     spec = specify(
         job, with_env_file(with_start_folder(places, sources.code, job, None, remote=False), env_image)
     )
@@ -118,5 +118,5 @@ def _check_options(call: Call, request: JobRequest) -> None:
 
 def _job_file(call: Call) -> str:
     """Return the path that ``--job`` or the trainer argument gives, or an empty string."""
-    named = str(call.job_file or call.said.get("trainer") or "")
+    named = str(call.job_file or call.values.get("trainer") or "")
     return str(Path(named)) if named else ""

@@ -91,7 +91,7 @@ def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, rem
     facts = target.image.facts
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
     _check_runtime(loaded.command_of(target.host, site, job.runtime or ""))
-    places = with_env_file(JobPaths(target.run(notebook.NAME), target.there), target.env)
+    places = with_env_file(JobPaths(target.run(notebook.NAME), target.image_path), target.env)
     spec = _spec(specify(job, places), asking, folder, facts)
     prepare.check_queue(target, spec, asking.job, asking.flags, tell)
     if not asking.packages:

@@ -26,7 +26,7 @@ from toolkit.job.request.envfile import (
     with_env_file,
 )
 from toolkit.job.request.flags import Flags, tell_fix
-from toolkit.job.request.gate import Cleared
+from toolkit.job.request.gate import ImageClearance
 from toolkit.job.request.inputs import (
     StartableImage,
 )
@@ -121,7 +121,9 @@ def _prepare(
         check_desk_paths(sources.code, flags, target.runner)
     project = copy_project(sources.code, flags, target.base, tell) if remote else None
     tell_sweep(job, sources.code, tell, travels=project is not None)
-    places = JobPaths(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
+    places = JobPaths(
+        target.run(name_of(job)), target.image_path, folder, program[0].target if program else ""
+    )
     places = with_env_file(with_start_folder(places, sources.code, job, project, remote=remote), target.env)
     spec = specify(with_project(job, project), places)
     spec = msgspec.structs.replace(
@@ -216,7 +218,7 @@ def with_script(
 
 
 def make_record(
-    place: str, spec: JobSpec, choice: ModeChoice, cleared: Cleared, env_digest: str = ""
+    place: str, spec: JobSpec, choice: ModeChoice, cleared: ImageClearance, env_digest: str = ""
 ) -> JobRecord:
     """Return the record of a job before its submission, without secret values.
 

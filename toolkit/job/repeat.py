@@ -53,7 +53,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
         CheckFailed: if the image has changed, or its signatures do not permit a start.
         Missing: if the image no longer exists.
     """
-    changes = check_layer(call.said, OPTION, {}, strict=True).said
+    changes = check_layer(call.values, OPTION, {}, strict=True).fields
     env = {**env_file(changes), **(changes.env or {})}
     changes = msgspec.structs.replace(changes, env=env or None)
     for name in _NEW:

@@ -39,7 +39,7 @@ _LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "
 class StudyOptions:
     """The options of ``toolkit scale`` that describe a study; ``over`` lists numbers of nodes."""
 
-    said: Mapping[str, Any]
+    values: Mapping[str, Any]
     words: tuple[str, ...]
     ranks: tuple[int, ...]
     over: tuple[int, ...] | None
@@ -69,7 +69,7 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
         check_ssh_config(wanted.ssh_config)
     compare, values = _parse_comparison(wanted.compare)
     settings = _series_of_suggestion(wanted)
-    trainer = wanted.said.get("trainer") or compare == "trainer"
+    trainer = wanted.values.get("trainer") or compare == "trainer"
     for name in values if compare == "trainer" else [str(trainer or "")]:
         _check_no_job_file(name)
     study = Study(
@@ -87,8 +87,8 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
         profile=wanted.profile,
         pattern=wanted.pattern or "",
         unit=wanted.unit,
-        said=_without_secrets(_with_full_paths(wanted.said)),
-        secrets=tuple(secrets_of(wanted.said)),
+        said=_without_secrets(_with_full_paths(wanted.values)),
+        secrets=tuple(secrets_of(wanted.values)),
         words=wanted.words,
         host=wanted.host,
         cluster=wanted.cluster,

@@ -112,7 +112,7 @@ def with_place(job: "Prepared", where: Where) -> "Prepared":
 
 
 def _merge_request(call: Call, tell: "Tell") -> JobRequest:
-    request = merge_request(call.said, call.words, call.job_file, local=call.local)
+    request = merge_request(call.values, call.words, call.job_file, local=call.local)
     announce(request, tell=tell)
     return request
 

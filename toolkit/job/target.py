@@ -14,7 +14,7 @@ from toolkit.job.request.envfile import (
     env_file,
 )
 from toolkit.job.request.flags import Flags
-from toolkit.job.request.gate import Cleared, clear, demand_of
+from toolkit.job.request.gate import ImageClearance, clear, demand_of
 from toolkit.job.request.inputs import (
     OnCluster,
     StartableImage,
@@ -34,7 +34,7 @@ from toolkit.probe.probe import gather
 from toolkit.probe.remembered import HostMemory
 from toolkit.run.command import Runner
 from toolkit.run.known_hash import known_remote_hash
-from toolkit.run.patience import AWAY_SECONDS, Patient, tell_of_loss
+from toolkit.run.patience import AWAY_SECONDS, PatientRunner, tell_of_loss
 from toolkit.run.stage import Parcel
 
 
@@ -42,17 +42,17 @@ from toolkit.run.stage import Parcel
 class Target:
     """A probed host, and an image for a job on this host.
 
-    ``base`` is the host's folder for images, data and runs. ``there`` is the path of the image on the host.
+    ``base`` is the host's folder for images, data and runs. ``image_path`` is the image on the host.
     ``copied`` lists the files to copy. ``assumed`` lists sentences about assumed facts of the host.
     ``cluster`` has the partitions, and the user's accounts if the job names an account.
     """
 
     runner: Runner
     image: StartableImage
-    cleared: Cleared
+    cleared: ImageClearance
     host: HostFacts
     base: str
-    there: str
+    image_path: str
     copied: tuple[Parcel, ...]
     assumed: tuple[str, ...]
     cluster: SiteFacts
@@ -80,7 +80,7 @@ def target_of(
     toolkit has to copy files to the host. With ``compare``, toolkit compares the host's copy of the image
     during the probe. ``memory`` may contain an earlier probe of the host.
     """
-    patient = Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
+    patient = PatientRunner(runner, tell_of_loss(tell), AWAY_SECONDS)
     try:
         memory = memory or HostMemory(0)
         return _target(patient, request, flags, image, tell, memory, remote=remote, compare=compare)
@@ -138,11 +138,11 @@ def copies_of(target: Target) -> dict[str, tuple[str, int]]:
 
     The result is empty if the image exists only on the host.
     """
-    if target.image.here is None:
+    if target.image.local_file is None:
         return {}
-    found = {target.there: (target.cleared.digest, target.image.here.stat().st_size)}
-    if target.env.here is not None:
-        found[target.env.there] = (target.env.digest, target.env.here.stat().st_size)
+    found = {target.image_path: (target.cleared.digest, target.image.local_file.stat().st_size)}
+    if target.env.local_file is not None:
+        found[target.env.cluster_path] = (target.env.digest, target.env.local_file.stat().st_size)
     return found
 
 
@@ -153,12 +153,12 @@ def find_copy(
 
     With ``compare``, toolkit does not copy the image if the host already has an identical file.
     """
-    if image.there or image.here is None:
-        return image.there, ()
-    image_path = image_there(image.here, image.digest, base)
+    if image.cluster_path or image.local_file is None:
+        return image.cluster_path, ()
+    image_path = image_there(image.local_file, image.digest, base)
     if compare and known_remote_hash(runner, image_path) == image.digest:
         return image_path, ()
-    return image_path, (Parcel(image.here, image_path, image.digest),)
+    return image_path, (Parcel(image.local_file, image_path, image.digest),)
 
 
 def _of_site(request: JobRequest) -> bool:

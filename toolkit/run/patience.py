@@ -31,10 +31,10 @@ def tell_of_loss(tell: Tell) -> OnLost:
     return lambda why: tell.step(f"{why}; trying again")
 
 
-class Patient:
+class PatientRunner:
     """A runner for queries and copies that repeats calls after a lost connection.
 
-    Do not use it for a command that must run only once, such as sbatch. A ``Patient`` does not retry a
+    Do not use it for a command that must run only once, such as sbatch. A ``PatientRunner`` does not retry a
     refused login or an unknown host, because centres lock users out after repeated attempts.
     """
 

@@ -20,10 +20,10 @@ NAMES = ("apptainer", "singularity")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a command in an image; ``said`` is the output of the command and the runtime."""
+    """The result of a command in an image; ``output`` is the output of the command and the runtime."""
 
     status: int
-    said: str
+    output: str
 
 
 class InstalledRuntime(Protocol):

@@ -14,7 +14,7 @@ from toolkit.errors import CheckFailed
 from toolkit.files import hash_file
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Completed, Runner
-from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, tell_of_loss
+from toolkit.run.patience import AWAY_SECONDS, PatientRunner, patiently, tell_of_loss
 from toolkit.units import format_size
 
 _HASH_SECONDS = 600.0
@@ -51,7 +51,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
         CheckFailed: if a copy has wrong bytes (the copy is deleted), or a digest cannot be computed.
         Missing: if the host is unreachable, or its disk is full.
     """
-    patient = Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
+    patient = PatientRunner(runner, tell_of_loss(tell), AWAY_SECONDS)
     wanted = list(parcels)
     hashes = remote_hashes(patient, [p.target for p in wanted])
     missing = [p for p in wanted if hashes.get(p.target) != p.sha256]

@@ -13,7 +13,7 @@ from statistics import median
 
 from toolkit.model.study import Scaling
 from toolkit.study.model import Vector, seconds, solutions
-from toolkit.study.statistics import Curve, Measured, MedianSpread
+from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
@@ -126,7 +126,7 @@ def latency(curve: Curve, model: Fit) -> float | None:
     return model.weights[2] / steps
 
 
-def _fit(scaling: Scaling, points: Sequence[Measured]) -> Fit | None:
+def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
     ranks = [point.ranks for point in points]
     if len(set(ranks)) < 2:
         return None
@@ -161,7 +161,7 @@ def _draws(
     return found
 
 
-def _single_error(points: Sequence[Measured]) -> float:
+def _single_error(points: Sequence[MeasuredPoint]) -> float:
     """Return the relative error of a single run, from all sizes that ran more than once."""
     squares, freedom = 0.0, 0
     for point in points:
@@ -175,7 +175,7 @@ def _single_error(points: Sequence[Measured]) -> float:
     return max(math.sqrt(squares / freedom) * (1 + 2 / freedom), _LEAST_ERROR)
 
 
-def _error(point: Measured, single: float) -> float:
+def _error(point: MeasuredPoint, single: float) -> float:
     rounding = point.figures.resolution / math.sqrt(12) / point.seconds.value
     count = len(point.runs)
     return math.hypot(single / math.sqrt(count) * (_MEDIAN if count > 2 else 1.0), rounding)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from toolkit.model.study import Shares
 from toolkit.study.fit import Fit, FitCheck, bandwidth, latency
-from toolkit.study.statistics import Curve, Measured, MedianSpread
+from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _WELL = 0.9
 """The parallel efficiency above which no improvement is needed."""
@@ -79,7 +79,7 @@ def _threads(curve: Curve) -> Iterator[str]:
         yield f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to make it the same."
 
 
-def _causes(curve: Curve, point: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
+def _causes(curve: Curve, point: MeasuredPoint, shares: Shares) -> Iterator[tuple[float, str]]:
     """Yield the parts of a step that a single rank would not need, each with a sentence."""
     alone = curve.base.seconds.value * curve.base.ranks / point.ranks
     # A timeline counts the wait for samples as computation, so subtract the wait for samples.
@@ -96,12 +96,12 @@ def _causes(curve: Curve, point: Measured, shares: Shares) -> Iterator[tuple[flo
     yield shares.queue, f"{on} gradients queue for {percent(shares.queue)} of a step"
 
 
-def _known_limits(point: Measured) -> Iterator[str]:
+def _known_limits(point: MeasuredPoint) -> Iterator[str]:
     if (point.waiting or 0) >= _WORTH:
         yield f"Known limits: {_waits(point)}."
 
 
-def _waits(point: Measured) -> str:
+def _waits(point: MeasuredPoint) -> str:
     return _INPUT.format(on=f"on {_ranks(point)}", part=percent(point.waiting or 0))
 
 
@@ -152,7 +152,7 @@ def _range_text(part: MedianSpread) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _ranks(point: Measured) -> str:
+def _ranks(point: MeasuredPoint) -> str:
     return f"{point.ranks} rank{'s' if point.ranks > 1 else ''}"
 
 

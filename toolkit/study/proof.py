@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from toolkit.model.study import Study
 from toolkit.study.advice import Advice
 from toolkit.study.limits import duration, percent
-from toolkit.study.statistics import Curve, Measured
+from toolkit.study.statistics import Curve, MeasuredPoint
 
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
@@ -24,7 +24,7 @@ def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
     """Return a sentence for each size about whether the suggestion helped; empty for other studies."""
     if SUGGESTED not in study.settings:
         return []
-    found: dict[tuple[int, int], dict[str, Measured]] = {}
+    found: dict[tuple[int, int], dict[str, MeasuredPoint]] = {}
     for curve in curves:
         for point in curve.points:
             found.setdefault((point.ranks, point.nodes), {})[curve.series] = point
@@ -33,7 +33,7 @@ def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
     return [f"Suggested: {env}", *size_lines]
 
 
-def _size(found: dict[str, Measured]) -> Iterator[str]:
+def _size(found: dict[str, MeasuredPoint]) -> Iterator[str]:
     suggested, default, tuned = (found.get(name) for name in (SUGGESTED, DEFAULT, TUNED))
     if suggested is None:
         return
@@ -56,26 +56,26 @@ def _size(found: dict[str, Measured]) -> Iterator[str]:
         yield f"{on}, with Horovod's autotuning, an epoch takes {took}, {result}{_chance(suggested, tuned)}."
 
 
-def _compare_runs(one: Measured, other: Measured) -> int:
+def _compare_runs(one: MeasuredPoint, other: MeasuredPoint) -> int:
     """Return -1 if all runs of ``one`` are faster than all runs of ``other``, 1 if slower, otherwise 0."""
     if one.seconds.high < other.seconds.low:
         return -1
     return int(one.seconds.low > other.seconds.high)
 
 
-def _less(one: Measured, other: Measured) -> str:
+def _less(one: MeasuredPoint, other: MeasuredPoint) -> str:
     return percent(1 - one.seconds.value / other.seconds.value)
 
 
-def _more(one: Measured, other: Measured) -> str:
+def _more(one: MeasuredPoint, other: MeasuredPoint) -> str:
     return percent(one.seconds.value / other.seconds.value - 1)
 
 
-def _range_text(point: Measured) -> str:
+def _range_text(point: MeasuredPoint) -> str:
     low, high = duration(point.seconds.low), duration(point.seconds.high)
     return duration(point.seconds.value) + (f" ({low} to {high})" if low != high else "")
 
 
-def _chance(*points: Measured) -> str:
+def _chance(*points: MeasuredPoint) -> str:
     few = min(len(point.runs) for point in points) < _TELLING
     return f"; the difference may be chance: run again with `--repeat {_TELLING}`" if few else ""

@@ -26,7 +26,7 @@ class MedianSpread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredPoint:
     """The measurements of one size of a curve.
 
     ``runs`` are the seconds per epoch of each run. ``speedup`` is the ratio of epoch times to the smallest
@@ -71,10 +71,10 @@ class Curve:
     series: str
     on: str
     scaling: Scaling
-    points: tuple[Measured, ...]
+    points: tuple[MeasuredPoint, ...]
 
     @property
-    def base(self) -> Measured:
+    def base(self) -> MeasuredPoint:
         return self.points[0]
 
     @property
@@ -125,7 +125,7 @@ def _curve(series: str, on: str, scaling: Scaling, points: Sequence[Point]) -> C
 
 def _measured_point(
     group: Sequence[Point], base_ranks: int, base: MedianSpread, shares: Shares | None
-) -> Measured:
+) -> MeasuredPoint:
     one, runs = group[0], _seconds(group)
     figures = [point.figures for point in group if point.figures]
     waiting = [one.waiting for one in figures if one.waiting is not None]
@@ -133,7 +133,7 @@ def _measured_point(
     rates = [median(one.rates) for one in figures if one.rates]
     speedup = _speedup(seconds, base, base_ranks, same=one.ranks == base_ranks)
     part = 1 / one.ranks
-    return Measured(
+    return MeasuredPoint(
         ranks=one.ranks,
         nodes=one.nodes,
         runs=tuple(runs),

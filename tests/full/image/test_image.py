@@ -481,7 +481,7 @@ try:
 except CheckFailed as error:
     uninspectable = error.message
 print(json.dumps({"version": host.version, "recipe": labels.get("toolkit.recipe"),
-    "status": ran.status, "said": ran.said, "broken": broken.status, "uninspectable": uninspectable}))
+    "status": ran.status, "said": ran.output, "broken": broken.status, "uninspectable": uninspectable}))
 """
 
 

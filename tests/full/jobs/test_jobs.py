@@ -16,7 +16,7 @@ from toolkit.launch.tracking import jobs, records
 from toolkit.launch.tracking.reasons import waits_for_turn
 from toolkit.model.progress import Silent
 from toolkit.run.command import Command
-from toolkit.run.patience import Patient
+from toolkit.run.patience import PatientRunner
 from toolkit.run.remote.ssh import SshRunner
 from toolkit.run.remote.ssh_shared import SharedRunner, shared_runner
 from toolkit.run.stage import Parcel, stage
@@ -25,7 +25,7 @@ from toolkit.run.stage import Parcel, stage
 @pytest.fixture(scope="module")
 def login(cluster):
     # The fixture retries, because a test may also cut the connection of this runner.
-    runner = Patient(SshRunner("login", cluster.ssh_config), print)
+    runner = PatientRunner(SshRunner("login", cluster.ssh_config), print)
     yield runner
     runner.close()
 

@@ -11,7 +11,7 @@ from toolkit.errors import BadInput, Missing
 from toolkit.job import live as doctor_live
 from toolkit.job.live import TrialRequest
 from toolkit.job.places import Where
-from toolkit.job.request.gate import Cleared
+from toolkit.job.request.gate import ImageClearance
 from toolkit.launch.trial import TrialProgram
 from toolkit.model.job import ImageCheck
 from toolkit.model.prediction import Request
@@ -19,7 +19,7 @@ from toolkit.report.progress import Progress
 from toolkit.run.local import LocalRunner
 
 HERE = Where(None, None, None)
-CLEARED = Cleared("sha256:00", ImageCheck(signature="none"))
+CLEARED = ImageClearance("sha256:00", ImageCheck(signature="none"))
 
 
 @pytest.fixture

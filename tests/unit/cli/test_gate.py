@@ -335,7 +335,7 @@ def _functions(file: str) -> list[ast.FunctionDef]:
 
 def test_records_are_made_of_what_passed_the_gate_alone():
     assert calls("JobRecord") == {"job/prepare.py:make_record"}
-    assert calls("Cleared") == {"job/request/gate.py:clear", "job/request/gate.py:clear_again"}
+    assert calls("ImageClearance") == {"job/request/gate.py:clear", "job/request/gate.py:clear_again"}
     assert calls("before_launch") == {"job/request/gate.py:_signatures"}
 
 

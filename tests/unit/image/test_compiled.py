@@ -12,7 +12,7 @@ from toolkit.image.builds import compiled
 from toolkit.image.builds.emit import Making
 from toolkit.image.locks.lock import load_lock
 from toolkit.model.progress import Silent
-from toolkit.run.docker.engine import Abreast, BuildOptions
+from toolkit.run.docker.engine import BuildOptions, ParallelBuilds
 
 KEY = "ab" * 32
 WHEEL = "mpi4py-4.1.1-cp311-cp311-linux_x86_64.whl"
@@ -104,7 +104,7 @@ def test_steps_side_by_side_all_give_what_they_made():
 
 def test_of_two_builds_that_want_the_same_one_compiles(step, monkeypatch):
     def work():
-        return compiled._Work(None, None, {}, Silent(), BuildOptions(), 1, Abreast(None))
+        return compiled._Work(None, None, {}, Silent(), BuildOptions(), 1, ParallelBuilds(None))
 
     times = []
 

@@ -16,7 +16,7 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.files import marks
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.inflate import inflate
-from toolkit.image.files.source import Hashed, SourceRange
+from toolkit.image.files.source import HashingSource, SourceRange
 
 DATA = random.Random(7).randbytes(40_000) * 3 + bytes(500_000) + random.Random(8).randbytes(300_000)
 PACKED = {
@@ -113,9 +113,9 @@ def test_a_digest_is_taken_of_what_is_read_anyway():
 
     stored = Memory(PACKED["gzip"])
     digest = f"sha256:{hashlib.sha256(PACKED['gzip']).hexdigest()}"
-    hashed = Hashed(SourceRange(stored, 0, len(stored.data)), digest, "x")
+    hashed = HashingSource(SourceRange(stored, 0, len(stored.data)), digest, "x")
     assert inflate(hashed, "x", Budget("x")).read_at(0, len(DATA)) == DATA
     hashed.check()
-    other = Hashed(Memory(PACKED["gzip"] + b"!"), digest, "x")
+    other = HashingSource(Memory(PACKED["gzip"] + b"!"), digest, "x")
     with pytest.raises(CheckFailed, match="not match the digest in its name"):
         other.check()

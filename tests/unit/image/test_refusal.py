@@ -8,7 +8,7 @@ from tests.unit.image.sifs import sandbox
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.files.pages import pages_of
 from toolkit.image.loader.loader import Loader
-from toolkit.image.loader.refusal import Symbolic, refusals
+from toolkit.image.loader.refusal import SymbolCheck, refusals
 from toolkit.image.loader.symbols import read_symbols
 
 SHELL = Path("/bin/sh").resolve()
@@ -31,7 +31,7 @@ def loader_of(path, program):
 
 def test_a_real_program_is_not_refused(tmp_path):
     loader = loader_of(tmp_path, SHELL.read_bytes())
-    assert Symbolic(loader).refusal(PROGRAM) is None
+    assert SymbolCheck(loader).refusal(PROGRAM) is None
     assert refusals(loader, {PROGRAM: ""}) == {}
 
 
@@ -49,13 +49,13 @@ def test_a_symbol_that_is_bound_at_the_start_and_missing_is_named(tmp_path):
     other = b"x" * len(name)
     loader = loader_of(tmp_path, content.replace(b"\0" + name + b"\0", b"\0" + other + b"\0"))
     line = f"{PROGRAM}: symbol lookup error: {PROGRAM}: undefined symbol: {other.decode()}"
-    assert Symbolic(loader).refusal(PROGRAM) == line
-    assert Symbolic(loader).refusal(PROGRAM, symbols=False) is None
+    assert SymbolCheck(loader).refusal(PROGRAM) == line
+    assert SymbolCheck(loader).refusal(PROGRAM, symbols=False) is None
 
 
 def test_what_lacks_a_library_or_is_damaged_is_not_judged_by_symbols(tmp_path):
     content = SHELL.read_bytes()
     loader = Loader(FolderTree(sandbox(tmp_path / "a", {PROGRAM: content})), {})
-    assert Symbolic(loader).refusal(PROGRAM) is None
+    assert SymbolCheck(loader).refusal(PROGRAM) is None
     assert read_symbols(pages_of(b"#!/bin/sh\n")) is None
     assert read_symbols(pages_of(b"")) is None

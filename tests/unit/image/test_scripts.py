@@ -59,7 +59,7 @@ def read(root, script, before=OLD, given=None, **files):
 def test_a_script_sets_what_a_shell_would(tmp_path, script, name, value):
     found = read(tmp_path, script, **{"/init.sh": "", "/spack.sh": SPACK})
     assert found.values[name] == value
-    assert name not in found.untold
+    assert name not in found.undecided
 
 
 @every_row(
@@ -86,7 +86,7 @@ def test_a_script_sets_what_a_shell_would(tmp_path, script, name, value):
 )
 def test_what_only_a_shell_can_tell_is_told_apart(tmp_path, script, name, value):
     found = read(tmp_path, script, **{"/init.sh": "init() {\n  PATH=/m\n}\ninit\n"})
-    assert "90-environment.sh" in found.untold[name]
+    assert "90-environment.sh" in found.undecided[name]
     assert found.values.get(name) == value
 
 
@@ -94,13 +94,13 @@ def test_what_a_script_reads_that_itself_runs_something_is_told_apart(tmp_path):
     files = {"/a.sh": ". /b.sh\n", "/b.sh": "export PATH=/m:$PATH\nmodule load mpi\n"}
     found = read(tmp_path, ". /a.sh", **files)
     assert found.values["PATH"] == "/m:/bin"
-    assert found.untold["PATH"].startswith("/b.sh runs module load mpi")
+    assert found.undecided["PATH"].startswith("/b.sh runs module load mpi")
 
 
 def test_scripts_that_read_each_other_come_to_an_end(tmp_path):
     found = read(tmp_path, ". /a.sh", **{"/a.sh": ". /b.sh\n", "/b.sh": ". /a.sh\nexport A=1\n"})
     assert found.values["A"] == "1"
-    assert "PATH" in found.untold
+    assert "PATH" in found.undecided
 
 
 def test_a_script_that_ends_the_shell_ends_those_that_read_it(tmp_path):
@@ -137,23 +137,23 @@ def test_activating_an_environment_puts_it_before_the_rest(tmp_path, script, pat
     assert found.values["PATH"] == path
     assert found.values["LD_LIBRARY_PATH"] == "/old"
     assert more.items() <= found.values.items()
-    assert found.untold == {}
+    assert found.undecided == {}
 
 
 @every_row("script", ["conda activate hpc", f"{HOOK}conda activate other", f"{HOOK}conda activate $NAME"])
 def test_an_environment_that_is_not_told_leaves_the_folders_unknown(tmp_path, script):
-    assert "conda activate" in read(tmp_path, script, **CONDA).untold["PATH"]
+    assert "conda activate" in read(tmp_path, script, **CONDA).undecided["PATH"]
 
 
 def test_variables_that_conda_keeps_for_an_environment_leave_the_folders_unknown(tmp_path):
     kept = {"/opt/conda/envs/hpc/conda-meta/state": '{"env_vars": {"LD_LIBRARY_PATH": "/x"}}'}
-    assert "LD_LIBRARY_PATH" in read(tmp_path, f"{HOOK}conda activate hpc", **CONDA, **kept).untold
+    assert "LD_LIBRARY_PATH" in read(tmp_path, f"{HOOK}conda activate hpc", **CONDA, **kept).undecided
 
 
 def test_a_script_of_an_environment_that_sets_folders_in_a_function_leaves_them_unknown(tmp_path):
     script = "/opt/conda/envs/hpc/etc/conda/activate.d/z.sh"
     files = {**CONDA, script: "f() {\n  export LD_LIBRARY_PATH=/x\n}\nf\n"}
-    assert script in read(tmp_path, f"{HOOK}conda activate hpc", **files).untold["LD_LIBRARY_PATH"]
+    assert script in read(tmp_path, f"{HOOK}conda activate hpc", **files).undecided["LD_LIBRARY_PATH"]
 
 
 def test_scripts_of_the_runtime_itself_tell_nothing(tmp_path):

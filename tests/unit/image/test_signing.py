@@ -11,7 +11,7 @@ from toolkit.files import hash_file
 from toolkit.image.files.digest import check_digest, digest_file
 from toolkit.image.files.sif.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
 from toolkit.image.trust import signing
-from toolkit.image.trust.signing import Checked, coverage_gap, is_signed, sign, signatures
+from toolkit.image.trust.signing import CheckedSignature, coverage_gap, is_signed, sign, signatures
 from toolkit.model.progress import Silent
 from toolkit.run.gpg import verifier
 
@@ -37,7 +37,7 @@ def sif(tmp_path: Path) -> Path:
     return write_sif(tmp_path / "image.sif")
 
 
-def checked(sif: Path, keyring: Path | None = None) -> tuple[Checked, ...]:
+def checked(sif: Path, keyring: Path | None = None) -> tuple[CheckedSignature, ...]:
     with sif.open("rb") as file, verifier(keyring) as keys:
         return tuple(signatures(file, sif, keys))
 

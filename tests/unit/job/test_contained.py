@@ -13,7 +13,7 @@ from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.image.inspect import inspect
 from toolkit.job import contained
-from toolkit.job.contained import UntoldImage, read, untold, with_answer
+from toolkit.job.contained import UndecidedImage, read, undecided_variables, with_answer
 from toolkit.job.places import Where
 from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.run.command import Completed
@@ -66,13 +66,13 @@ def asking(monkeypatch, root, script=MODULES, host=HOST, remote=False, **answers
     file = image(root, script)
     where = Where("login" if remote else None, None, None)
     heard = Heard()
-    yield UntoldImage(inspect(str(file)), file, host, where, "gpu"), heard, machine
+    yield UndecidedImage(inspect(str(file)), file, host, where, "gpu"), heard, machine
 
 
 def test_a_module_that_is_loaded_is_asked_for_and_the_answer_is_what_a_rank_sees(monkeypatch, tmp_path):
     said = "PATH=/opt/a/bin:/bin\nLD_LIBRARY_PATH=/opt/a/lib\nHOME=/home/ada\n"
     with asking(monkeypatch, tmp_path, srun=(0, said)) as (asked, heard, machine):
-        assert untold(asked.image) == ("LD_LIBRARY_PATH", "PATH")
+        assert undecided_variables(asked.image) == ("LD_LIBRARY_PATH", "PATH")
         view = with_answer(RankView(hidden=("/home",)), asked, heard)
     assert view.hidden == ("/home",)
     (call,) = (c for c in machine.calls if c[0] == "srun")
@@ -84,7 +84,7 @@ def test_a_module_that_is_loaded_is_asked_for_and_the_answer_is_what_a_rank_sees
     assert seen.environment["LD_LIBRARY_PATH"] == "/opt/a/lib"
     assert seen.environment["MPICH_A"] == "1"  # from the image, not from the container
     assert "HOME" not in seen.environment
-    assert not untold(seen)
+    assert not undecided_variables(seen)
     assert "container on a node" in seen.evidence["environment.LD_LIBRARY_PATH"]
     assert asked.image.programs.get("/opt/app", "") == ""
     assert seen.programs["/opt/app"] == "/opt/a/lib/libmpi.so.40"

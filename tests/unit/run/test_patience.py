@@ -10,7 +10,7 @@ from toolkit.model.progress import Silent
 from toolkit.run import patience
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
-from toolkit.run.patience import Patient
+from toolkit.run.patience import PatientRunner
 from toolkit.run.stage import Parcel, part_name, stage
 
 
@@ -72,21 +72,21 @@ class Told(Silent):
 def test_a_question_is_asked_again_and_the_loss_is_told_once(tmp_path):
     (tmp_path / "a").write_bytes(b"text")
     lost = []
-    runner = Patient(Breaking(3), lost.append)
+    runner = PatientRunner(Breaking(3), lost.append)
     assert runner.read(str(tmp_path / "a"), 1) == b"ext"
     assert lost == ["far: the SSH connection was lost"]
-    assert Patient(Breaking(2), lost.append).run(Command.of("echo", "x")).text == "x\n"
+    assert PatientRunner(Breaking(2), lost.append).run(Command.of("echo", "x")).text == "x\n"
 
 
 def test_after_its_time_the_loss_is_what_is_told():
     with pytest.raises(Lost, match="the SSH connection was lost"):
-        Patient(Breaking(10**6), print, seconds=0.1).read("/nowhere")
+        PatientRunner(Breaking(10**6), print, seconds=0.1).read("/nowhere")
 
 
 def test_what_is_refused_is_not_tried_again():
     runner = Breaking(2, Missing("far port 22: ada was not let in"))
     with pytest.raises(Missing, match="not let in"):
-        Patient(runner, print).read("/nowhere")
+        PatientRunner(runner, print).read("/nowhere")
     assert runner.left == 1
 
 
@@ -129,7 +129,7 @@ def test_a_name_that_was_given_though_the_answer_was_lost_is_no_failure(tmp_path
 
 def test_what_is_stopped_is_neither_tried_again_nor_told():
     place, told = Breaking(3), []
-    patient = Patient(place, told.append, 60)
+    patient = PatientRunner(place, told.append, 60)
 
     def lose(*_):
         patient.stop()

@@ -45,12 +45,12 @@ class FoundMpi:
 class BuildFile:
     """The result of reading a build file.
 
-    ``told`` are sentences about the file. ``unknown`` are facts that the file does not state. ``faults`` are
+    ``notes`` are sentences about the file. ``unknown`` are facts that the file does not state. ``faults`` are
     faults of the file itself.
     """
 
     image: ImageFacts
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     unknown: tuple[str, ...]
     faults: tuple[Finding, ...]
 
@@ -66,7 +66,7 @@ class _Parts:
     distribution: Distribution | None = None
     mpis: list[FoundMpi] = field(default_factory=list)
     packages: dict[str, PackageInstall] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
     def at(self, line: int) -> str:
@@ -99,7 +99,7 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
     env = _environment(found, last)
     return BuildFile(
         _facts(parts, env),
-        tuple(parts.told),
+        tuple(parts.notes),
         tuple(dict.fromkeys(parts.unknown)),
         tuple(faults(parts.name, parts.mpis, parts.packages, parts.row, parts.versions)),
     )
@@ -158,7 +158,7 @@ def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None
     words = [parts.distribution.title, f"glibc {parts.distribution.glibc}"] if parts.distribution else []
     words += [f"{title} {parts.versions[key]}" for key, title in _TITLES.items() if key in parts.versions]
     if words:
-        parts.told.append(f"{parts.at(step.line)}: FROM {base}: {', '.join(words)}")
+        parts.notes.append(f"{parts.at(step.line)}: FROM {base}: {', '.join(words)}")
     elif not parts.row.musl and not parts.row.opaque:
         parts.unknown.append(f"{parts.at(step.line)}: {base} does not name its distribution")
 
@@ -177,12 +177,12 @@ def _take(one: PackageInstall, parts: _Parts) -> None:
         of_apt = one.installer == "apt" and name == "openmpi" and parts.distribution is not None
         pmix = parts.distribution.pmix if of_apt and parts.distribution else ""
         parts.mpis.append(FoundMpi(name, version, one.order, shown, pmix))
-        parts.told.append(parts.mpis[-1].shown)
+        parts.notes.append(parts.mpis[-1].shown)
         if not version:
             parts.unknown.append(f"{where}: the release of {family}: {one.name} is not pinned")
     elif one.name in buildfiles().python and one.installer in {"pip", "conda"}:
         parts.packages[buildfiles().python[one.name]] = one
-        parts.told.append(f"{where}: {one.name} {one.version or '(not pinned)'}, by {one.installer}")
+        parts.notes.append(f"{where}: {one.name} {one.version or '(not pinned)'}, by {one.installer}")
         if not one.version:
             parts.unknown.append(f"{where}: the version of {one.name}; the next build may differ")
 
@@ -254,7 +254,7 @@ def _text_beside(path: Path) -> str | None:
 
 def lines_on(build: BuildFile) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the titles and lines about a build file that a report prints."""
-    if build.told:
-        yield "In the file", build.told
+    if build.notes:
+        yield "In the file", build.notes
     if build.unknown:
         yield "The file does not say", build.unknown

@@ -26,7 +26,7 @@ from toolkit.image.locks.steps import Step, key_of, output_of
 from toolkit.model.lock import CompiledComponent
 from toolkit.model.progress import Tell
 from toolkit.run.docker.copy_out import ChunkReader
-from toolkit.run.docker.engine import Abreast, BuildOptions, build_image, forget_image, stream_folder
+from toolkit.run.docker.engine import BuildOptions, ParallelBuilds, build_image, forget_image, stream_folder
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -74,7 +74,7 @@ def ensure_compiled(
         missing = [step for step in turn if step.component not in results]
         # mpi4py is one file and needs one compiler. Horovod may use all compilers, because mpi4py soon
         # finishes and Horovod then compiles alone.
-        work = _Work(client, making, files, tell, options, jobs, Abreast(client))
+        work = _Work(client, making, files, tell, options, jobs, ParallelBuilds(client))
         results |= _run_parallel(
             {s.component: partial(work.compile, s, keys[s.component], results) for s in missing}, work
         )
@@ -111,7 +111,7 @@ class _Work:
     tell: Tell
     options: BuildOptions
     jobs: int
-    abreast: Abreast
+    abreast: ParallelBuilds
 
     def compile(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
         """Compile a component, or return the result that a parallel build has just cached."""

@@ -33,7 +33,7 @@ _HOME = re.compile(r"^home\s*=\s*(/\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledPackage:
     """A Python distribution in an image: its version, and the requirements that the image satisfies."""
 
     name: str
@@ -47,7 +47,7 @@ class ImagePython:
     """The Python of an image; ``has`` are its installed distributions by normalised name."""
 
     base: EnvBase
-    has: dict[str, Installed] = field(default_factory=dict)
+    has: dict[str, InstalledPackage] = field(default_factory=dict)
 
     @property
     def minor(self) -> str:
@@ -162,7 +162,7 @@ def markers(base: EnvBase) -> dict[str, str]:
     return {"extra": "", **{name: str(value) for name, value in target.items()}}
 
 
-def _satisfied_requirements(found: dict[str, tuple[str, str]], base: EnvBase) -> dict[str, Installed]:
+def _satisfied_requirements(found: dict[str, tuple[str, str]], base: EnvBase) -> dict[str, InstalledPackage]:
     """Return each distribution with the subset of its requirements that the image satisfies.
 
     An image may work although it violates a requirement, because ``pip install --no-deps`` ignores
@@ -176,7 +176,7 @@ def _satisfied_requirements(found: dict[str, tuple[str, str]], base: EnvBase) ->
             line for line in map(str, metadata.get_all("Requires-Dist", [])) if _holds(line, found, target)
         ]
         extras = tuple(map(str, metadata.get_all("Provides-Extra", [])))
-        packages[name] = Installed(name, version, tuple(lines), extras)
+        packages[name] = InstalledPackage(name, version, tuple(lines), extras)
     return packages
 
 

@@ -19,7 +19,7 @@ from toolkit.image.locks.origins import of_index
 from toolkit.image.locks.pylock import environment, tags
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run.packages.environment import Asking, Pin, Unresolved, lock_of, pin_requirements
+from toolkit.run.packages.environment import Pin, PinRequest, UnresolvedPackages, lock_of, pin_requirements
 
 _UV_GLIBC = (17, *range(28, 41))
 """The minor numbers of glibc 2 for which uv has a platform name, such as manylinux_2_28."""
@@ -34,11 +34,11 @@ class EnvSolution:
     sources: tuple[LockedFile, ...]
 
 
-def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> Asking:
+def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> PinRequest:
     """Return a uv query without requirements, for the Python, glibc and architecture of an image."""
     wanted = int(python.base.glibc.split(".")[1])
     glibc = max((number for number in _UV_GLIBC if number <= wanted), default=_UV_GLIBC[0])
-    return Asking((), (), python.minor, f"{python.base.architecture}-manylinux_2_{glibc}", {}, options)
+    return PinRequest((), (), python.minor, f"{python.base.architecture}-manylinux_2_{glibc}", {}, options)
 
 
 def solve(
@@ -107,20 +107,22 @@ class _Search:
         self._stubs = {name: write_stub(folder, one) for name, one in self.stays.items()}
         self._base = empty_question(python, (*wanted.options, "--find-links", str(folder)))
 
-    def all_fixed(self) -> Asking:
+    def all_fixed(self) -> PinRequest:
         """Return the query that fixes the version of every package of the image."""
         return self._question(self._dependents(), self.stays, {})
 
-    def held_fixed(self) -> Asking:
+    def held_fixed(self) -> PinRequest:
         """Return the query that fixes only the kept packages; the environment may hide any other package."""
         versions = {name: one.version for name, one in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
-    def free(self) -> Asking:
+    def free(self) -> PinRequest:
         """Return the query that fixes no package, to find the packages that contradict the requirements."""
         return self._question((), (), {name: one.version for name, one in self.stays.items()})
 
-    def _question(self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]) -> Asking:
+    def _question(
+        self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]
+    ) -> PinRequest:
         lines = [f"{name} @ file://{self._stubs[name]}" for name in fixed]
         return replace(
             self._base,
@@ -150,18 +152,18 @@ def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
         for fixed in (search.all_fixed(), search.held_fixed()):
             try:
                 return pin_requirements(fixed, build=build), build
-            except Unresolved as error:
+            except UnresolvedPackages as error:
                 failed = failed or error
         if not build:
             _explain(search)
-    raise failed or Unresolved("no set of packages satisfies the requirements")
+    raise failed or UnresolvedPackages("no set of packages satisfies the requirements")
 
 
 def _explain(search: _Search) -> None:
     """Raise an error with the names of the image's packages that the requirements contradict, if any."""
     try:
         pins = pin_requirements(search.free(), build=False)
-    except Unresolved:
+    except UnresolvedPackages:
         return
     moved = list(_conflicting_pins(pins, search))
     if moved:

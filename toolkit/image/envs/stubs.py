@@ -3,10 +3,10 @@
 import zipfile
 from pathlib import Path
 
-from toolkit.image.envs.interpreter import Installed
+from toolkit.image.envs.interpreter import InstalledPackage
 
 
-def write_stub(folder: Path, one: Installed) -> Path:
+def write_stub(folder: Path, one: InstalledPackage) -> Path:
     """Write a wheel with only the metadata of a distribution, and return the path of the wheel."""
     stem = f"{one.name.replace('-', '_')}-{one.version}"
     file = folder / f"{stem}-py3-none-any.whl"

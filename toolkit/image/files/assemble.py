@@ -8,7 +8,7 @@ from toolkit.image.files.bounded import Budget
 from toolkit.image.files.config import ImageConfig
 from toolkit.image.files.inflate import inflate
 from toolkit.image.files.layers import LayeredTree
-from toolkit.image.files.source import Hashed, SourceRange
+from toolkit.image.files.source import HashingSource, SourceRange
 
 HASHED_UNASKED = 1 << 30
 """Maximum total size of the layers in bytes that toolkit reads only to verify digests (about a second)."""
@@ -52,15 +52,15 @@ def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
 def _add(
     tree: LayeredTree, layer: ImageLayer, part: SourceRange, name: str, budget: Budget, *, unasked: bool
 ) -> None:
-    stored = Hashed(part, layer.digest, name) if layer.digest else part
+    stored = HashingSource(part, layer.digest, name) if layer.digest else part
     unpacked = inflate(stored, name, budget)
     if unpacked is not None:
         tree.add(unpacked, name)
     elif unasked and (digest := layer.digest or layer.inner):
-        Hashed(part, digest, name).check()
+        HashingSource(part, digest, name).check()
     if unpacked is None:
         tree.add(part, name)
-    elif isinstance(stored, Hashed):
+    elif isinstance(stored, HashingSource):
         stored.check()
 
 

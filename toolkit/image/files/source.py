@@ -46,7 +46,7 @@ class SourceRange:
         return self._source.read_at(self._start + offset, count) if count > 0 else b""
 
 
-class Hashed:
+class HashingSource:
     """A source whose digest is verified; bytes that were read in order are not read again for the digest."""
 
     def __init__(self, source: ByteSource, digest: str, name: str) -> None:

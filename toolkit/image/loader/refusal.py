@@ -16,7 +16,7 @@ _MOST = 150
 """Maximum number of libraries of a program whose symbols toolkit compares; an MPI program loads forty."""
 
 
-class Symbolic:
+class SymbolCheck:
     """The symbols of an image's libraries, read once for each library."""
 
     def __init__(self, loader: Loader) -> None:
@@ -75,7 +75,7 @@ class Symbolic:
 
 def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     """Return the ld.so error of each program that cannot start; ``programs`` maps paths to MPI libraries."""
-    symbolic, found = Symbolic(loader), {}
+    symbolic, found = SymbolCheck(loader), {}
     for path, library in list(programs.items())[:_MOST_PROGRAMS]:
         extension = ".so" in posixpath.basename(path)
         line = symbolic.refusal(path, symbols=not extension)

@@ -42,14 +42,14 @@ _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re
 class Environment:
     """The environment variables after the scripts of an image.
 
-    ``values`` are the known variables. ``untold`` has the reason for each variable that is unknown or partly
-    unknown.
+    ``values`` are the known variables. ``undecided`` has the reason for each variable that is unknown or
+    partly unknown.
 
     If only some folders of a list such as PATH are known, ``values`` has the known folders.
     """
 
     values: dict[str, str]
-    untold: dict[str, str] = field(default_factory=dict)
+    undecided: dict[str, str] = field(default_factory=dict)
 
 
 def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> Environment:

@@ -25,7 +25,7 @@ from toolkit.run.web.http import (
     Body,
     Busy,
     FileBody,
-    Refused,
+    RefusedRequest,
     open_address,
     open_file_address,
     pause_before,
@@ -174,7 +174,7 @@ def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Even
     for pause in _PAUSES:
         try:
             return _take(url, file, part, stop)
-        except Refused:
+        except RefusedRequest:
             raise
         except Missing as error:
             if stop.wait(_before_next(error, pause)):

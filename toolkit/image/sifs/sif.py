@@ -182,7 +182,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     )
     if done.status == 0:
         return ""
-    last = done.said.strip().splitlines()[-_KEPT_LINES:]
+    last = done.output.strip().splitlines()[-_KEPT_LINES:]
     # check the machine itself, because the runtime also reports a mount error for a broken image
     if why := start_obstacle():
         return why

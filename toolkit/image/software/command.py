@@ -180,7 +180,10 @@ def _of_shell(
 
 
 def _merge_variables(before: Mapping[str, str], exports: Environment) -> dict[str, str]:
-    return {**before, **{name: value for name, value in exports.values.items() if name not in exports.untold}}
+    return {
+        **before,
+        **{name: value for name, value in exports.values.items() if name not in exports.undecided},
+    }
 
 
 def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> tuple[str, ...]:

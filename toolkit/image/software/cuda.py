@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolkit.image.files import tree as files
 from toolkit.image.software.libraries import Finder
-from toolkit.image.software.packages import PackageVersion, Untold, python_package
+from toolkit.image.software.packages import PackageVersion, UnknownVersion, python_package
 
 _MOST = 1 << 17
 _TOOLKITS = (
@@ -80,7 +80,7 @@ def tensorflow(finder: Finder) -> PackageVersion | None:
     return python_package(finder.loader.tree, finder.places.sites, *names)
 
 
-def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | None:
+def tensorflow_built(finder: Finder, name: str) -> PackageVersion | UnknownVersion | None:
     """Return ``cuda_version`` or ``cudnn_version`` in TensorFlow's build_info; None if built without CUDA."""
     for site in finder.places.sites:
         path = f"{site}/tensorflow/python/platform/build_info.py"
@@ -93,8 +93,8 @@ def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | Non
             return PackageVersion(version, f"{path}: {name} {version}")
         if entries.get("is_cuda_build") == "False":
             return None
-        return Untold(f"{path} does not name {name}")
-    return Untold("tensorflow/python/platform/build_info.py: not in the image")
+        return UnknownVersion(f"{path} does not name {name}")
+    return UnknownVersion("tensorflow/python/platform/build_info.py: not in the image")
 
 
 def pytorch(finder: Finder) -> PackageVersion | None:
@@ -107,16 +107,18 @@ def pytorch(finder: Finder) -> PackageVersion | None:
     return found
 
 
-def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
+def pytorch_cuda(finder: Finder) -> PackageVersion | UnknownVersion | None:
     """Return the CUDA version that PyTorch was built with, or None if it was built without CUDA."""
     path, content = _torch(finder)
     match = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
     if match is None:
-        return Untold(f"{path or 'torch/version.py'} does not name the CUDA release of the PyTorch build")
+        return UnknownVersion(
+            f"{path or 'torch/version.py'} does not name the CUDA release of the PyTorch build"
+        )
     return PackageVersion(match[2], f"{path}: cuda = {match[2]}") if match[2] else None
 
 
-def pytorch_rocm(finder: Finder) -> PackageVersion | Untold | None:
+def pytorch_rocm(finder: Finder) -> PackageVersion | UnknownVersion | None:
     """Return the ROCm version that PyTorch was built with, or None if it was built without ROCm.
 
     Source: pytorch/pytorch:tools/generate_torch_version.py, which writes ``hip`` beside ``cuda``.
@@ -126,7 +128,7 @@ def pytorch_rocm(finder: Finder) -> PackageVersion | Untold | None:
         r"^hip(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)[\w.-]*['\"])", content, re.MULTILINE
     )
     if match is None:
-        return Untold(f"{path or 'torch/version.py'} does not name the ROCm of the build")
+        return UnknownVersion(f"{path or 'torch/version.py'} does not name the ROCm of the build")
     return PackageVersion(match[2], f"{path}: hip = {match[2]}") if match[2] else None
 
 

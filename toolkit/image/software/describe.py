@@ -84,7 +84,7 @@ def describe(
     entrypoint = _entrypoint(tree, config, book)
     runs = find_rank_programs(base, walked, entrypoint or (), view, opened, budget, book)
     loader, programs, variables = runs.loader, runs.programs, runs.loader.environment
-    mpis, programs = find_decided_mpis(loader, packages, walked, programs, exports.untold)
+    mpis, programs = find_decided_mpis(loader, packages, walked, programs, exports.undecided)
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
@@ -98,14 +98,14 @@ def describe(
         labels={**(config.labels if config else {}), **labels(tree)},
         entrypoint=entrypoint,
         **_entry_facts(base, entrypoint or ()),
-        environment=_environment(variables, exports.untold, book),
+        environment=_environment(variables, exports.undecided, book),
         driver_searched=driver_searched(tree) if form in _STARTED else None,
         stack=_stack(tree, book),
     )
     facts = _add_software(facts, finder, hvd, (mpis, programs), _real(base, "mpirun"), book)
-    why = why_undecided(loader, walked, entrypoint or (), mpis, programs, exports.untold)
+    why = why_undecided(loader, walked, entrypoint or (), mpis, programs, exports.undecided)
     facts = withhold(facts, mpis, why, book) if why else facts
-    facts = doubt(facts, exports.untold, book)
+    facts = doubt(facts, exports.undecided, book)
     also = _also(finder, facts, hvd)
     book.doubt(tree.unread if walked.whole else {**tree.unread, "the content of deep folders": _NOT_WHOLE})
     return msgspec.structs.replace(
@@ -201,8 +201,8 @@ def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: Ima
     """Return the variables of an image; ``answers``, which a container printed, replace unknown values."""
     if answers is None:
         return env
-    known = {name: value for name, value in env.values.items() if name not in env.untold}
-    printed = {name: answers[name] for name in env.untold if name in answers}
+    known = {name: value for name, value in env.values.items() if name not in env.undecided}
+    printed = {name: answers[name] for name in env.undecided if name in answers}
     for name, value in _of_interest(printed).items():
         book.evidence[f"environment.{name}"] = f"env in a container on a node: {name}={value}"
     return Environment({**known, **printed})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolkit.image.software.packages import PackageVersion, Untold
+from toolkit.image.software.packages import PackageVersion, UnknownVersion
 
 _SURELY = {"digest"}
 """Facts whose absence does not depend on any file."""
@@ -21,9 +21,9 @@ class ImageEvidence:
         """Return the fields of :class:`ImageFacts` with the evidence and the reasons."""
         return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
 
-    def take(self, name: str, found: PackageVersion | Untold | None, looked_for: str) -> str | None:
+    def take(self, name: str, found: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
         """Record the evidence of a fact, or why it is absent or unknown; return the fact's value."""
-        if isinstance(found, Untold):
+        if isinstance(found, UnknownVersion):
             self.unknown[name] = found.reason
             return None
         if found is None:

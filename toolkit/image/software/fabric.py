@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from toolkit.image.files import tree as files
 from toolkit.image.software.libraries import Finder
-from toolkit.image.software.packages import PackageVersion, Untold
+from toolkit.image.software.packages import PackageVersion, UnknownVersion
 from toolkit.model.mpifacts import ImageMpi
 from toolkit.sonames import plain
 
@@ -71,7 +71,7 @@ _SEARCHED = re.compile(
 """The help text of FI_PROVIDER_PATH in libfabric, which contains its compiled-in plugin folder."""
 
 
-def ucx(finder: Finder) -> PackageVersion | Untold | None:
+def ucx(finder: Finder) -> PackageVersion | UnknownVersion | None:
     """Return the version of UCX, read from its main library libucp."""
     path = finder.anywhere("libucp.so.0")
     return finder.version(path, ("libucx0", "libucx0t64"), rb"1\.\d{1,3}\.\d{1,3}")
@@ -111,7 +111,7 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     return next((path for path in own if files.is_file(tree, path)), None)
 
 
-def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | Untold | None:
+def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | UnknownVersion | None:
     """Return the version of the libfabric at ``path``."""
     return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
 
@@ -217,7 +217,7 @@ def nccl_ofi_found(finder: Finder) -> bool | None:
     return posixpath.dirname(plugin.version) in folders if plugin else None
 
 
-def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Untold | None:
+def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | UnknownVersion | None:
     """Return the version of the hwloc that programs load or Open MPI contains (component ``hwloc201``)."""
     path = finder.find_reachable("libhwloc.so.15") or finder.find_reachable("libhwloc.so.5")
     found = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")

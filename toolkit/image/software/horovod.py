@@ -8,7 +8,7 @@ import msgspec
 from toolkit.decoding import DECODE_ERRORS
 from toolkit.image.files import tree as files
 from toolkit.image.loader.loader import Loader
-from toolkit.image.software.packages import PackageVersion, Untold
+from toolkit.image.software.packages import PackageVersion, UnknownVersion
 
 _FRAMEWORKS = ("tensorflow", "torch", "mxnet")
 _METADATA = 1 << 16
@@ -52,7 +52,9 @@ def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
     return HorovodPackage({}, (), None)
 
 
-def built_for(loader: Loader, found: HorovodPackage, framework: str) -> PackageVersion | Untold | None:
+def built_for(
+    loader: Loader, found: HorovodPackage, framework: str
+) -> PackageVersion | UnknownVersion | None:
     """Return the framework version that Horovod was built with, from Horovod's metadata.json.
 
     horovod/horovod:horovod/tensorflow/CMakeLists.txt writes metadata.json; Horovod compares the versions when
@@ -64,15 +66,15 @@ def built_for(loader: Loader, found: HorovodPackage, framework: str) -> PackageV
     path = f"{library.rpartition(f'/{framework}/')[0]}/metadata.json"
     content = files.read(loader.tree, path, _METADATA)
     if content is None:
-        return Untold(f"{path}: not in the image; this Horovod does not say what it was built with")
+        return UnknownVersion(f"{path}: not in the image; this Horovod does not say what it was built with")
     try:
         versions = msgspec.json.decode(content)
     except DECODE_ERRORS as error:
-        return Untold(f"{path}: no JSON: {error}")
+        return UnknownVersion(f"{path}: no JSON: {error}")
     version = versions.get(framework) if isinstance(versions, dict) else None
     if isinstance(version, str) and re.fullmatch(r"\d{1,4}\.[\w.+-]{1,40}", version):
         return PackageVersion(version, f"{path}: {framework} {version}")
-    return Untold(f"{path} does not name {framework}")
+    return UnknownVersion(f"{path} does not name {framework}")
 
 
 def _built(loader: Loader, path: str) -> set[str]:

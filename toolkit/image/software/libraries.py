@@ -9,7 +9,7 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.search import SearchFolders
-from toolkit.image.software.packages import PackageVersion, Untold
+from toolkit.image.software.packages import PackageVersion, UnknownVersion
 
 _LIBC = (
     "/lib/*-linux-gnu*/libc.so.6",
@@ -43,7 +43,7 @@ class Finder:
 
     def version(
         self, path: str | None, names: tuple[str, ...], form: bytes
-    ) -> PackageVersion | Untold | None:
+    ) -> PackageVersion | UnknownVersion | None:
         """Return a library's version from its package, or from a text in the library.
 
         A text in the library counts only if it is the only number that can be the version.
@@ -59,7 +59,7 @@ class Finder:
             versions = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
             if len(versions) == 1:
                 return PackageVersion(version := versions.pop().decode(), f"{path} says {version}")
-        return Untold(f"{path} does not contain its version")
+        return UnknownVersion(f"{path} does not contain its version")
 
     def folder(self, path: str) -> str:
         """Return the folder of a library, with all links resolved."""
@@ -85,7 +85,7 @@ class Finder:
         return good, {name: why for name, why in bad.items() if name not in good}
 
 
-def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | Untold | None:
+def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | UnknownVersion | None:
     """Return the glibc release from a text in the system's C library, or in the C library ``loaded``.
 
     Images of Nix and Guix have no C library in the usual folders.
@@ -96,7 +96,7 @@ def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | Untold | None:
         last_path = path
         if match := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
             return PackageVersion(match[1].decode(), f"{path}: release version {match[1].decode()}")
-    return Untold(f"{last_path} does not contain its release") if last_path else None
+    return UnknownVersion(f"{last_path} does not contain its release") if last_path else None
 
 
 def _of_system(loader: Loader, path: str) -> bool:

@@ -121,11 +121,14 @@ def _chosen(loader: Loader, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _LibraryReading:
-    """The facts in an MPI library: ``how`` ranks start (None if unknown), and the evidence (``seen``)."""
+    """The facts in an MPI library.
 
-    told: mpich.Told
-    how: dict[str, str] | None
-    seen: str
+    ``interfaces`` are how its ranks start, or None if unknown; ``reason`` is the evidence.
+    """
+
+    description: mpich.MpichDescription
+    interfaces: dict[str, str] | None
+    reason: str
     own: openmpi.OpenMpi | None = None
 
 
@@ -143,7 +146,7 @@ def _describe(
     inner = [loader.texts(p) for s, p in needed.items() if p and plain(s).startswith("libopen_mpi.so")]
     implementation = _implementation(content, *inner)
     reading = _read_followed(loader, path, real, implementation, needed, whole=whole)
-    description, how, own = reading.told, reading.how, reading.own
+    description, how, own = reading.description, reading.interfaces, reading.own
     version, by = _version(loader, real, content, implementation, description, packages, places)
     started = launcher(loader, _prefix(real), implementation)
     elf = loader.elf(path)
@@ -199,10 +202,10 @@ def _read_followed(
 ) -> _LibraryReading:
     """Return the facts in a library; how ranks start is unknown if its list of libraries is incomplete."""
     reading = _read(loader, path, real, implementation, needed)
-    if whole or not loader.texts(path) or "pmix" in (reading.how or {}):
+    if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
         return reading
     reason = f"it needs more than {len(needed)} libraries, and toolkit did not read all of them"
-    return replace(reading, how=None, seen=reason)
+    return replace(reading, interfaces=None, reason=reason)
 
 
 def _read(
@@ -210,15 +213,15 @@ def _read(
 ) -> _LibraryReading:
     content = loader.texts(path)
     if not content:
-        return _LibraryReading(mpich.Told(), None, "it cannot be read")
+        return _LibraryReading(mpich.MpichDescription(), None, "it cannot be read")
     if implementation == "spectrum":
         return _LibraryReading(
-            mpich.Told(), None, "toolkit has not measured where IBM's MPI looks for its launcher"
+            mpich.MpichDescription(), None, "toolkit has not measured where IBM's MPI looks for its launcher"
         )
     if implementation == "openmpi":
         own = openmpi.read(loader, path, real, needed)
         how, reason = openmpi.interfaces(loader, own, needed)
-        return _LibraryReading(mpich.Told(version=own.release, text=own.text), how, reason, own)
+        return _LibraryReading(mpich.MpichDescription(version=own.release, text=own.text), how, reason, own)
     description = mpich.read_description(content, loader.pages(path), implementation)
     return _LibraryReading(
         description,
@@ -239,10 +242,12 @@ def _note_start(found: MpiFound, path: str, reading: _LibraryReading) -> None:
     """Record how ranks of this MPI start, or why toolkit does not know it."""
     if reading.own and reading.own.broken:
         found.unknown["mpi.components"] = f"cannot be loaded: {_words(reading.own.broken)}"
-    if reading.how is None:
-        found.unknown["mpi.interfaces"] = f"{path}: {reading.seen}"
+    if reading.interfaces is None:
+        found.unknown["mpi.interfaces"] = f"{path}: {reading.reason}"
     else:
-        found.evidence["mpi.interfaces"] = f"{path}: {' '.join(reading.how) or 'none'} ({reading.seen})"
+        found.evidence["mpi.interfaces"] = (
+            f"{path}: {' '.join(reading.interfaces) or 'none'} ({reading.reason})"
+        )
 
 
 def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
@@ -304,7 +309,7 @@ def _version(
     real: str,
     content: bytes,
     implementation: str,
-    description: mpich.Told,
+    description: mpich.MpichDescription,
     packages: dict[str, str],
     places: SearchFolders,
 ) -> tuple[str | None, str]:

@@ -65,7 +65,7 @@ which this pattern excludes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MpichDescription:
     """The facts in an MPICH library; None for facts that the library does not contain."""
 
     version: str | None = None
@@ -74,7 +74,7 @@ class Told:
     own_shm: bool | None = None
 
 
-def read_description(content: bytes, library: Pages, implementation: str) -> Told:
+def read_description(content: bytes, library: Pages, implementation: str) -> MpichDescription:
     """Return the facts in an MPICH library; ``content`` are the texts of the library."""
     if implementation == "intelmpi":
         return _intel(content, _device(_variable(library, "device")))
@@ -90,7 +90,7 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Tol
     if implementation == "cray":
         named = _CRAY.search(content)
         version = named[1].decode() if named else None
-    return Told(
+    return MpichDescription(
         version=version if version and re.match(r"\d{1,4}\.\d", version) and len(version) < 40 else None,
         text=_text(content, values) if implementation == "mpich" else None,
         device=device,
@@ -162,15 +162,15 @@ def _text(content: bytes, values: dict[str, str | None]) -> str | None:
     return "".join(lines)[:_LONGEST]
 
 
-def _intel(content: bytes, device: str | None) -> Told:
+def _intel(content: bytes, device: str | None) -> MpichDescription:
     match = _INTEL.search(content)
     if match is None:
-        return Told(device=device)
+        return MpichDescription(device=device)
     version = match[1] if match[1] != b"%s" else match[3] or b""
     release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
     if release is None:
-        return Told(device=device)
+        return MpichDescription(device=device)
     # Until 2020, a release was an update, for example 2019 Update 4, with packages named 2019.4.243.
     number = ".".join(part.decode() for part in release.groups() if part)
     text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{match[2].decode()}"
-    return Told(version=number, text=text, device=device)
+    return MpichDescription(version=number, text=text, device=device)

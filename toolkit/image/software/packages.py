@@ -27,7 +27,7 @@ class PackageVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class UnknownVersion:
     """The reason why the version of some software in the image is unknown."""
 
     reason: str
@@ -69,7 +69,7 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Pac
     return None
 
 
-def read_distribution(tree: FileTree) -> PackageVersion | Untold | None:
+def read_distribution(tree: FileTree) -> PackageVersion | UnknownVersion | None:
     """Return the distribution in os-release(5), for example ``debian 12 (bookworm)``; None without a file."""
     content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
     if content is None:
@@ -79,5 +79,7 @@ def read_distribution(tree: FileTree) -> PackageVersion | Untold | None:
     if code := values.get("VERSION_CODENAME"):
         shown += f" ({code})"
     return (
-        PackageVersion(shown, f"/etc/os-release: {shown}") if shown else Untold("/etc/os-release has no ID")
+        PackageVersion(shown, f"/etc/os-release: {shown}")
+        if shown
+        else UnknownVersion("/etc/os-release has no ID")
     )

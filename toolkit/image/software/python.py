@@ -4,7 +4,7 @@ import re
 
 from toolkit.image.files import tree as files
 from toolkit.image.loader.loader import Loader
-from toolkit.image.software.packages import PackageVersion, Untold
+from toolkit.image.software.packages import PackageVersion, UnknownVersion
 
 _MOST = 1 << 16
 _BIN = re.compile(r"/bin/python[\d.]*\Z")
@@ -33,7 +33,7 @@ def _settings_beside(program: str) -> str:
     return f"{_BIN.sub('', program)}/pyvenv.cfg"
 
 
-def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold | None:
+def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | UnknownVersion | None:
     """Return the version of the first python3 on PATH, or None if the image has no Python.
 
     The version comes from pyvenv.cfg, from the package, or from a text in the program or its library. Without
@@ -48,7 +48,9 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold 
     real = files.resolve(loader.tree, program) or program
     minor = re.search(r"python(\d{1,2}\.\d{1,3})$", real)
     if minor is None:
-        return _of_text(loader, real, r"3\.\d{1,3}") or Untold(f"{program} does not contain its version")
+        return _of_text(loader, real, r"3\.\d{1,3}") or UnknownVersion(
+            f"{program} does not contain its version"
+        )
     if real.startswith("/usr/bin/"):
         for name in (f"python{minor[1]}-minimal", f"python{minor[1]}"):
             release = re.match(r"\d+\.\d+\.\d+", packages.get(name, ""))

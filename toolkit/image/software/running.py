@@ -15,7 +15,7 @@ from toolkit.model.rank import RankView
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RankPrograms:
     """The programs of a rank.
 
     ``programs`` maps each file through which a rank loads an MPI to that MPI. ``loader`` has the program's
@@ -38,12 +38,12 @@ def find_rank_programs(
     opened: FileTree,
     budget: Budget,
     book: ImageEvidence,
-) -> Running:
+) -> RankPrograms:
     """Return the program that a rank runs; if unknown, every program of the image that loads an MPI."""
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
         book.absent["program"] = "the request names no command"
-        return Running(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
+        return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
     found = resolve_command(loader, view.command, view.script)
     own = loader
     if found.environment != loader.environment:
@@ -52,11 +52,11 @@ def find_rank_programs(
     shown = _program_of(view, found, loaded, own)
     if shown is None:
         book.unknown["program"] = found.why
-        return Running(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
+        return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
     book.evidence["program"] = f"{' '.join(view.command[:4])}: {' starts '.join(found.chain)}"
     if loaded is None:
-        return Running(loader, loaded_mpis(loader, places, entrypoint), shown, hidden)
-    return Running(own, loaded, shown, hidden)
+        return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), shown, hidden)
+    return RankPrograms(own, loaded, shown, hidden)
 
 
 def _program_of(

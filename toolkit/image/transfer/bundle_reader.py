@@ -18,7 +18,7 @@ from typing import BinaryIO
 from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.files import open_given
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.source import ByteSource, FileSource, Hashed
+from toolkit.image.files.source import ByteSource, FileSource, HashingSource
 from toolkit.image.files.tar import TarMember, entries, padded_size
 from toolkit.image.transfer.bundle_format import (
     INDEX,
@@ -40,7 +40,7 @@ _COPY_AGAIN = "copy the bundle again, and compare its .sha256"
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedBundle:
     """A bundle in which each file matches its hash.
 
     ``files`` maps a path in the bundle to the copy in the private folder. ``sha256`` is the hash of the
@@ -53,7 +53,7 @@ class Staged:
     sha256: str = ""
 
 
-def stage(source: Path, folder: Path, tell: Tell) -> Staged:
+def stage(source: Path, folder: Path, tell: Tell) -> StagedBundle:
     """Compare all files of a bundle with their hashes, and copy the files to install into ``folder``.
 
     Args:
@@ -69,9 +69,9 @@ def stage(source: Path, folder: Path, tell: Tell) -> Staged:
     return _folder(source, folder) if source.is_dir() else _archive(source, folder)
 
 
-def _archive(source: Path, folder: Path) -> Staged:
+def _archive(source: Path, folder: Path) -> StagedBundle:
     with open_given(source) as file:
-        whole = Hashed(FileSource(file), "sha256:", str(source))
+        whole = HashingSource(FileSource(file), "sha256:", str(source))
         members = _members(whole, source, os.fstat(file.fileno()).st_size)
         sums = read_sums(_text(whole, _next(members, SUMS, source), source), source)
         about = _text(whole, _next(members, INDEX, source), source)
@@ -89,7 +89,7 @@ def _archive(source: Path, folder: Path) -> Staged:
                 paths[entry.name] = target
         if missing := sums.keys() - names:
             raise Damaged(f"{source}: {min(missing)} is missing", fix=_COPY_AGAIN)
-        return Staged(sums, index, paths, whole.finish())
+        return StagedBundle(sums, index, paths, whole.finish())
 
 
 def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
@@ -139,7 +139,7 @@ def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
         yield piece[: max(0, end - at)]
 
 
-def _folder(source: Path, folder: Path) -> Staged:
+def _folder(source: Path, folder: Path) -> StagedBundle:
     sums = read_sums(_read(source / SUMS), source)
     index = _index(_read(source / INDEX), sums, source)
     paths = {}
@@ -148,7 +148,7 @@ def _folder(source: Path, folder: Path) -> Staged:
         _compare(_pieces(source / name), digest, target, str(source / name))
         if target is not None:
             paths[name] = target
-    return Staged(sums, index, paths)
+    return StagedBundle(sums, index, paths)
 
 
 def _read(path: Path) -> bytes:

@@ -13,12 +13,12 @@ from toolkit.files import hash_file
 from toolkit.image.locks.lock import SUFFIX, decode_lock, files_of, lock_command, stale
 from toolkit.image.locks.recipe import parse
 from toolkit.image.transfer.bundle_format import MOST_TEXT
-from toolkit.image.transfer.bundle_reader import Staged, install
+from toolkit.image.transfer.bundle_reader import StagedBundle, install
 from toolkit.image.trust.detached import signature_file
 from toolkit.model.lock import Lock
 
 
-def require_recipes(staged: Staged, source: Path) -> None:
+def require_recipes(staged: StagedBundle, source: Path) -> None:
     """Check that each recipe and its lock are valid, and that the bundle has exactly the files of its locks.
 
     Raises:
@@ -37,7 +37,7 @@ def require_recipes(staged: Staged, source: Path) -> None:
         raise BadInput(f"{source}: the bundle contains {min(stray)}, which no lock in the bundle names")
 
 
-def _lock(staged: Staged, name: str, source: Path) -> Lock:
+def _lock(staged: StagedBundle, name: str, source: Path) -> Lock:
     """Return the lock of a recipe in the bundle, after a check that it fits the recipe."""
     place = f"{source}: recipes/{name}{SUFFIX}"
     text, locked = (_content(staged.files[f"recipes/{name}{e}"], source) for e in (".toml", SUFFIX))
@@ -62,7 +62,7 @@ def _content(path: Path, source: Path) -> bytes:
     return path.read_bytes()
 
 
-def require_unused_names(staged: Staged, source: Path) -> None:
+def require_unused_names(staged: StagedBundle, source: Path) -> None:
     """Check that no recipe of the bundle would replace a different existing recipe.
 
     Raises:
@@ -76,7 +76,7 @@ def require_unused_names(staged: Staged, source: Path) -> None:
         )
 
 
-def different_recipes(staged: Staged) -> Iterator[tuple[str, Path]]:
+def different_recipes(staged: StagedBundle) -> Iterator[tuple[str, Path]]:
     """Yield each recipe of a bundle that would replace a different recipe, with the existing file."""
     for name in staged.index.recipes:
         for ending in (".toml", SUFFIX):
@@ -90,7 +90,7 @@ def different_recipes(staged: Staged) -> Iterator[tuple[str, Path]]:
                 break
 
 
-def install_recipes(staged: Staged) -> tuple[str, ...]:
+def install_recipes(staged: StagedBundle) -> tuple[str, ...]:
     """Install recipes and locks in the user's folder, except files that exist or that toolkit ships.
 
     Returns:
@@ -99,7 +99,7 @@ def install_recipes(staged: Staged) -> tuple[str, ...]:
     return tuple(Path(path).name for name in staged.index.recipes for path in _install_recipe(staged, name))
 
 
-def _install_recipe(staged: Staged, name: str) -> Iterator[str]:
+def _install_recipe(staged: StagedBundle, name: str) -> Iterator[str]:
     """Install the files of a recipe, and yield the path of each file that was written."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
     # If the user's folder has the recipe, toolkit does not search for a shipped lock, so write the lock there
@@ -115,14 +115,14 @@ def _install_recipe(staged: Staged, name: str) -> Iterator[str]:
         yield signature
 
 
-def _is_shipped(path: str, staged: Staged) -> bool:
+def _is_shipped(path: str, staged: StagedBundle) -> bool:
     """Return whether toolkit ships an equal file, and the user has no file with its name."""
     return not os.path.lexists(config_dir() / path) and _has_digest(
         shipped_folder("recipes") / Path(path).name, staged.sums[path]
     )
 
 
-def _written(path: str, staged: Staged) -> bool:
+def _written(path: str, staged: StagedBundle) -> bool:
     target = config_dir() / path
     if _has_digest(target, staged.sums[path]):
         return False

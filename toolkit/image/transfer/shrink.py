@@ -26,7 +26,7 @@ _PACKED = "registry/packed"
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk:
+class ShrunkLayer:
     """A compressed layer; ``file`` is None if the registry already has the layer."""
 
     described: Descriptor
@@ -42,7 +42,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 def shrink_layers(
     layers: tuple[Blob, ...], work: Path, present: Callable[[str], bool], tell: Tell
-) -> tuple[Shrunk, ...]:
+) -> tuple[ShrunkLayer, ...]:
     """Compress layers with gzip, which every container engine reads, in parallel on all processors."""
     known = {layer.digest: hints.recall(_PACKED, _name(layer.digest), _Known) for layer in layers}
     reusable = {d: k for d, k in known.items() if k is not None and present(k.digest)}
@@ -59,14 +59,14 @@ def shrink_layers(
     found = []
     for number, layer in enumerate(layers, 1):
         if blob := reusable.get(layer.digest):
-            found.append(Shrunk(Descriptor(_GZIP, blob.digest, blob.size), None))
+            found.append(ShrunkLayer(Descriptor(_GZIP, blob.digest, blob.size), None))
         else:
             found.append(files[layer.digest])
         tell.detail(f"{number} of {len(layers)}")
     return tuple(found)
 
 
-def _compress(layer: Blob, work: Path, stop: threading.Event) -> Shrunk:
+def _compress(layer: Blob, work: Path, stop: threading.Event) -> ShrunkLayer:
     file = work / f"{layer.digest.removeprefix('sha256:')}.gz"
     packer, whole, done = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW), hashlib.sha256(), 0
     with file.open("wb") as target:
@@ -82,7 +82,7 @@ def _compress(layer: Blob, work: Path, stop: threading.Event) -> Shrunk:
     digest = f"sha256:{whole.hexdigest()}"
     if not stop.is_set():
         hints.keep(_PACKED, _name(layer.digest), _Known(digest, size))
-    return Shrunk(Descriptor(_GZIP, digest, size), file)
+    return ShrunkLayer(Descriptor(_GZIP, digest, size), file)
 
 
 def _name(digest: str) -> str:

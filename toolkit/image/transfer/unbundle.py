@@ -12,7 +12,7 @@ from toolkit.errors import BadInput
 from toolkit.files import check_given, hash_file
 from toolkit.image.sifs.sif import full_disks
 from toolkit.image.transfer.bundle_format import BundledImage
-from toolkit.image.transfer.bundle_reader import Staged, install, stage
+from toolkit.image.transfer.bundle_reader import StagedBundle, install, stage
 from toolkit.image.transfer.bundled_recipes import (
     different_recipes,
     install_recipes,
@@ -110,7 +110,7 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
     return FileSignature()
 
 
-def _install_files(staged: Staged, tell: Tell) -> int:
+def _install_files(staged: StagedBundle, tell: Tell) -> int:
     """Copy the files of the locks into the cache, and return the number of files."""
     names = [name for name in staged.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
@@ -122,7 +122,7 @@ def _install_files(staged: Staged, tell: Tell) -> int:
     return len(names)
 
 
-def _load(client: "DockerClient", staged: Staged, image: BundledImage, tell: Tell) -> str:
+def _load(client: "DockerClient", staged: StagedBundle, image: BundledImage, tell: Tell) -> str:
     from toolkit.run.docker.engine_images import load
 
     tell.step(f"Loading {image.name} into the Docker engine")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from toolkit.errors import CheckFailed
-from toolkit.image.trust.signing import Checked, coverage_gap, is_signed, signatures
+from toolkit.image.trust.signing import CheckedSignature, coverage_gap, is_signed, signatures
 from toolkit.model.job import ImageCheck
 from toolkit.model.signature import SignatureState
 from toolkit.model.verified import Check
@@ -50,7 +50,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
     raise CheckFailed(f"{sif}: {check.told}", fix=_way_out(found, keyring), detail=check.detail)
 
 
-def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
+def _way_out(found: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
     """Return the hint for a SIF that may not run.
 
     toolkit suggests ``--no-verify`` only if all bytes match the signature and no key is required.
@@ -65,12 +65,12 @@ def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
     return "use an image with a valid signature, and import the signer's key"
 
 
-def read_signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Checked, ...]:
+def read_signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[CheckedSignature, ...]:
     with verifier(keyring) as keys:
         return tuple(signatures(file, sif, keys))
 
 
-def uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
+def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> str:
     """Return the part of a SIF that no valid signature covers, or an empty text."""
     try:
         return coverage_gap(file, sif, {one.group for one in found if one.holds})
@@ -78,7 +78,7 @@ def uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
         return error.message.removeprefix(f"{sif}: ")
 
 
-def judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
+def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
     """Return the check of all signatures: none may be wrong, and valid ones must cover the whole SIF."""
     if not found:
         return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
@@ -95,7 +95,7 @@ def judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
     return Check(name="signature", outcome="ok", told=f"signed by {signers}", detail=tuple(lines))
 
 
-def missing_keys(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str, ...]:
+def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
     """Return the fingerprints of missing public keys, if these are the only problem of a SIF."""
     if any(one.differences or one.signature.state != "unknown-key" for one in found):
         return ()
@@ -104,12 +104,12 @@ def missing_keys(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple
     return tuple(sorted({one.signature.fingerprint for one in found}))
 
 
-def is_wrong(one: Checked) -> bool:
+def is_wrong(one: CheckedSignature) -> bool:
     """Return whether a signature contradicts the file; an expired or unknown key does not."""
     return one.signature.state == "bad" or bool(one.differences)
 
 
-def _describe_signature(one: Checked) -> str:
+def _describe_signature(one: CheckedSignature) -> str:
     if one.differences:
         more = f", and {len(one.differences) - 1} more" if len(one.differences) > 1 else ""
         return f"{one.differences[0]}{more} (signed by {one.signature.signer})"

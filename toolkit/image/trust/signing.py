@@ -47,7 +47,7 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSignature:
     """The check of a signature: the signed object group of a SIF, and what differs from the signed text."""
 
     signature: Signature
@@ -152,7 +152,7 @@ def is_signed(sif: Path) -> bool:
         return any(entry.kind == SIGNATURE for entry in read_table(file, sif).used)
 
 
-def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
+def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSignature]:
     """Check each signature of a SIF with gpg, and compare its text with the file."""
     yield from _signatures_but(file, read_table(file, path), keys, frozenset())
 
@@ -173,7 +173,7 @@ def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object,
 
 def _signatures_but(
     file: BinaryIO, table: Table, keys: Verifier, known: Collection[int]
-) -> Iterator[Checked]:
+) -> Iterator[CheckedSignature]:
     """Check the signatures of a SIF whose object numbers are not in ``known``."""
     for entry in table.used:
         if entry.kind == SIGNATURE and entry.number not in known:
@@ -192,11 +192,13 @@ def _signatures(file: BinaryIO, sif: Path, maker: SigningKey) -> Iterator[Object
         )
 
 
-def _check_signature(file: BinaryIO, table: Table, entry: SifDescriptor, keys: Verifier) -> Checked:
+def _check_signature(file: BinaryIO, table: Table, entry: SifDescriptor, keys: Verifier) -> CheckedSignature:
     group = entry.linked_group
     found = keys.check(content(file, entry, _LONGEST))
     if found.state in {"bad", "unreadable"}:
-        return Checked(found, group, ())
+        return CheckedSignature(found, group, ())
     if not table.in_group(group):
-        return Checked(found, group, ("the signature covers objects that the file does not contain",))
-    return Checked(found, group, tuple(differences(found.text, file, table, group)))
+        return CheckedSignature(
+            found, group, ("the signature covers objects that the file does not contain",)
+        )
+    return CheckedSignature(found, group, tuple(differences(found.text, file, table, group)))

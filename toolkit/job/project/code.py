@@ -11,7 +11,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.folders import has_file, has_folder, is_below, is_system
-from toolkit.job.project.collect import Collected, collect
+from toolkit.job.project.collect import CollectedFiles, collect
 from toolkit.job.project.pack import pack
 from toolkit.job.project.roots import root_of
 from toolkit.job.request.flags import Flags
@@ -119,7 +119,7 @@ def _link_targets(folders: Iterable[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class CopiedProject:
     """A project to copy: its archive, the command on the cluster, and the command's start folder."""
 
     parcel: Parcel
@@ -127,7 +127,7 @@ class Brought:
     start: str
 
 
-def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brought | None:
+def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> CopiedProject | None:
     """Pack the project that toolkit copies to another machine.
 
     Return ``None`` if the command needs no project file.
@@ -157,21 +157,21 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
     if found.secrets:
         tell.notice(f"not copied, because they may hold secrets:  {', '.join(found.secrets[:5])}")
     inner = os.path.relpath(code.start, code.root)
-    return Brought(parcel, _relocated_command(code), posixpath.normpath(posixpath.join(COPY, inner)))
+    return CopiedProject(parcel, _relocated_command(code), posixpath.normpath(posixpath.join(COPY, inner)))
 
 
-def with_project(job: JobFile, project: Brought | None) -> JobFile:
+def with_project(job: JobFile, project: CopiedProject | None) -> JobFile:
     """Return the job with the command of the copied project; without a project the job is unchanged."""
     return msgspec.structs.replace(job, command=project.command) if project else job
 
 
-def project_parcels(project: Brought | None) -> tuple[Parcel, ...]:
+def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
     """Return the archive of a project as a list of files to copy; empty without a project."""
     return (project.parcel,) if project else ()
 
 
 def with_start_folder(
-    places: JobPaths, code: Code | None, job: JobFile, project: Brought | None, *, remote: bool
+    places: JobPaths, code: Code | None, job: JobFile, project: CopiedProject | None, *, remote: bool
 ) -> JobPaths:
     """Return the paths of a job with the folder in which its command starts."""
     if project is not None:
@@ -217,7 +217,7 @@ def _check_inside(code: Code) -> None:
         )
 
 
-def _check_ignored(code: Code, found: Collected) -> None:
+def _check_ignored(code: Code, found: CollectedFiles) -> None:
     for path in _named_files(code):
         inner = os.path.relpath(path.resolve(), code.root.resolve())
         for name in (*found.ignored, *found.secrets):

@@ -92,7 +92,7 @@ class File:
 
 
 @dataclass(slots=True)
-class Collected:
+class CollectedFiles:
     """The files of a project that toolkit copies.
 
     ``secrets`` and ``ignored`` list files that toolkit does not copy. ``outside`` lists broken links and
@@ -111,14 +111,14 @@ class Collected:
         return sum(file.size for file in self.files)
 
 
-def collect(root: Path, most: int = LARGEST) -> Collected:
+def collect(root: Path, most: int = LARGEST) -> CollectedFiles:
     """Return the files below ``root`` that toolkit copies for a job, sorted by path.
 
     Raises:
         BadInput: if the files are too many or too large, with the largest files; or if toolkit cannot read
             a folder.
     """
-    found = Collected(root)
+    found = CollectedFiles(root)
     for file in _walk(found, root, "", _Rules()):
         found.files.append(file)
         if len(found.files) > _MOST_FILES:
@@ -133,7 +133,7 @@ def collect(root: Path, most: int = LARGEST) -> Collected:
     return found
 
 
-def _too_large(found: Collected, most: int) -> BadInput:
+def _too_large(found: CollectedFiles, most: int) -> BadInput:
     largest = sorted(found.files, key=lambda file: file.size, reverse=True)[:_SHOWN]
     return BadInput(
         f"{found.root}: the project has {format_size(found.size)}; "
@@ -187,7 +187,7 @@ class _Rules:
 
 
 def _walk(
-    found: Collected, folder: Path, path: str, above: _Rules, linked: frozenset[str] = frozenset()
+    found: CollectedFiles, folder: Path, path: str, above: _Rules, linked: frozenset[str] = frozenset()
 ) -> Iterator[File]:
     """Yield the files in a folder and its subfolders; ``linked`` are the folders entered through links."""
     rules = above.below(folder, path)
@@ -209,7 +209,7 @@ def _walk(
             yield file
 
 
-def _inside(found: Collected, entry: os.DirEntry[str], linked: frozenset[str]) -> str:
+def _inside(found: CollectedFiles, entry: os.DirEntry[str], linked: frozenset[str]) -> str:
     """Return the project folder that a link points to.
 
     The result is empty for a target outside the project, and for a link that leads back to a parent folder.
@@ -221,7 +221,7 @@ def _inside(found: Collected, entry: os.DirEntry[str], linked: frozenset[str]) -
     return target if inside and target not in linked and not is_below(around, target) else ""
 
 
-def _file(found: Collected, source: Path, path: str) -> File | None:
+def _file(found: CollectedFiles, source: Path, path: str) -> File | None:
     """Return the file at a path, or the target of a link to a file; ``None`` for anything else.
 
     Broken links and links to folders outside the project are added to ``outside``.

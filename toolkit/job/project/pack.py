@@ -9,7 +9,7 @@ from pathlib import Path
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput
 from toolkit.files import hash_file
-from toolkit.job.project.collect import Collected, File
+from toolkit.job.project.collect import CollectedFiles, File
 from toolkit.run.stage import Parcel
 
 _SHORT = 12
@@ -18,7 +18,7 @@ MOMENT = 946684800
 """The modification time of every file in an archive, in seconds since 1970: 2000-01-01."""
 
 
-def pack(found: Collected, name: str, folder: str) -> Parcel:
+def pack(found: CollectedFiles, name: str, folder: str) -> Parcel:
     """Write the files of a project into an archive in the local cache, and return the copy to make.
 
     Args:

@@ -7,7 +7,7 @@ import msgspec
 from toolkit.errors import BadInput
 from toolkit.folders import at_home, has_file, has_folder
 from toolkit.launch.request.checks import as_name
-from toolkit.launch.request.layers import Merged
+from toolkit.launch.request.layers import MergedJob
 from toolkit.launch.request.trainers import shipped_trainers
 from toolkit.program.script.read import read_script
 from toolkit.render import quote_word
@@ -22,7 +22,7 @@ _COMPILED = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort"
 _OF_TRAINERS = ("strategy",)
 
 
-def without_trainer(merged: Merged) -> Merged:
+def without_trainer(merged: MergedJob) -> MergedJob:
     """Return the job with a command if the trainer field names a Python file that defines no trainer.
 
     Raises:
@@ -52,7 +52,7 @@ def without_trainer(merged: Merged) -> Merged:
         "name": merged.origins.get("name", OF_SCRIPT),
     }
     plain_job = msgspec.structs.replace(job, trainer=None, arguments=None, command=command, name=name)
-    return Merged(plain_job, origins, merged.note)
+    return MergedJob(plain_job, origins, merged.note)
 
 
 def _check_not_python(word: str, path: Path) -> None:

@@ -30,16 +30,16 @@ OPTION = "--env-image"
 class MountedEnv:
     """A checked environment image that the job may mount over its image.
 
-    ``there`` is the file's path on the cluster. ``paths`` are the variables that contain its mount point.
-    ``binds`` mount project folders that are not in the file. ``copied`` lists the files to copy.
+    ``cluster_path`` is the file's path on the cluster. ``paths`` are the variables that contain its mount
+    point. ``binds`` mount project folders that are not in the file. ``copied`` lists the files to copy.
     """
 
-    there: str
+    cluster_path: str
     digest: str
     paths: Mapping[str, str]
     binds: tuple[str, ...] = ()
     copied: tuple[Parcel, ...] = ()
-    here: Path | None = None
+    local_file: Path | None = None
 
 
 NO_ENV = MountedEnv("", "", {})
@@ -106,10 +106,10 @@ def clear_env(
     """
     if env is None:
         return NO_ENV
-    if image.here is None:
+    if image.local_file is None:
         raise BadInput(
-            f"{OPTION} {env}: {image.there} is not on this machine, so toolkit cannot check whether both "
-            "match",
+            f"{OPTION} {env}: {image.cluster_path} is not on this machine, so toolkit cannot check whether "
+            "both match",
             fix="launch on the login node, or from a copy of the image",
         )
     from toolkit.image.envs.check import AGAIN, differs  # slow import, which only an environment image needs
@@ -120,7 +120,7 @@ def clear_env(
         lock.base, f"sha256:{image.digest}", facts.python or "", facts.glibc or "", facts.architecture or ""
     )
     if why and not force:
-        raise CheckFailed(f"{OPTION} {env}: {why}", fix=AGAIN.format(env, image.here))
+        raise CheckFailed(f"{OPTION} {env}: {why}", fix=AGAIN.format(env, image.local_file))
     if why:
         tell.step(f"{env.name}: {why}; toolkit uses the environment anyway, because of --force")
     _check_signature(env, digest, demand, tell)
@@ -128,7 +128,7 @@ def clear_env(
     if base:
         mount_source = posixpath.join(base, "envs", f"{env.stem}-{digest[:12]}{env.suffix}")
         copied = (Parcel(env, mount_source, digest),)
-    return replace(_mount_env(lock, facts, mount_source, digest, copied, tell), here=env)
+    return replace(_mount_env(lock, facts, mount_source, digest, copied, tell), local_file=env)
 
 
 def _mount_env(
@@ -149,7 +149,7 @@ def _mount_env(
 
 def with_env_file(places: JobPaths, env: MountedEnv) -> JobPaths:
     """Return the paths of a job, with the environment image mounted over its image."""
-    return replace(places, env=env.there, paths=env.paths, mounts=(*places.mounts, *env.binds))
+    return replace(places, env=env.cluster_path, paths=env.paths, mounts=(*places.mounts, *env.binds))
 
 
 def request_with_env(request: Request, spec: JobSpec, env: MountedEnv) -> Request:

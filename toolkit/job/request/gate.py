@@ -1,6 +1,6 @@
 """Check the signature, the key and the digest of an image before a container starts.
 
-toolkit creates each job record from a :class:`Cleared` image. Only this module creates a :class:`Cleared`.
+toolkit creates each job record from an :class:`ImageClearance`. Only this module creates such objects.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ from toolkit.image.inspect import inspect
 from toolkit.image.trust.judgement import before_launch
 from toolkit.job.rank_view import TRAINER, view_of_command
 from toolkit.job.request.inputs import StartableImage, find_startable
-from toolkit.job.request.keys import OPTION, KeyDemand, Required, merge_demands
+from toolkit.job.request.keys import OPTION, KeyDemand, RequiredKey, merge_demands
 from toolkit.job.request.layering import JobRequest, required_by_settings
 from toolkit.job.request.locations import find_image
 from toolkit.knowledge import sites
@@ -30,7 +30,7 @@ from toolkit.run.command import Runner
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
+class ImageClearance:
     """An image that may start: its digest (``sha256:…``) and the result of its signature check."""
 
     digest: str
@@ -63,7 +63,7 @@ def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Key
     return merge_demands(verify_key, no_verify, required_by_settings(), profile, site)
 
 
-def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
+def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageClearance:
     """Check the signatures of an image before the image starts.
 
     An image without a signature may start if no key is required.
@@ -74,17 +74,21 @@ def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
         Missing: if the check needs gpg and gpg cannot run.
     """
     check = _check_image(image, demand, tell)
-    if image.here is not None and image.seen and identity(image.here) != image.seen:
+    if (
+        image.local_file is not None
+        and image.file_identity
+        and identity(image.local_file) != image.file_identity
+    ):
         raise CheckFailed(
-            f"{image.here}: the file changed while toolkit read it",
+            f"{image.local_file}: the file changed while toolkit read it",
             fix="launch again when no program writes to the file",
         )
-    return Cleared(f"sha256:{image.digest}", check)
+    return ImageClearance(f"sha256:{image.digest}", check)
 
 
 def clear_again(
     runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell, *, remote: bool
-) -> tuple[Cleared, ImageFacts | None]:
+) -> tuple[ImageClearance, ImageFacts | None]:
     """Check a recorded job's image again, and return the image's facts if this machine has a copy.
 
     toolkit compares the digest first. If the image is on another machine, toolkit checks the signatures of an
@@ -117,7 +121,7 @@ def clear_again(
     tell.step(
         f"{name} is unchanged since the check for {record.key}; signature: {record.image_check.signature}"
     )
-    return Cleared(record.image_digest, record.image_check), None
+    return ImageClearance(record.image_digest, record.image_check), None
 
 
 def _view(record: JobRecord, *, remote: bool) -> RankView:
@@ -130,10 +134,11 @@ def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageC
     if demand.skip:
         tell.step(f"The signatures of {image.name} are not checked, because of --no-verify")
         return ImageCheck(signature="not-checked")
-    if image.here is None:
+    if image.local_file is None:
         for required in demand.required[:1]:
             raise CheckFailed(
-                f"{required.by}: {image.there} is not on this machine, so its signatures cannot be checked",
+                f"{required.by}: {image.cluster_path} is not on this machine, so its signatures cannot be "
+                "checked",
                 fix="launch from a copy on this machine, or on the login node",
             )
         return ImageCheck(signature="not-checked")
@@ -141,11 +146,11 @@ def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageC
     if form != "sif":
         for required in demand.required[:1]:
             raise CheckFailed(
-                f"--image {image.here}: a {form} has no signature{_why(required)}",
+                f"--image {image.local_file}: a {form} has no signature{_why(required)}",
                 fix="launch the signed SIF",
             )
         return ImageCheck(signature="none")
-    found = _signatures(image.here, demand)
+    found = _signatures(image.local_file, demand)
     _tell_signature(image.name, found, tell)
     return found
 
@@ -164,7 +169,7 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
     return ImageCheck(signature="good", signers=tuple(sorted(signers)))
 
 
-def _why(required: Required) -> str:
+def _why(required: RequiredKey) -> str:
     """Return the site or file that requires a key, as words for an error; empty for this call's option."""
     return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
 

@@ -50,17 +50,17 @@ class OnCluster:
 class StartableImage:
     """An image that a job can start: its facts, its SHA-256 digest and its paths.
 
-    ``here`` is the file on this machine. ``there`` is the path on the cluster; it is empty if toolkit has to
-    copy the image.
+    ``local_file`` is the file on this machine. ``cluster_path`` is the path on the cluster; it is empty if
+    toolkit has to copy the image.
     """
 
     name: str
     facts: ImageFacts
     digest: str
-    here: Path | None
-    there: str
-    seen: tuple[int, ...] = ()
-    """The :func:`toolkit.image.files.filelock.identity` of ``here``, taken before toolkit read the file."""
+    local_file: Path | None
+    cluster_path: str
+    file_identity: tuple[int, ...] = ()
+    """The :func:`toolkit.image.files.filelock.identity` of ``local_file`` before toolkit read the file."""
     offers: Contents | None = None
     """The commands and modules in an image on this machine."""
 
@@ -153,7 +153,7 @@ def find_startable(image: StartableImage, command: str = "") -> StartableImage:
     Raises:
         BadInput: if the runtime cannot start the image's format.
     """
-    form, name = image.facts.format, image.here or image.there
+    form, name = image.facts.format, image.local_file or image.cluster_path
     able = runtime_of_name(command).FORMATS if command else formats()
     if form in able:
         return image

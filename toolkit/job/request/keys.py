@@ -11,7 +11,7 @@ OPTION = "--verify-key"
 
 
 @dataclass(frozen=True, slots=True)
-class Required:
+class RequiredKey:
     """A file of public keys; the image needs a signature by one of these keys.
 
     ``by`` is the option, file or site that requires the signature.
@@ -28,14 +28,14 @@ class KeyDemand:
     With ``skip``, toolkit checks no signature.
     """
 
-    required: tuple[Required, ...] = ()
+    required: tuple[RequiredKey, ...] = ()
     skip: bool = False
 
 
 def merge_demands(
     verify_key: str | None,
     no_verify: bool,
-    settings: Required | None,
+    settings: RequiredKey | None,
     site: Site | None,
     name: str | None,
 ) -> KeyDemand:
@@ -56,7 +56,7 @@ def merge_demands(
     """
     if no_verify and verify_key is not None:
         raise BadInput("--no-verify and --verify-key: cannot be combined; leave out one of them")
-    own = Required(verify_key, OPTION) if verify_key is not None else None if no_verify else settings
+    own = RequiredKey(verify_key, OPTION) if verify_key is not None else None if no_verify else settings
     of_site = _of_site(site, name)
     if of_site and site and site.image.override and (own or no_verify):
         of_site = None
@@ -71,13 +71,13 @@ def merge_demands(
     return KeyDemand(required, no_verify)
 
 
-def _of_site(site: Site | None, name: str | None) -> Required | None:
+def _of_site(site: Site | None, name: str | None) -> RequiredKey | None:
     if site is None or not site.image.verify_key:
         return None
-    return Required(site.image.verify_key, f"site {name}: image.verify_key")
+    return RequiredKey(site.image.verify_key, f"site {name}: image.verify_key")
 
 
-def _check_file(required: Required) -> None:
+def _check_file(required: RequiredKey) -> None:
     if not required.key:
         raise BadInput(
             f"{required.by}: the value is empty",

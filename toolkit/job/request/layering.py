@@ -14,14 +14,14 @@ from toolkit.errors import BadInput
 from toolkit.files import read_given, read_private
 from toolkit.folders import at_home
 from toolkit.job.project.plain import without_trainer
-from toolkit.job.request.keys import Required, beside
+from toolkit.job.request.keys import RequiredKey, beside
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
 from toolkit.knowledge.strict import LONGEST, plain_text, tables
 from toolkit.launch.request import layers, variables
 from toolkit.launch.request.checks import option
 from toolkit.launch.request.complete import complete_job
-from toolkit.launch.request.layers import JobLayer, Merged
+from toolkit.launch.request.layers import JobLayer, MergedJob
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
@@ -45,7 +45,7 @@ class JobRequest:
     job: JobFile
     origins: Mapping[str, str]
     site: Site | None = None
-    key: Required | None = None
+    key: RequiredKey | None = None
     """The key that the settings or the environment require of an image, or ``None``."""
     project: tuple[str, ...] = ()
     """The names of the fields that come from ``toolkit.toml`` in the current folder."""
@@ -83,7 +83,7 @@ def merge_request(
     settings = _settings()
     above = [*(one.layer for one in settings), layers.from_variables(os.environ)]
     if local:
-        above = [replace(layer, said=msgspec.structs.replace(layer.said, site=None)) for layer in above]
+        above = [replace(layer, fields=msgspec.structs.replace(layer.fields, site=None)) for layer in above]
     above += [_job_file(Path(job_file))] if job_file else []
     above += [layers.check_layer(options, layers.OPTION, {}, strict=True)]
     name = layers.merge(above).job.site
@@ -115,18 +115,18 @@ def announce(*requests: JobRequest, tell: Tell) -> None:
 
 
 def _of_project(
-    settings: list["_Settings"], origins: Mapping[str, str], key: Required | None
+    settings: list["_Settings"], origins: Mapping[str, str], key: RequiredKey | None
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
             # toolkit merges variables one by one, so `toolkit.toml` may give only some of them.
-            found = (n for n in layer.said.given_values() if n == "env" or origins.get(n) == layer.where(n))
+            found = (n for n in layer.fields.given_values() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(found, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
     return ()
 
 
-def required_by_settings() -> Required | None:
+def required_by_settings() -> RequiredKey | None:
     """Return the key that the settings or the environment require of an image, or ``None``.
 
     The environment overrides ``toolkit.toml``, which overrides the user's file.
@@ -137,11 +137,11 @@ def required_by_settings() -> Required | None:
     return _required_key(_settings())
 
 
-def _required_key(settings: list["_Settings"]) -> Required | None:
+def _required_key(settings: list["_Settings"]) -> RequiredKey | None:
     # An empty variable usually means that the variable is unset. An empty key variable is an error, because
     # it would disable the signature check.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
-        return Required(key, _KEY_VARIABLE)
+        return RequiredKey(key, _KEY_VARIABLE)
     return next((one.key for one in reversed(settings) if one.key), None)
 
 
@@ -158,13 +158,13 @@ def env_file(job: JobFile) -> dict[str, str]:
     return dict(variables.parse_env_file(text, os.environ, f"--env-file {job.env_file}"))
 
 
-def _with_variables(merged: Merged) -> Merged:
+def _with_variables(merged: MergedJob) -> MergedJob:
     """Add the variables of the env file, and hide values whose names suggest a secret."""
     job, origins = merged.job, dict(merged.origins)
     env = variables.hide_secrets({**env_file(job), **(job.env or {})})
     if "env_file" in origins:
         origins.setdefault("env", origins["env_file"])
-    return Merged(msgspec.structs.replace(job, env=env or None), origins, merged.note)
+    return MergedJob(msgspec.structs.replace(job, env=env or None), origins, merged.note)
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class _Settings(NamedTuple):
     """The job settings in one settings file, and the signing key that this file requires."""
 
     layer: JobLayer
-    key: Required | None
+    key: RequiredKey | None
 
 
 def _check_encoding(options: Mapping[str, Any]) -> None:
@@ -226,7 +226,7 @@ def _settings_file(file: Path) -> _Settings:
     by = f"{file}:{lines.get(_KEY)}: {_KEY}"
     if key is not None and (not isinstance(key, str) or not key):
         raise BadInput(f"{by}: expected the name of a file of public keys")
-    required = Required(beside(file, key), by) if key is not None else None
+    required = RequiredKey(beside(file, key), by) if key is not None else None
     return _Settings(
         layers.check_layer(_of_caller(table, str(file)), str(file), lines, strict=True), required
     )

@@ -13,7 +13,7 @@ class CancelResult(NamedTuple):
     """A job after its cancellation, a sentence about the job, and the error if the cancellation failed."""
 
     record: JobRecord
-    said: str
+    message: str
     error: ToolkitError | None = None
 
     @property

@@ -30,7 +30,7 @@ _OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ResultFile:
     """A file that a job wrote: its path on the cluster, its path on this machine, and its size in bytes."""
 
     there: str
@@ -38,7 +38,7 @@ class Written:
     size: int
 
 
-def list_results(runner: Runner, record: JobRecord) -> list[Written]:
+def list_results(runner: Runner, record: JobRecord) -> list[ResultFile]:
     """Return the files that a job wrote to its folder, sorted by path.
 
     Unchanged files of the user's project are left out.
@@ -56,7 +56,7 @@ def list_results(runner: Runner, record: JobRecord) -> list[Written]:
     return sorted((one for one in found if one is not None), key=lambda one: one.path)
 
 
-def _entry(folder: str, line: str, *, array: bool) -> Written | None:
+def _entry(folder: str, line: str, *, array: bool) -> ResultFile | None:
     size, moment, whole = line.split("\t", 2)
     # Each task of a job array has its own folder.
     task, path = _of_task(whole) if array else ("", whole)
@@ -66,7 +66,7 @@ def _entry(folder: str, line: str, *, array: bool) -> Written | None:
         return None
     if inside and (int(float(moment)) == MOMENT or "__pycache__/" in path):
         return None
-    return Written(posixpath.join(folder, whole), task + path.removeprefix(f"{COPY}/"), int(size))
+    return ResultFile(posixpath.join(folder, whole), task + path.removeprefix(f"{COPY}/"), int(size))
 
 
 def _of_task(path: str) -> tuple[str, str]:
@@ -75,7 +75,7 @@ def _of_task(path: str) -> tuple[str, str]:
     return (first + slash, rest) if slash and first.isdigit() else ("", path)
 
 
-def match_patterns(found: Iterable[Written], patterns: Sequence[str]) -> list[Written]:
+def match_patterns(found: Iterable[ResultFile], patterns: Sequence[str]) -> list[ResultFile]:
     """Return the files whose path, name or folder matches a pattern; without patterns, return all files.
 
     Raises:
@@ -91,13 +91,13 @@ def match_patterns(found: Iterable[Written], patterns: Sequence[str]) -> list[Wr
     return [one for one in files if not patterns or any(_matches(one, p) for p in patterns)]
 
 
-def _matches(one: Written, pattern: str) -> bool:
+def _matches(one: ResultFile, pattern: str) -> bool:
     text = pattern.rstrip("/")
     name = posixpath.basename(one.path)
     return fnmatchcase(one.path, text) or fnmatchcase(name, text) or fnmatchcase(one.path, f"{text}/*")
 
 
-def fetch(runner: Runner, files: Sequence[Written], target: Path, tell: Tell) -> list[Path]:
+def fetch(runner: Runner, files: Sequence[ResultFile], target: Path, tell: Tell) -> list[Path]:
     """Copy files to the folder ``target``, and return the paths of the copied files.
 
     Interrupted copies are resumed. A copy gets its final name after toolkit has compared its SHA-256 digest.
@@ -120,7 +120,7 @@ def fetch(runner: Runner, files: Sequence[Written], target: Path, tell: Tell) ->
     return copied
 
 
-def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callable[[str], None]) -> None:
+def _copy(runner: Runner, one: ResultFile, path: Path, digest: str, detail: Callable[[str], None]) -> None:
     part = path.with_name(f".{path.name}.{digest[:16]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callabl
     part.replace(path)
 
 
-def in_words(record: JobRecord, files: Sequence[Written]) -> str:
+def in_words(record: JobRecord, files: Sequence[ResultFile]) -> str:
     """Return a line about a job's result files with the command that fetches them, or an empty string.
 
     The job's output files are not result files.

@@ -15,7 +15,7 @@ from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
-from toolkit.run.patience import Patient
+from toolkit.run.patience import PatientRunner
 from toolkit.run.stage import stage
 from toolkit.run.tunnel import Tunnel
 
@@ -96,7 +96,7 @@ def _use(
     def lost(why: str) -> None:
         tell.step(f"{why}; job {record.id} still runs, and toolkit reconnects")
 
-    patient = Patient(runner, lost)
+    patient = PatientRunner(runner, lost)
     try:
         record, place = notebook.wait_until_ready(patient, record, _teller(record, tell))
         if place is None:

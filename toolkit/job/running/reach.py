@@ -93,12 +93,12 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
     Raises:
         Missing: if the host refuses the login, or stays unreachable.
     """
-    from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, tell_of_loss
+    from toolkit.run.patience import AWAY_SECONDS, PatientRunner, patiently, tell_of_loss
 
     lost = tell_of_loss(tell)
     runner = patiently(where_of(record).open, lost, AWAY_SECONDS)
     try:
-        yield Patient(runner, lost, AWAY_SECONDS)
+        yield PatientRunner(runner, lost, AWAY_SECONDS)
     finally:
         runner.close()
 

@@ -28,20 +28,21 @@ _RUNTIMES = ("APPTAINER", "SINGULARITY")
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class ForeignVariables:
     """The variables that the script removes.
 
-    The script removes variables with ``prefixes`` or ``names``, except variables that match the patterns
-    ``kept``. ``options`` are variables that set options of the container runtime, in bash's brace notation.
+    The script removes variables with ``prefixes`` or ``names``, except variables that match a pattern in
+    ``kept_patterns``. ``options`` are variables that set options of the container runtime, in bash's brace
+    notation.
     """
 
     prefixes: tuple[str, ...]
     names: tuple[str, ...]
     options: str
-    kept: tuple[str, ...]
+    kept_patterns: tuple[str, ...]
 
 
-def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> Foreign | None:
+def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> ForeignVariables | None:
     """Return the variables that the script removes, or ``None``.
 
     ``None`` means that toolkit probed the cluster and the job loads no modules.
@@ -52,4 +53,4 @@ def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> Foreign | None:
     names = tuple(n for n in (*known.paths, *known.harmful) if not n.startswith(known.harmful_prefixes))
     patterns = (*needed_patterns(mode), *(site.keep if site else ()))
     options = f"{{{','.join(_RUNTIMES)}}}_{{{','.join(known.container_options)}}}"
-    return Foreign(known.harmful_prefixes, names, options, patterns)
+    return ForeignVariables(known.harmful_prefixes, names, options, patterns)

@@ -6,7 +6,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.launch.request import sweep_values
-from toolkit.launch.request.layers import JobLayer, Merged, merge
+from toolkit.launch.request.layers import JobLayer, MergedJob, merge
 from toolkit.launch.sites import partition
 from toolkit.launch.sites.share import PARTITION_FIELDS
 from toolkit.model.job import JobSpec
@@ -30,7 +30,7 @@ _ASKED = (
 """Job fields that determine which partition can run the job."""
 
 
-def complete_job(merged: Merged, site: Site | None) -> Merged:
+def complete_job(merged: MergedJob, site: Site | None) -> MergedJob:
     """Return the job with its partition, cores per rank, warning time, and output name for arrays.
 
     Raises:
@@ -47,10 +47,10 @@ def complete_job(merged: Merged, site: Site | None) -> Merged:
         return merged
     more = merge(layers)
     found = merge([JobLayer("", job), *layers])
-    return Merged(found.job, {**merged.origins, **more.origins}, merged.note)
+    return MergedJob(found.job, {**merged.origins, **more.origins}, merged.note)
 
 
-def _with_array(merged: Merged) -> Merged:
+def _with_array(merged: MergedJob) -> MergedJob:
     """Return the job with the array of its sweep.
 
     Raises:
@@ -67,10 +67,10 @@ def _with_array(merged: Merged) -> Merged:
             fix="`--sweep-parallel N` limits how many tasks run at once",
         )
     array = sweep_values.array(job.sweep, job.sweep_parallel)
-    return Merged(msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged.note)
+    return MergedJob(msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged.note)
 
 
-def _with_partition(merged: Merged, site: Site) -> Merged:
+def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
     """Return the job in a partition that can run it, with the partition's cores, memory and features."""
     job, origins = merged.job, dict(merged.origins)
     values = {field: value for field, value in job.given_values().items() if field in _ASKED}
@@ -96,7 +96,7 @@ def _with_partition(merged: Merged, site: Site) -> Merged:
             job = msgspec.structs.replace(job, **{field: value or None})
             origins[field] = reason
     note = f"partition {part.name}: {choice.why}" if choice.why else ""
-    return Merged(job, origins, note)
+    return MergedJob(job, origins, note)
 
 
 def _elsewhere(values: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:

@@ -28,7 +28,7 @@ class JobLayer:
     """The settings from one source: ``source`` is its name, ``lines`` maps a field to its line in a file."""
 
     source: str
-    said: JobFile
+    fields: JobFile
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def where(self, name: str) -> str:
@@ -42,7 +42,7 @@ class JobLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedJob:
     """A job merged from all sources, and the source of each value.
 
     ``note`` is the reason for a partition other than the site's default; otherwise it is empty.
@@ -64,7 +64,7 @@ DEFAULTS = JobFile(
 """The default values of job fields."""
 
 
-def merge(layers: Iterable[JobLayer]) -> Merged:
+def merge(layers: Iterable[JobLayer]) -> MergedJob:
     """Return the job with the last value of every field; ``env`` is merged by name, lists are replaced.
 
     ``trainer`` and ``command`` exclude each other: the later source applies. ``arguments`` belong to a
@@ -73,7 +73,7 @@ def merge(layers: Iterable[JobLayer]) -> Merged:
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
-        layer_values = layer.said.given_values()
+        layer_values = layer.fields.given_values()
         for new, old in (("trainer", ("command",)), ("command", ("trainer", "arguments"))):
             for name in old if new in layer_values else ():
                 values.pop(name, None)
@@ -81,7 +81,7 @@ def merge(layers: Iterable[JobLayer]) -> Merged:
         for name, value in layer_values.items():
             values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
             origins[name] = layer.where(name)
-    return Merged(JobFile(**values), origins)
+    return MergedJob(JobFile(**values), origins)
 
 
 def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:

@@ -17,7 +17,7 @@ from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Runner
 from toolkit.run.ends import PIECE, Ends, pieces
 from toolkit.run.lines import Lines
-from toolkit.run.patience import OnLost, Patient
+from toolkit.run.patience import OnLost, PatientRunner
 
 _OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.05
 """Seconds between two reads of the output, and the shorter interval during the first ``_EARLY`` seconds."""
@@ -77,7 +77,7 @@ def follow(
     Raises:
         Missing: if the host stays unreachable, or Slurm does not answer for ten minutes.
     """
-    runner = Patient(runner, on_lost, _SILENT_SECONDS)
+    runner = PatientRunner(runner, on_lost, _SILENT_SECONDS)
     local = jobs.is_local(record)
     record = record if local else jobs.find_number(runner, record)
     folder = record.spec.directory

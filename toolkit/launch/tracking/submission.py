@@ -14,7 +14,7 @@ from toolkit.launch.tracking import records, slurm, successors
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import FINAL_STATES, JobRecord, JobSpec
 from toolkit.run.command import Command, Completed, Runner
-from toolkit.run.patience import Patient
+from toolkit.run.patience import PatientRunner
 
 _AWAY_SECONDS = 60.0
 """Seconds for which toolkit retries a broken connection while it writes the script or looks for the job."""
@@ -64,7 +64,7 @@ def submit(
         records.keep(record, records.SCRIPT, script.encode())
         # toolkit may write the file again after a lost connection, but may run sbatch only once. Only the
         # user may read the script, because it may contain private variables.
-        patient = Patient(runner, lambda _: None, _AWAY_SECONDS)
+        patient = PatientRunner(runner, lambda _: None, _AWAY_SECONDS)
         patient.write(path, script.encode(), 0o700)
         hand_over(patient, record.spec, secrets)
     except BaseException:
@@ -181,7 +181,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
 
 
 def _found_or_doubt(record: JobRecord, runner: Runner, why: str) -> str:
-    asking = Patient(runner, lambda _: None, _AWAY_SECONDS)
+    asking = PatientRunner(runner, lambda _: None, _AWAY_SECONDS)
     for pause in _LOOK_PAUSES:
         time.sleep(pause)
         with contextlib.suppress(Missing):

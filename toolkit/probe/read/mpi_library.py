@@ -30,12 +30,12 @@ class MpiLibrary:
     """An MPI library and its lines in the probe's output, by the first word of each line."""
 
     path: str
-    said: dict[str, list[str]] = field(default_factory=dict)
+    answers: dict[str, list[str]] = field(default_factory=dict)
     whole: bool = True
     """Whether the section is complete, so that no time limit stopped the query."""
 
     def values(self, word: str) -> list[str]:
-        return self.said.get(word, [])
+        return self.answers.get(word, [])
 
     @property
     def found_path(self) -> str:
@@ -168,7 +168,7 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
         elif word == "library":
             library = known.setdefault(rest, MpiLibrary(rest, whole=section.ok))
         elif library is not None:
-            library.said.setdefault(word, []).append(rest)
+            library.answers.setdefault(word, []).append(rest)
     return beside, known
 
 

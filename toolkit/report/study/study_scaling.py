@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from toolkit.report.study.plot_style import GREY, PALE, PREDICTION_DASHES, color, legend, marker
 from toolkit.study.fit import further
 from toolkit.study.report import Report, ReportCurve
-from toolkit.study.statistics import Measured, MedianSpread
+from toolkit.study.statistics import MeasuredPoint, MedianSpread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SHORT = 8.0
 """The ratio of the ends of a logarithmic axis below which the axis also labels values between the powers."""
 
-Value = Callable[[Measured], MedianSpread | None]
+Value = Callable[[MeasuredPoint], MedianSpread | None]
 
 
 def times(axes: "Axes", report: Report) -> None:

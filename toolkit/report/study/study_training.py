@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from toolkit.model.study import EpochFigure
 from toolkit.report.study.plot_style import PALE, color, legend, marker
 from toolkit.study.report import Report, ReportCurve
-from toolkit.study.statistics import Measured
+from toolkit.study.statistics import MeasuredPoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
     legend(axes)
 
 
-def _chosen(report: Report) -> list[tuple[ReportCurve, list[Measured]]]:
+def _chosen(report: Report) -> list[tuple[ReportCurve, list[MeasuredPoint]]]:
     """Return the sizes whose accuracy is drawn: with several series, the smallest and the largest of each."""
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []
@@ -103,9 +103,9 @@ def _chosen(report: Report) -> list[tuple[ReportCurve, list[Measured]]]:
     return chosen
 
 
-def _size_label(point: Measured) -> str:
+def _size_label(point: MeasuredPoint) -> str:
     return f"{point.ranks} rank{'s' * (point.ranks > 1)} on {point.nodes} node{'s' * (point.nodes > 1)}"
 
 
-def accuracies(point: Measured) -> list[tuple[EpochFigure, float]]:
+def accuracies(point: MeasuredPoint) -> list[tuple[EpochFigure, float]]:
     return [(epoch, epoch.test_accuracy) for epoch in point.epochs if epoch.test_accuracy is not None]

@@ -110,10 +110,10 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         memory=_MEMORY,
         timeout=_SECONDS,
         user="0:0",
-        given=pack_context({f"{_FOLDER}/{name}": content for name, content in context.items()}),
+        root_archive=pack_context({f"{_FOLDER}/{name}": content for name, content in context.items()}),
         capabilities=_CAPABILITIES,
         scratch=_MEMORY // 2,  # dpkg syncs the disk after every file, which memory makes fast
-        taken=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
+        output_file=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
     )
     ran = run_once(client, box, ("sh", f"/{_FOLDER}/{SCRIPT}", "--in-container"), tell.detail)
     if not ran.ok:

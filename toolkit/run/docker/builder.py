@@ -13,7 +13,7 @@ from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Tell
 from toolkit.run.docker.base import ensure_base
-from toolkit.run.docker.containers import Box, Ran, run_once
+from toolkit.run.docker.containers import Box, RunResult, run_once
 from toolkit.run.docker.engine import BuildOptions, build_image, build_memory, find_image, tag_image
 from toolkit.run.docker.surroundings import proxies
 from toolkit.run.singularity import Outcome
@@ -65,7 +65,7 @@ class ContainedApptainer:
         ran = self._look(sif, call)
         return Outcome(ran.status, "\n".join(ran.lines))
 
-    def _look(self, sif: Path, words: tuple[str, ...]) -> Ran:
+    def _look(self, sif: Path, words: tuple[str, ...]) -> RunResult:
         binds, env = {str(sif.parent.resolve()): "/target"}, {"APPTAINER_MESSAGELEVEL": "1"}
         box = Box(BUILDER, binds=binds, env=env, memory=self.memory, timeout=_ASK_SECONDS, nested=True)
         return run_once(self.client, box, words)

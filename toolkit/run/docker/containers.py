@@ -42,9 +42,9 @@ class Box:
     - ``init`` adds a first process that reaps orphaned processes; its program is visible inside.
     - ``network`` is ``none`` or ``host``.
     - ``volumes_from`` lists containers whose volumes this container shares.
-    - ``given`` is a tar, which is unpacked at the root.
+    - ``root_archive`` is a tar, which is unpacked at the root.
     - ``capabilities`` are all capabilities of the processes; ``None`` means the engine's default.
-    - ``taken`` is a file to copy out of the container after success.
+    - ``output_file`` is a file to copy out of the container after success.
     - ``scratch`` is the size in bytes of a ``/tmp`` in memory, or 0.
     """
 
@@ -57,15 +57,15 @@ class Box:
     user: str = ""
     init: bool = True
     volumes_from: tuple[str, ...] = ()
-    given: bytes | Iterable[bytes] = b""
+    root_archive: bytes | Iterable[bytes] = b""
     network: str = "none"
     capabilities: tuple[str, ...] | None = None
-    taken: CopyOut | None = None
+    output_file: CopyOut | None = None
     scratch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     """The result of a container's command; ``lines`` are the lines of standard output and standard error."""
 
     status: int
@@ -77,7 +77,9 @@ class Ran:
         return self.status == 0 and not self.timed_out
 
 
-def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None) -> Ran:
+def run_once(
+    client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None
+) -> RunResult:
     """Run a command in a new container, and remove the container in any case.
 
     Raises:
@@ -94,15 +96,15 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
         timer = threading.Timer(box.timeout, _end, [container, expired])
         timer.daemon = True
         try:
-            if box.given:
-                container.put_archive("/", box.given)
+            if box.root_archive:
+                container.put_archive("/", box.root_archive)
             _start(container, words[0], box.image)
             timer.start()
             lines = _collect(container, on_line)
             status = int(container.wait()["StatusCode"])
-            ran = Ran(status, tuple(lines), timed_out=expired.is_set())
-            if box.taken and ran.ok:
-                copy_out(container, box.taken)
+            ran = RunResult(status, tuple(lines), timed_out=expired.is_set())
+            if box.output_file and ran.ok:
+                copy_out(container, box.output_file)
             return ran
         finally:
             timer.cancel()

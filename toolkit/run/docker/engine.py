@@ -122,7 +122,7 @@ def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays i
     return None if context is None or context.name == "default" or not context.Host else context
 
 
-class Abreast:
+class ParallelBuilds:
     """Builds in several threads, which toolkit can stop together after a failure or an interrupt."""
 
     def __init__(self, client: "DockerClient") -> None:
@@ -152,7 +152,7 @@ def build_image(
     what: str,
     tell: Tell,
     options: BuildOptions,
-    abreast: Abreast | None = None,
+    abreast: ParallelBuilds | None = None,
 ) -> str:
     """Build the context ``files``, which includes a ``Dockerfile``, and return the ID of the untagged image.
 
@@ -284,7 +284,7 @@ def architecture(client: "DockerClient") -> str:
 
 
 def _follow(
-    events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float, abreast: Abreast | None
+    events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float, abreast: ParallelBuilds | None
 ) -> None:
     for event in events:
         log.take(event)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from toolkit.errors import CheckFailed
 from toolkit.model.progress import Tell
 from toolkit.run.docker.builder import ensure_builder
-from toolkit.run.docker.containers import Box, Ran, mount_image_folder, remove_stale, run_once
+from toolkit.run.docker.containers import Box, RunResult, mount_image_folder, remove_stale, run_once
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -72,7 +72,7 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
             user="0:0",
             init=False,
             volumes_from=(f"{tools}:ro",),
-            given=_packed({_ADDED: work.added}),
+            root_archive=_packed({_ADDED: work.added}),
         )
         lines: list[str] = []
         ran = run_once(client, box, _words(work), lambda line: _hear(line, lines, tell))
@@ -106,7 +106,7 @@ def _hear(line: str, lines: list[str], tell: Tell) -> None:
         lines.append(text)
 
 
-def _require(ran: Ran, lines: Sequence[str], work: Squash) -> None:
+def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
     """Raise an error even after a warning: mksquashfs stores an unreadable file as an empty file."""
     if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return

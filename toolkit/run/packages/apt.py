@@ -12,7 +12,7 @@ import msgspec
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run.docker.containers import Box, Ran, run_once
+from toolkit.run.docker.containers import Box, RunResult, run_once
 from toolkit.run.docker.mirrors import MIRROR, Mirrors, of_machine
 from toolkit.run.docker.surroundings import proxies
 from toolkit.run.web.http import without_login
@@ -170,7 +170,7 @@ def _file(found: re.Match[str], mirrors: Mirrors) -> LockedFile:
     )
 
 
-def _refusal(ran: Ran, release: str) -> CheckFailed:
+def _refusal(ran: RunResult, release: str) -> CheckFailed:
     how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"exited with status {ran.status}"
     lines = [without_login(line) for line in ran.lines]
     errors = [line for line in lines if line.startswith(("E:", "W:", "Err:"))]

@@ -20,7 +20,7 @@ _ASKED, _BOUND, _OUT = "asked.in", "bound.txt", "resolved.txt"
 _TAIL = 12
 
 
-class Unresolved(CheckFailed):
+class UnresolvedPackages(CheckFailed):
     """No set of packages satisfies the requirements; ``detail`` has uv's reason."""
 
 
@@ -37,7 +37,7 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class PinRequest:
     """Requirements for one Python.
 
     ``python`` is its version, and ``platform`` is uv's name of its platform. ``preferred`` are versions to
@@ -57,7 +57,7 @@ class Asking:
         return ("--python-version", self.python, "--python-platform", self.platform)
 
 
-def pin_requirements(asking: Asking, *, build: bool) -> tuple[Pin, ...]:
+def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
     """Return packages that satisfy the requirements, with all dependencies.
 
     A local wheel has an empty ``version``.
@@ -84,7 +84,7 @@ def pin_requirements(asking: Asking, *, build: bool) -> tuple[Pin, ...]:
         done = _run(words, work)
         if not done.ok:
             lines = done.errors.strip().splitlines()[-_TAIL:]
-            raise Unresolved("no set of packages satisfies the requirements", detail=lines)
+            raise UnresolvedPackages("no set of packages satisfies the requirements", detail=lines)
         return tuple(_pins(out.read_text()))
 
 
@@ -99,7 +99,7 @@ def _pins(text: str) -> list[Pin]:
     return found
 
 
-def lock_of(asking: Asking, *, build: bool) -> bytes:
+def lock_of(asking: PinRequest, *, build: bool) -> bytes:
     """Return the text of a ``pylock.toml`` with only the files of pinned requirements.
 
     Raises:
@@ -118,7 +118,7 @@ def lock_of(asking: Asking, *, build: bool) -> bytes:
         return out.read_bytes()
 
 
-def install(asking: Asking, wheels: Sequence[Path], target: Path) -> None:
+def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
     """Install requirements, each with its hash, and built wheels into a new folder.
 
     Raises:

@@ -35,7 +35,7 @@ _LONGEST_PAUSE = 30.0
 """The largest number of seconds between two tries."""
 
 
-class Refused(Missing):
+class RefusedRequest(Missing):
     """The server's final answer that the file is not available.
 
     ``status`` is the HTTP status of the response.
@@ -165,7 +165,7 @@ def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
     try:
         return client.request("GET", shown, headers=headers, proof=_proof(url), limits=limits)
     except BadRedirect as error:
-        raise Refused(f"{shown}: {error.message}", HTTPStatus.FOUND) from error
+        raise RefusedRequest(f"{shown}: {error.message}", HTTPStatus.FOUND) from error
     except (requests.exceptions.RequestException, ValueError) as error:
         if limit := broken_limit(error):
             raise Slow(f"{shown}: {limit}") from error
@@ -196,7 +196,11 @@ def _refusal(shown: str, response: Response) -> Missing:
     message = f"{shown}: the server answers {response.status_code} {response.reason}"
     if response.status_code in _LATER:
         return Busy(message, response.headers.get("Retry-After", ""))
-    return Refused(message, response.status_code) if response.status_code in _FOR_GOOD else Missing(message)
+    return (
+        RefusedRequest(message, response.status_code)
+        if response.status_code in _FOR_GOOD
+        else Missing(message)
+    )
 
 
 def _reason(error: BaseException) -> str:

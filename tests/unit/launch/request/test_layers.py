@@ -10,7 +10,7 @@ from toolkit.launch.request.layers import (
     DEFAULTS,
     OPTION,
     JobLayer,
-    Merged,
+    MergedJob,
     check_layer,
     from_variables,
     merge,
@@ -134,7 +134,7 @@ def test_a_wrong_variable_is_named():
 
 def filled(site=SITE, **said):
     job = JobFile(**{"partition": "gpus", "nodes": 1, "ranks_per_node": 1, "time": "01:00:00", **said})
-    return complete_job(Merged(job, dict.fromkeys(job.given_values(), "x")), site)
+    return complete_job(MergedJob(job, dict.fromkeys(job.given_values(), "x")), site)
 
 
 def test_a_rank_has_its_share_of_the_cores():

@@ -14,7 +14,7 @@ from toolkit.model.progress import Silent
 from toolkit.render import render
 from toolkit.run.docker import bootstrap
 from toolkit.run.docker.bootstrap import SCRIPT, base_files
-from toolkit.run.docker.containers import Box, Ran, run_once
+from toolkit.run.docker.containers import Box, RunResult, run_once
 from toolkit.run.docker.copy_out import CopyOut, copy_out
 
 CONTENT = b"not really a package"
@@ -130,7 +130,7 @@ def box(monkeypatch, context, tmp_path):
 
     def noting(_client, box, words, _on_line):
         seen.append((box, words))
-        return Ran(0, ())
+        return RunResult(0, ())
 
     monkeypatch.setattr(bootstrap, "run_once", noting)
     monkeypatch.setattr(bootstrap, "ensure_bootstrapper", lambda *_: "toolkit-builder:bootstrap")
@@ -182,7 +182,7 @@ def test_few_capabilities_are_asked_of_the_engine():
 
 def test_a_failure_shows_the_last_lines(monkeypatch, context, tmp_path):
     lines = tuple(f"line {number}" for number in range(100))
-    monkeypatch.setattr(bootstrap, "run_once", lambda *_: Ran(1, lines))
+    monkeypatch.setattr(bootstrap, "run_once", lambda *_: RunResult(1, lines))
     monkeypatch.setattr(bootstrap, "ensure_bootstrapper", lambda *_: "x")
     with pytest.raises(
         CheckFailed, match="bootstrapping bookworm from the locked packages exited with"

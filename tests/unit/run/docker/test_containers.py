@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.run.docker.containers import Box, Ran, create_container, run_once
+from toolkit.run.docker.containers import Box, RunResult, create_container, run_once
 
 
 class Engine:
@@ -91,7 +91,7 @@ def test_a_container_that_is_ended_for_its_time_is_not_taken_for_one_that_was_ki
     engine.containers = SimpleNamespace(get=lambda name: container)
     ran = run_once(engine, Box("small", timeout=60 if quick else 0.01), ["true"])
     container.seen.set()
-    assert ran == Ran(0 if quick else 137, ("one", "two"), timed_out=not quick)
+    assert ran == RunResult(0 if quick else 137, ("one", "two"), timed_out=not quick)
     assert engine.there == set()
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.heard import Heard
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.docker.containers import Ran
+from toolkit.run.docker.containers import RunResult
 from toolkit.run.packages import apt
 from toolkit.run.packages.apt import files_of, read, sources_list
 
@@ -55,7 +55,9 @@ def test_the_password_of_a_mirror_is_not_told_when_it_fails(monkeypatch):
 
     def failing(_client, _box, _words, on_line):
         on_line("E: Failed to fetch https://ada:s3cret@mirror.example/debian/x")
-        return Ran(100, ("E: Failed to fetch https://ada:s3cret@mirror.example/debian/x",), timed_out=False)
+        return RunResult(
+            100, ("E: Failed to fetch https://ada:s3cret@mirror.example/debian/x",), timed_out=False
+        )
 
     monkeypatch.setattr(apt, "run_once", failing)
     with pytest.raises(CheckFailed) as caught:
@@ -73,7 +75,7 @@ def test_packages_of_another_processor_are_asked_for_by_debians_name(monkeypatch
 
     def answering(_client, box, _words, _on_line):
         seen.append(box.env["ARCHITECTURE"])
-        return Ran(0, ("@set run",))
+        return RunResult(0, ("@set run",))
 
     monkeypatch.setattr(apt, "run_once", answering)
     monkeypatch.setattr(apt, "of_machine", lambda: {"debian": ("http://mirror.example/debian",)})
