@@ -153,9 +153,9 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
         _check_owner(name, engine.containers_with(label(name)))
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
-            others = " or ".join(_other_clusters(engine, name)) or "no cluster exists"
+            alternatives = " or ".join(_other_clusters(engine, name)) or "no cluster exists"
             raise Missing(
-                f"cluster {name}: not found", fix=f"give the `--name` of an existing cluster: {others}"
+                f"cluster {name}: not found", fix=f"give the `--name` of an existing cluster: {alternatives}"
             )
 
 
@@ -323,8 +323,8 @@ def _flavour(found: dict[str, NodeContainer]) -> str | None:
 
 
 def _missing(engine: Nodes, name: str, how: str) -> Missing:
-    others = _other_clusters(engine, name)
-    others_text = f"; running clusters: {', '.join(others)}" if others else ""
+    names = _other_clusters(engine, name)
+    others_text = f"; running clusters: {', '.join(names)}" if names else ""
     return Missing(f"cluster {name}: {how}{others_text}", fix=f"`toolkit cluster up --name {name}`")
 
 

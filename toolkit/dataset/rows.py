@@ -132,7 +132,7 @@ def _mean(left: int, above: int, _: int) -> int:
 def _paeth(left: int, above: int, corner: int) -> int:
     """Return the neighbour closest to left + above - corner; if two are equally close, the first."""
     middle = left + above - corner
-    return min((left, above, corner), key=lambda one: abs(middle - one))
+    return min((left, above, corner), key=lambda value: abs(middle - value))
 
 
 _FILTERS: dict[int, Callable[[bytes, bytes], bytes]] = {

@@ -43,7 +43,7 @@ def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Cal
     host, cluster, config = (values.pop(name, None) for name in ("host", "cluster", "ssh_config"))
     where = Where(host, cluster, None if config is None else Path(config))
     words, job_file = tuple(values.pop("arguments", ())), values.pop("job", None)
-    flags = Flags(**{one.name: values.pop(one.name) for one in fields(Flags) if one.name in values})
+    flags = Flags(**{flag.name: values.pop(flag.name) for flag in fields(Flags) if flag.name in values})
     from_job, local = values.pop("from_job", None), values.pop("local", False)
     if isinstance(program, str):
         values["trainer"] = program

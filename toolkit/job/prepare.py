@@ -95,7 +95,7 @@ def prepare(
 
 def _prepare(
     runner: Runner,
-    job_request: JobRequest,
+    request: JobRequest,
     flags: Flags,
     sources: Sources,
     tell: Tell,
@@ -104,26 +104,25 @@ def _prepare(
     remote: bool,
     compare: bool,
 ) -> Prepared:
-    job, site = job_request.job, job_request.site
+    job, site = request.job, request.site
     target = target_of(
-        runner, job_request, flags, sources.image, tell, remote=remote, compare=compare, memory=memory
+        runner, request, flags, sources.image, tell, remote=remote, compare=compare, memory=memory
     )
     image = target.image.facts
     gpus = may_have_gpus(job, site, target.host)
-    sources, job = check_program(sources, job_request, flags, target.image, tell, gpus=gpus)
+    sources, job = check_program(sources, request, flags, target.image, tell, gpus=gpus)
     job = trainers.with_strategy(job, image)
     checked = has_check(image, trainer=bool(job.trainer), user_site=bool(job.user_site))
     if job.preflight and not checked:
         tell.step("The preflight check is skipped, because the program's MPI is unknown or missing")
-    folder, data = data_parcels(target.runner, job_request, sources.data, target.base, remote=remote)
+    folder, data = data_parcels(target.runner, request, sources.data, target.base, remote=remote)
     program = program_parcels(sources.program, target.base)
     if remote:
         check_desk_paths(sources.code, flags, target.runner)
     project = copy_project(sources.code, flags, target.base, tell) if remote else None
     tell_sweep(job, sources.code, tell, travels=project is not None)
-    places = JobPaths(
-        target.run(name_of(job)), target.image_path, folder, program[0].target if program else ""
-    )
+    trainer = program[0].target if program else ""
+    places = JobPaths(target.run(name_of(job)), target.image_path, folder, trainer)
     places = with_env_file(with_start_folder(places, sources.code, job, project, remote=remote), target.env)
     spec = specify(with_project(job, project), places)
     spec = msgspec.structs.replace(
@@ -133,15 +132,14 @@ def _prepare(
         unsure=sources.code is not None and sources.code.facts.serial is None and not flags.copies,
     )
     spec = in_own_folders(spec) if flags.copies else spec
-    check_queue(target, spec, job_request, flags, tell)
+    check_queue(target, spec, request, flags, tell)
     refuse([*trainer_faults(spec, image, LocalRunner())] if job.trainer else [], flags, tell)
-    shown = read_command_here(job.command or ())
-    request = request_of(spec, job.env or {}, job.mode, site, job.program, shown)
-    request = request_with_env(request, spec, target.env)
-    choice = _chosen(job_request, flags, sources.fix, target.host, image, request, tell)
+    query = request_of(spec, job.env or {}, job.mode, site, job.program, read_command_here(job.command or ()))
+    query = request_with_env(query, spec, target.env)
+    choice = _chosen(request, flags, sources.fix, target.host, image, query, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
-    notes = job_request.notes(explain=flags.explain)
-    prepared = with_script(target, job_request, spec, choice, choice.because, notes)
+    notes = request.notes(explain=flags.explain)
+    prepared = with_script(target, request, spec, choice, choice.because, notes)
     record = msgspec.structs.replace(prepared.record, fix=sources.fix.launch if sources.fix else None)
     return replace(
         prepared, record=record, parcels=(*program, *project_parcels(project), *target.copied, *data)
@@ -258,4 +256,4 @@ def _chosen(
     verdict = predict(host, facts, request, job_request.site, fix.launch if fix else None)
     if mode is None and verdict.chosen is None and job_request.site:
         mode = job_request.site.launch.mode
-    return choose.choose(verdict, mode, force=flags.force, others=trainers.other_modes(job_request.job))
+    return choose.choose(verdict, mode, force=flags.force, alternatives=trainers.other_modes(job_request.job))

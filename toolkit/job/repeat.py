@@ -118,8 +118,8 @@ def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site 
     )
 
 
-def _remove_binds(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(bind for bind in binds if bind not in others)
+def _remove_binds(binds: tuple[str, ...], unwanted: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(bind for bind in binds if bind not in unwanted)
 
 
 def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> JobSpec:

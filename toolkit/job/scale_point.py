@@ -96,9 +96,9 @@ def submit(
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
     """Raise an error if the image was rebuilt since earlier runs, because the figures are not comparable."""
-    for other in folder.load_points(where, study):
-        origin = other.origin
-        if other.state != "measured" or other.series != point.series or origin is None:
+    for earlier in folder.load_points(where, study):
+        origin = earlier.origin
+        if earlier.state != "measured" or earlier.series != point.series or origin is None:
             continue
         if origin.image_digest and record.image_digest and origin.image_digest != record.image_digest:
             raise BadInput(

@@ -100,8 +100,8 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
     _check_settings(study)
     requests = [merge_request(*study_points.job_fields(study, point)) for point in study_points.points(study)]
     announce(*requests, tell=tell)
-    for one in requests:
-        check_words(one, flags)
+    for request in requests:
+        check_words(request, flags)
     name = "-".join(values) if compare == "trainer" else name_of(requests[0].job)
     return msgspec.structs.replace(study, name=name)
 

@@ -79,7 +79,7 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
             if len(running) >= sweep.at_once:
                 break
             tell.step(f"Run {_place(points, name)}: {point.title}")
-            begun = any(one.job for one in points.values())
+            begun = any(point.job for point in points.values())
             point = scale_point.submit(  # noqa: PLW2901 - the same point, now submitted
                 sweep.folder,
                 study,

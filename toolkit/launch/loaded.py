@@ -47,21 +47,26 @@ def _preferring(host: HostFacts, command: str) -> HostFacts:
     kind, first = runtime_of_name(command), host.runtime
     if first is None or runtime_of_name(first.name) is kind:
         return host
-    other = next((one for one in host.other_runtimes if runtime_of_name(one.name) is kind), None)
-    rest = tuple(one for one in (first, *host.other_runtimes) if one is not other)
-    if other is None and "other_runtimes" in host.unknown:
+    preferred = next(
+        (runtime for runtime in host.other_runtimes if runtime_of_name(runtime.name) is kind), None
+    )
+    remaining = tuple(runtime for runtime in (first, *host.other_runtimes) if runtime is not preferred)
+    if preferred is None and "other_runtimes" in host.unknown:
         unknown = {**host.unknown, "runtime": host.unknown["other_runtimes"]}
-        return msgspec.structs.replace(host, runtime=None, other_runtimes=rest, unknown=unknown)
-    if other is None:
+        return msgspec.structs.replace(host, runtime=None, other_runtimes=remaining, unknown=unknown)
+    if preferred is None:
         line = f"{command}: not found on PATH; {first.name} was found"
         return msgspec.structs.replace(
-            host, runtime=None, other_runtimes=rest, absent={**host.absent, "runtime": line}
+            host, runtime=None, other_runtimes=remaining, absent={**host.absent, "runtime": line}
         )
     return msgspec.structs.replace(
         host,
-        runtime=other,
-        other_runtimes=rest,
-        evidence={**host.evidence, "runtime": f"{other.path} --version: {other.name} {other.version or '?'}"},
+        runtime=preferred,
+        other_runtimes=remaining,
+        evidence={
+            **host.evidence,
+            "runtime": f"{preferred.path} --version: {preferred.name} {preferred.version or '?'}",
+        },
         unknown={name: why for name, why in host.unknown.items() if name.partition(".")[0] != "runtime"},
     )
 

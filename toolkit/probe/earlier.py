@@ -14,7 +14,7 @@ def with_described_runtime(host: HostFacts) -> HostFacts:
     """Return facts with a container runtime that an earlier release mentioned only as unused."""
     found = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in found[1].split(",")] if found else []
-    kind = next((one for one in RUNTIMES if set(one.NAMES) & set(names)), None)
+    kind = next((runtime for runtime in RUNTIMES if set(runtime.NAMES) & set(names)), None)
     if kind is None:
         return host
     name = next(name for name in kind.NAMES if name in names)

@@ -190,16 +190,16 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
 
 def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]:
     """Return the container runtimes of a machine; the preferred runtime comes first."""
-    found = tuple(one for kind in RUNTIMES if (one := kind.read(section(kind.SECTION))))
+    found = tuple(runtime for kind in RUNTIMES if (runtime := kind.read(section(kind.SECTION))))
     late = next((kind.NAMES[0] for kind in RUNTIMES if section(kind.SECTION).status == TIMED_OUT), "")
     if late:
         book.unknown["other_runtimes"] = f"{late} --version: {NO_ANSWER}"
     if not found:
         section_of_runtime = section("runtime")
         book.lacks("runtime", section_of_runtime, "apptainer, singularity")
-        if others := section_of_runtime.values("other"):
+        if unused := section_of_runtime.values("other"):
             book.unknown.pop("runtime", None)
-            others_text = f"found but not used: {', '.join(others)}"
+            others_text = f"found but not used: {', '.join(unused)}"
             book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {others_text}"
         return ()
     _note_runtime(found[0], book)

@@ -66,9 +66,9 @@ def group_nodes(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def differences(one: HostFacts, other: HostFacts) -> tuple[str, ...]:
+def differences(first: HostFacts, second: HostFacts) -> tuple[str, ...]:
     """Return the names of the fields that differ between two machines."""
-    pair = {"one": one, "other": other}
+    pair = {"one": first, "other": second}
     sizes = _sizes(pair)
     keys = [_key(name, facts, sizes) for name, facts in pair.items()]
     return tuple(

@@ -75,16 +75,16 @@ def _site(site: SiteFacts, private: Iterable[str]) -> SiteFacts:
         else tuple("the module did not load" if error else "" for error in site.loaded),
         folders=None
         if site.folders is None
-        else tuple(msgspec.structs.replace(one, path=one.mount) for one in site.folders),
+        else tuple(msgspec.structs.replace(folder, path=folder.mount) for folder in site.folders),
     )
     return msgspec.convert(_clean(msgspec.to_builtins(shared), private), SiteFacts)
 
 
 def _clean(value: object, private: Iterable[str]) -> object:
     if isinstance(value, dict):
-        return {key: _clean(one, private) for key, one in value.items()}
+        return {key: _clean(item, private) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(one, private) for one in value]
+        return [_clean(item, private) for item in value]
     if isinstance(value, str) and (_PERSONAL.search(value) or _names(value, private)):
         return WITHHELD
     return value

@@ -25,7 +25,7 @@ def diff_text(result: AdaptedScript, style: Style) -> str:
 
 def already_text(result: AdaptedScript) -> str:
     """Return a sentence about a script that already connects its ranks."""
-    names = " and ".join(_TITLES.get(one, one) for one in result.joins)
+    names = " and ".join(_TITLES.get(join, join) for join in result.joins)
     return one_line(f"{result.file} already joins its ranks ({names}); toolkit changes nothing")
 
 
@@ -37,10 +37,10 @@ def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
         lines.append(
             "Left unchanged, because adapt does not understand these lines, or because you must decide:"
         )
-        for one in result.left:
-            head = f"  line {one.line}: "
+        for note in result.left:
+            head = f"  line {note.line}: "
             lines += textwrap.wrap(
-                one_line(head + one.what), width, subsequent_indent=" " * 6, break_on_hyphens=False
+                one_line(head + note.what), width, subsequent_indent=" " * 6, break_on_hyphens=False
             )
     lines += ["Next", f"  {one_line(launch)}"]
     return join_lines(lines)

@@ -14,16 +14,18 @@ def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
     """Yield the answer, a line for each launch mode, and the decisive facts with commands that print them."""
     yield from hung("", _first(found), width)
     yield ""
-    for mode, one in found.modes.items():
-        yield from hung(f"  {mode:{_MODE}} {one.prediction.shown:{_OUTCOME}} ", _why(one), width)
+    for mode, ticket_answer in found.modes.items():
+        yield from hung(
+            f"  {mode:{_MODE}} {ticket_answer.prediction.shown:{_OUTCOME}} ", _why(ticket_answer), width
+        )
     if found.decides:
         yield ""
         yield "The verdict depends on these facts. Get the facts with these commands:"
     for fact in found.decides:
-        others = [outcome for outcome in fact.otherwise if outcome != "unknown"]
-        other = f"; with another value {' or '.join(others)}" if others else ""
+        outcomes = [outcome for outcome in fact.otherwise if outcome != "unknown"]
+        alternative = f"; with another value {' or '.join(outcomes)}" if outcomes else ""
         yield ""
-        yield from hung(f"  {fact.question.fact}: ", f"{fact.question.asks}{other}", width)
+        yield from hung(f"  {fact.question.fact}: ", f"{fact.question.asks}{alternative}", width)
         yield f"      {fact.question.command}"
 
 
@@ -37,7 +39,9 @@ def _first(found: TicketAnswers) -> str:
 
 def _without_mode(found: TicketAnswers) -> str:
     """Return the answer if no launch mode is known to work."""
-    unknown = [mode for mode, one in found.modes.items() if one.prediction.outcome == "unknown"]
+    unknown = [
+        mode for mode, ticket_answer in found.modes.items() if ticket_answer.prediction.outcome == "unknown"
+    ]
     if not unknown:
         return "No: with the facts that you gave, no launch mode works on a typical cluster."
     if len(unknown) == len(found.modes):
@@ -45,14 +49,16 @@ def _without_mode(found: TicketAnswers) -> str:
     return f"Not known for {', '.join(unknown)}; no other launch mode works on a typical cluster."
 
 
-def _assumptions(one: TicketAnswer) -> str:
-    return " and ".join(fact.assumed for fact in one.decides if fact.assumed)
+def _assumptions(ticket_answer: TicketAnswer) -> str:
+    return " and ".join(fact.assumed for fact in ticket_answer.decides if fact.assumed)
 
 
-def _why(one: TicketAnswer) -> str:
+def _why(ticket_answer: TicketAnswer) -> str:
     """Return why a launch mode has its outcome, and the assumed facts."""
-    assumed = _assumptions(one)
-    return f"{one.prediction.because}; if {assumed}" if assumed else one.prediction.because
+    assumed = _assumptions(ticket_answer)
+    return (
+        f"{ticket_answer.prediction.because}; if {assumed}" if assumed else ticket_answer.prediction.because
+    )
 
 
 def as_json(found: TicketAnswers) -> dict[str, Any]:
@@ -64,9 +70,9 @@ def as_json(found: TicketAnswers) -> dict[str, Any]:
         "modes": [
             {
                 "mode": mode,
-                "outcome": one.prediction.outcome,
-                "because": one.prediction.because,
-                "basis": one.prediction.basis,
+                "outcome": ticket_answer.prediction.outcome,
+                "because": ticket_answer.prediction.because,
+                "basis": ticket_answer.prediction.basis,
                 "decides": [
                     {
                         "fact": fact.question.fact,
@@ -74,9 +80,9 @@ def as_json(found: TicketAnswers) -> dict[str, Any]:
                         "otherwise": fact.otherwise,
                         "command": fact.question.command,
                     }
-                    for fact in one.decides
+                    for fact in ticket_answer.decides
                 ],
             }
-            for mode, one in found.modes.items()
+            for mode, ticket_answer in found.modes.items()
         ],
     }

@@ -31,8 +31,8 @@ def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
     yield "mpi", _mpi(facts.mpi) if facts.mpi else _value(facts, "mpi")
     if facts.mpi:
         yield from _launch_rows(facts, facts.mpi)
-    for other in facts.other_mpis:
-        yield "also", _mpi(other)
+    for mpi in facts.other_mpis:
+        yield "also", _mpi(mpi)
     yield from _carrying(facts)
     yield from _learning(facts)
     yield "describes", f"itself, recipe {facts.stack.get('recipe')}" if facts.stack else "itself not"

@@ -44,8 +44,8 @@ def general_fix(rule: Rule) -> str:
     """Return the fix of a rule in general terms; a finding about a launch names the mode that works."""
     if not rule.instead:
         return rule.fix
-    other = f"mode {rule.instead[0]}" if len(rule.instead) == 1 else "another mode"
-    return f"use {other} if it is predicted to work; or {rule.fix}"
+    alternative = f"mode {rule.instead[0]}" if len(rule.instead) == 1 else "another mode"
+    return f"use {alternative} if it is predicted to work; or {rule.fix}"
 
 
 def rule_page(rule: Rule) -> str:

@@ -45,12 +45,12 @@ def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | 
     rows = [
         (
             name,
-            one.architecture,
-            one.scheduler,
-            one.tested,
-            f"{one.title}, {one.centre}".rstrip(", ") + (" (yours)" if name in own else ""),
+            site.architecture,
+            site.scheduler,
+            site.tested,
+            f"{site.title}, {site.centre}".rstrip(", ") + (" (yours)" if name in own else ""),
         )
-        for name, one in sites.items()
+        for name, site in sites.items()
     ]
     return table(("name", "processor", "scheduler", "tested", "cluster"), rows, width)
 

@@ -10,7 +10,7 @@ _RANK_PARTS = "mount, interpreter, imports, rendezvous and first batch"
 def start_text(start: JobStart) -> str:
     """Return a table of the phases with their seconds, and the time until the first batch."""
     size = f": {start.nodes} x {start.ranks // start.nodes} ranks" if start.nodes and start.ranks else ""
-    rows = [(one.part, f"{one.seconds:.2f}") for one in start.parts]
+    rows = [(part.part, f"{part.seconds:.2f}") for part in start.parts]
     parts = table(("phase of the start", "seconds"), rows).splitlines()
     return join_lines([f"{start.job}{size}", *parts, *_totals(start)])
 
@@ -18,7 +18,9 @@ def start_text(start: JobStart) -> str:
 def _totals(start: JobStart) -> list[str]:
     if start.first_step_seconds is None:
         return [f"Only trainers of toolkit record {_RANK_PARTS}."]
-    begun = "submission" if any(one.part == "queue" for one in start.parts) else "the start of the job script"
+    begun = (
+        "submission" if any(part.part == "queue" for part in start.parts) else "the start of the job script"
+    )
     lines = [f"first batch: {start.first_step_seconds:.2f} s after {begun}"]
     if start.preflight_seconds:
         lines.append(f"without the preflight: {start.first_step_seconds - start.preflight_seconds:.2f} s")

@@ -35,7 +35,9 @@ def would_take(folder: Path, option: str) -> Path:
     """
     check_folder(folder, option)
     try:
-        existing = next((one for one in (folder, *folder.absolute().parents) if one.exists()), folder)
+        existing = next(
+            (parent for parent in (folder, *folder.absolute().parents) if parent.exists()), folder
+        )
         with tempfile.TemporaryFile(dir=existing):
             return folder
     except OSError as error:

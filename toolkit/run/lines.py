@@ -20,14 +20,14 @@ class Lines:
 
     def take(self, chunk: bytes) -> None:
         """Pass on the lines that end in ``chunk``, and keep the rest."""
-        first, *others = chunk.split(b"\n")
+        first, *following = chunk.split(b"\n")
         self._rest.append(first)
         self._size += len(first)
         if self._size > _LONGEST:
             self.end()
-        if not others:
+        if not following:
             return
-        *whole, rest = others
+        *whole, rest = following
         for line in (b"".join(self._rest), *whole):
             self._say(line)
         self._rest, self._size = [rest], len(rest)

@@ -58,10 +58,10 @@ class Connections:
             ValueError: if the pipe to the other end is closed.
         """
         # Registered before the first line is sent: the other end may reply at once that its port is closed.
-        one = self._open[number] = _Connection(self, number, connection)
+        carrier = self._open[number] = _Connection(self, number, connection)
         if not opened:
             self.say(number, OPEN)
-        one.start()
+        carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
         """Handle a line from the other end; return its kind and number if the number is unknown."""
@@ -69,15 +69,15 @@ class Connections:
         if frame is None:
             return "", 0
         number, kind, content = frame
-        one = self._open.get(number)
-        if one is None:
+        carrier = self._open.get(number)
+        if carrier is None:
             return kind, number
         if kind == DATA:
-            one.give(content)
+            carrier.give(content)
         elif kind == END:
-            one.give(b"")
+            carrier.give(b"")
         elif kind == GONE:
-            one.stop()
+            carrier.stop()
         return "", number
 
     def forget(self, number: int) -> None:
@@ -86,8 +86,8 @@ class Connections:
 
     def close(self) -> None:
         """Close all connections."""
-        for one in list(self._open.values()):
-            one.stop()
+        for carrier in list(self._open.values()):
+            carrier.stop()
 
 
 def _parse_frame(line: bytes) -> "tuple[int, str, bytes] | None":

@@ -44,11 +44,11 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
             f"the run finished {len(epochs)} epochs, but the first {warm_up} are left out as warm-up"
         )
     return Figures(
-        seconds=tuple(one.seconds * header.samples / one.images for one in measured),
-        rates=tuple(one.images / one.seconds for one in measured),
+        seconds=tuple(epoch.seconds * header.samples / epoch.images for epoch in measured),
+        rates=tuple(epoch.images / epoch.seconds for epoch in measured),
         epochs=tuple(
-            EpochFigure(seconds=one.seconds, images=one.images, test_accuracy=one.test_accuracy)
-            for one in epochs
+            EpochFigure(seconds=epoch.seconds, images=epoch.images, test_accuracy=epoch.test_accuracy)
+            for epoch in epochs
         ),
         samples=header.samples,
         global_batch=header.global_batch_size,
@@ -73,7 +73,7 @@ def _check_size(header: MetricsHeader, ranks: int) -> None:
 
 
 def _waiting(epochs: Sequence[Epoch]) -> float | None:
-    parts = [one.input_seconds / one.seconds for one in epochs if one.input_seconds is not None]
+    parts = [epoch.input_seconds / epoch.seconds for epoch in epochs if epoch.input_seconds is not None]
     return min(median(parts), 1.0) if parts else None
 
 

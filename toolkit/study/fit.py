@@ -90,8 +90,8 @@ def check(curve: Curve) -> FitCheck | None:
     """Predict the largest size from the smaller sizes; return None for fewer than three sizes."""
     if len(curve.points) < 3:
         return None
-    *others, largest = curve.points
-    model = _fit(curve.scaling, others)
+    *smaller, largest = curve.points
+    model = _fit(curve.scaling, smaller)
     if model is None:
         return None
     return FitCheck(

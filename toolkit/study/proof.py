@@ -56,19 +56,19 @@ def _size(found: dict[str, MeasuredPoint]) -> Iterator[str]:
         yield f"{on}, with Horovod's autotuning, an epoch takes {took}, {result}{_chance(suggested, tuned)}."
 
 
-def _compare_runs(one: MeasuredPoint, other: MeasuredPoint) -> int:
-    """Return -1 if all runs of ``one`` are faster than all runs of ``other``, 1 if slower, otherwise 0."""
-    if one.seconds.high < other.seconds.low:
+def _compare_runs(first: MeasuredPoint, second: MeasuredPoint) -> int:
+    """Return -1 if all runs of ``first`` are faster than all runs of ``second``, 1 if slower, otherwise 0."""
+    if first.seconds.high < second.seconds.low:
         return -1
-    return int(one.seconds.low > other.seconds.high)
+    return int(first.seconds.low > second.seconds.high)
 
 
-def _less(one: MeasuredPoint, other: MeasuredPoint) -> str:
-    return percent(1 - one.seconds.value / other.seconds.value)
+def _less(first: MeasuredPoint, second: MeasuredPoint) -> str:
+    return percent(1 - first.seconds.value / second.seconds.value)
 
 
-def _more(one: MeasuredPoint, other: MeasuredPoint) -> str:
-    return percent(one.seconds.value / other.seconds.value - 1)
+def _more(first: MeasuredPoint, second: MeasuredPoint) -> str:
+    return percent(first.seconds.value / second.seconds.value - 1)
 
 
 def _range_text(point: MeasuredPoint) -> str:

@@ -144,7 +144,7 @@ def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str]
     known = [point for point in points if point.figures]
     origins = [point.origin for point in known if point.origin]
     figures = [point.figures for point in known if point.figures]
-    versions = {f"{name} {version}" for one in figures for name, version in one.versions.items()}
+    versions = {f"{name} {version}" for result in figures for name, version in result.versions.items()}
     batches = sorted(
         {f"{p.ranks}: {p.figures.global_batch:,}" for p in known if p.figures and p.figures.global_batch}
     )
@@ -156,15 +156,15 @@ def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str]
         ("batch of all ranks", [", ".join(sorted(batches, key=lambda text: int(text.split(":")[0])))]),
         ("runs of each size", [f"{study.repeats}{left_out}"]),
         ("measured", [study.created]),
-        ("cluster", [one.place for one in origins]),
-        ("nodes", [one.nodes for one in origins]),
-        ("threads of a rank", [str(one.threads) for one in figures if one.threads]),
-        ("launched by", [f"{one.launcher} ({one.mode})" for one in origins]),
-        ("image", [one.image for one in origins]),
-        ("image digest", [one.image_digest for one in origins]),
+        ("cluster", [origin.place for origin in origins]),
+        ("nodes", [origin.nodes for origin in origins]),
+        ("threads of a rank", [str(result.threads) for result in figures if result.threads]),
+        ("launched by", [f"{origin.launcher} ({origin.mode})" for origin in origins]),
+        ("image", [origin.image for origin in origins]),
+        ("image digest", [origin.image_digest for origin in origins]),
         ("software", [", ".join(sorted(versions))]),
-        ("parameters", [f"{one.parameters:,}" for one in figures if one.parameters]),
-        ("samples of an epoch", [f"{one.samples:,}" for one in figures if one.samples]),
+        ("parameters", [f"{result.parameters:,}" for result in figures if result.parameters]),
+        ("samples of an epoch", [f"{result.samples:,}" for result in figures if result.samples]),
     ]
     return tuple(
         (name, "; ".join(dict.fromkeys(filter(None, values)))) for name, values in rows if any(values)

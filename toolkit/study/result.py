@@ -93,7 +93,7 @@ def read_record(folder: Path) -> JobRecord | None:
 def summarise(training: Training, record: JobRecord | None) -> Result:
     """Return the result of a training, which may be incomplete."""
     header, epochs, last = training.header, training.epochs, training.epochs[-1]
-    seconds, images = sum(one.seconds for one in epochs), sum(one.images for one in epochs)
+    seconds, images = sum(epoch.seconds for epoch in epochs), sum(epoch.images for epoch in epochs)
     return Result(
         trainer=header.trainer,
         strategy=header.strategy,
@@ -108,7 +108,7 @@ def summarise(training: Training, record: JobRecord | None) -> Result:
         images_per_second=round(images / seconds, 1) if seconds else None,
         images=images,
         seconds=round(seconds, 4),
-        seconds_per_epoch=tuple(one.seconds for one in epochs),
+        seconds_per_epoch=tuple(epoch.seconds for epoch in epochs),
         start_seconds=header.start_seconds,
         batch_size=header.batch_size,
         global_batch_size=header.global_batch_size,

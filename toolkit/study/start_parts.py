@@ -56,7 +56,7 @@ def job_start(
         return None
     parts = [*_of_script(moments), *_of_rank(moments)]
     begun, ended = moments.get("submitted", moments["script"]), moments.get("first_batch")
-    preflight = next((one.seconds for one in parts if one.part == "preflight"), 0.0)
+    preflight = next((part.seconds for part in parts if part.part == "preflight"), 0.0)
     return JobStart(
         job=job,
         nodes=size[0] if size else None,
@@ -96,7 +96,7 @@ def _of_metrics(metrics: bytes) -> dict[str, float]:
     except msgspec.DecodeError:
         return {}
     names = {*_MARKS, "reads"}
-    return {key: one for key, one in record.items() if key in names and isinstance(one, int | float)}
+    return {key: value for key, value in record.items() if key in names and isinstance(value, int | float)}
 
 
 def _of_script(moments: Mapping[str, float]) -> list[StartPart]:

@@ -126,16 +126,16 @@ def _curve(series: str, on: str, scaling: Scaling, points: Sequence[Point]) -> C
 def _measured_point(
     group: Sequence[Point], base_ranks: int, base: MedianSpread, shares: Shares | None
 ) -> MeasuredPoint:
-    one, runs = group[0], _seconds(group)
+    sample, runs = group[0], _seconds(group)
     figures = [point.figures for point in group if point.figures]
-    waiting = [one.waiting for one in figures if one.waiting is not None]
+    waiting = [run.waiting for run in figures if run.waiting is not None]
     seconds = MedianSpread.of(runs)
-    rates = [median(one.rates) for one in figures if one.rates]
-    speedup = _speedup(seconds, base, base_ranks, same=one.ranks == base_ranks)
-    part = 1 / one.ranks
+    rates = [median(run.rates) for run in figures if run.rates]
+    speedup = _speedup(seconds, base, base_ranks, same=sample.ranks == base_ranks)
+    part = 1 / sample.ranks
     return MeasuredPoint(
-        ranks=one.ranks,
-        nodes=one.nodes,
+        ranks=sample.ranks,
+        nodes=sample.nodes,
         runs=tuple(runs),
         seconds=seconds,
         rate=MedianSpread.of(rates) if rates else None,
@@ -164,4 +164,4 @@ def _seconds(group: Iterable[Point]) -> list[float]:
 
 def _typical(figures: Sequence[Figures]) -> Figures:
     """Return the figures of the median run."""
-    return sorted(figures, key=lambda one: median(one.seconds))[(len(figures) - 1) // 2]
+    return sorted(figures, key=lambda run: median(run.seconds))[(len(figures) - 1) // 2]

@@ -64,17 +64,17 @@ def points(study: Study) -> list[Point]:
     """
     series = study.values or ("",)
     timed = [
-        Point(series=one, ranks=size.ranks, nodes=size.nodes, number=number)
+        Point(series=name, ranks=size.ranks, nodes=size.nodes, number=number)
         for number in range(1, study.repeats + 1)
         for size in study.sizes
-        for one in series
+        for name in series
     ]
     if not study.profile:
         return timed
     return timed + [
-        Point(series=one, ranks=size.ranks, nodes=size.nodes, profile=True)
+        Point(series=name, ranks=size.ranks, nodes=size.nodes, profile=True)
         for size in study.sizes
-        for one in series
+        for name in series
         if size.ranks > 1
     ]
 
@@ -196,10 +196,10 @@ def _check_series(study: Study) -> None:
         )
     names: dict[str, str] = {}
     for value in study.values:
-        other = names.setdefault(_in_file_name(value), value)
-        if other != value:
+        first_value = names.setdefault(_in_file_name(value), value)
+        if first_value != value:
             raise BadInput(
-                f"{option}: the files of {other} and {value} would have the same names",
+                f"{option}: the files of {first_value} and {value} would have the same names",
                 fix="run a study for each value with `--study DIR`; `toolkit report` shows several studies "
                 "together",
             )

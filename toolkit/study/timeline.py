@@ -79,9 +79,9 @@ class Reader:
         self._kinds: dict[str, int] = {}
         self._marked = 0.0
 
-    def take(self, some: Iterable[Event]) -> None:
+    def take(self, trace: Iterable[Event]) -> None:
         tally = self.tally
-        for event in some:
+        for event in trace:
             tally.events += 1
             match event.ph:
                 case "B":
@@ -189,8 +189,8 @@ class Reader:
 def tally_events(lists: Iterable[list[Event]]) -> Tally:
     """Return the counts and sums of all events of a timeline."""
     reader = Reader()
-    for some in lists:
-        reader.take(some)
+    for trace in lists:
+        reader.take(trace)
     return reader.tally
 
 

@@ -58,12 +58,12 @@ def faults(
             "install only one MPI",
         )
     if not mpis and "mpi4py" in packages and base is not None and not base.opaque:
-        one = packages["mpi4py"]
+        package = packages["mpi4py"]
         yield _fault(
             "mpi-missing",
             "error",
             "mpi4py needs an MPI library, but the file does not install one",
-            (f"{name}:{one.line}: mpi4py, by {one.installer}",),
+            (f"{name}:{package.line}: mpi4py, by {package.installer}",),
             "install an MPI before mpi4py, such as libopenmpi-dev and openmpi-bin",
         )
     yield from _cuda(name, packages, versions)
@@ -93,14 +93,14 @@ def _horovod(
             (horovod_line,),
             "install libopenmpi-dev and openmpi-bin before Horovod, or launch with --mode gloo",
         )
-    frameworks = [one for key in ("tensorflow", "pytorch") if (one := packages.get(key))]
+    frameworks = [package for key in ("tensorflow", "pytorch") if (package := packages.get(key))]
     of_base = "tensorflow" in versions or "pytorch" in versions
-    if not of_base and not any(one.order < horovod.order for one in frameworks):
+    if not of_base and not any(package.order < horovod.order for package in frameworks):
         yield _fault(
             "horovod-before-framework",
             "error",
             "Horovod is installed before TensorFlow and PyTorch, so Horovod is built without both",
-            (horovod_line, *(f"{name}:{one.line}: {one.name}" for one in frameworks)),
+            (horovod_line, *(f"{name}:{package.line}: {package.name}" for package in frameworks)),
             "install the framework first, in a step before Horovod",
         )
 

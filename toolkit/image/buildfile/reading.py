@@ -91,11 +91,13 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
     for step in (step for step in found if step.stage in last):
         if step.kind == "from":
             _begin(step, parts, found)
-    for one in package_installs(tuple(step for step in found if step.stage in last), read):
-        if isinstance(one, UnreadList):
-            parts.unknown.append(f"{parts.at(one.line)}: {one.name} is not in the folder of the build file")
+    for package in package_installs(tuple(step for step in found if step.stage in last), read):
+        if isinstance(package, UnreadList):
+            parts.unknown.append(
+                f"{parts.at(package.line)}: {package.name} is not in the folder of the build file"
+            )
         else:
-            _take(one, parts)
+            _take(package, parts)
     env = _environment(found, last)
     return BuildFile(
         _facts(parts, env),
@@ -142,7 +144,7 @@ def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None
     """Add the facts of a stage's base image to ``parts``; the base image of a later stage replaces them."""
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
-    if base in {_label(one.text) for one in found if one.kind == "from"} or not base:
+    if base in {_label(step.text) for step in found if step.kind == "from"} or not base:
         return
     parts.base = base
     known = base_of(base)
@@ -163,33 +165,35 @@ def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None
         parts.unknown.append(f"{parts.at(step.line)}: {base} does not name its distribution")
 
 
-def _take(one: PackageInstall, parts: _Parts) -> None:
-    source = one.installer == "source"
-    mpi = (one.name, one.version) if source else mpi_of_package(one.installer, one.name)
-    where = parts.at(one.line)
+def _take(package: PackageInstall, parts: _Parts) -> None:
+    source = package.installer == "source"
+    mpi = (package.name, package.version) if source else mpi_of_package(package.installer, package.name)
+    where = parts.at(package.line)
     if mpi is not None:
-        name, version = mpi[0], mpi[1] or one.version or _packaged_version(mpi[0], one, parts)
+        name, version = mpi[0], mpi[1] or package.version or _packaged_version(mpi[0], package, parts)
         family = _FAMILIES[name]
-        how = "from its source code" if source else f"package {one.name} of {one.installer}"
+        how = "from its source code" if source else f"package {package.name} of {package.installer}"
         if any(known.name == name and known.version == version for known in parts.mpis):
             return
         shown = f"{where}: {family} {version or '?'}, {how}"
-        of_apt = one.installer == "apt" and name == "openmpi" and parts.distribution is not None
+        of_apt = package.installer == "apt" and name == "openmpi" and parts.distribution is not None
         pmix = parts.distribution.pmix if of_apt and parts.distribution else ""
-        parts.mpis.append(FoundMpi(name, version, one.order, shown, pmix))
+        parts.mpis.append(FoundMpi(name, version, package.order, shown, pmix))
         parts.notes.append(parts.mpis[-1].shown)
         if not version:
-            parts.unknown.append(f"{where}: the release of {family}: {one.name} is not pinned")
-    elif one.name in buildfiles().python and one.installer in {"pip", "conda"}:
-        parts.packages[buildfiles().python[one.name]] = one
-        parts.notes.append(f"{where}: {one.name} {one.version or '(not pinned)'}, by {one.installer}")
-        if not one.version:
-            parts.unknown.append(f"{where}: the version of {one.name}; the next build may differ")
+            parts.unknown.append(f"{where}: the release of {family}: {package.name} is not pinned")
+    elif package.name in buildfiles().python and package.installer in {"pip", "conda"}:
+        parts.packages[buildfiles().python[package.name]] = package
+        parts.notes.append(
+            f"{where}: {package.name} {package.version or '(not pinned)'}, by {package.installer}"
+        )
+        if not package.version:
+            parts.unknown.append(f"{where}: the version of {package.name}; the next build may differ")
 
 
-def _packaged_version(name: str, one: PackageInstall, parts: _Parts) -> str:
+def _packaged_version(name: str, package: PackageInstall, parts: _Parts) -> str:
     """Return the version of an MPI that the base image's distribution packages; empty if it is unknown."""
-    if one.installer != "apt" or parts.distribution is None:
+    if package.installer != "apt" or parts.distribution is None:
         return ""
     return {"openmpi": parts.distribution.openmpi, "mpich": parts.distribution.mpich}.get(name, "")
 
@@ -224,7 +228,7 @@ def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
     stack_fields: dict[str, Any] = {
         n: parts.versions.get(n) for n in ("tensorflow", "pytorch", "cuda", "python")
     }
-    stack_fields |= {name: one.version for name, one in parts.packages.items() if one.version}
+    stack_fields |= {name: package.version for name, package in parts.packages.items() if package.version}
     if "horovod" in parts.packages:
         before = any(mpi.order < parts.packages["horovod"].order for mpi in parts.mpis)
         stack_fields["horovod"] = parts.packages["horovod"].version or "0.28.1"

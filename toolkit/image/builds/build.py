@@ -110,18 +110,19 @@ def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, opt
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
     making = msgspec.structs.replace(making, base=base)
     results = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory))
-    name = f"{_STACK}:{named.name}-{stack_hash(making, {c: one.sha256 for c, one in results.items()})[:12]}"
+    hashes: dict[str, str] = {component: result.sha256 for component, result in results.items()}
+    name = f"{_STACK}:{named.name}-{stack_hash(making, hashes)[:12]}"
     if not options.fresh and find_image(client, name) is not None:
         return name
     tell.step(f"Building the stack of {named.name} on {base}")
     making = msgspec.structs.replace(making, ready=_names(results))
-    context = stack_context(making, files, {one.path.name: one.path for one in results.values()})
+    context = stack_context(making, files, {result.path.name: result.path for result in results.values()})
     tag_image(client, build_image(client, context, f"{named.name}: the stack", tell, options), name)
     return name
 
 
 def _names(results: dict[CompiledComponent, Made]) -> dict[CompiledComponent, str]:
-    return {component: one.path.name for component, one in results.items()}
+    return {component: result.path.name for component, result in results.items()}
 
 
 def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:

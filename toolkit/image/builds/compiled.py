@@ -70,7 +70,7 @@ def ensure_compiled(
         waiting = [step for step in waiting if step not in turn]
         keys = {s.component: key_of(s, making.lock, {c: results[c].key for c in s.after}) for s in turn}
         cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
-        results |= {component: one for component, one in cached.items() if one}
+        results |= {component: result for component, result in cached.items() if result}
         missing = [step for step in turn if step.component not in results]
         # mpi4py is one file and needs one compiler. Horovod may use all compilers, because mpi4py soon
         # finishes and Horovod then compiles alone.

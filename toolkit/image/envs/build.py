@@ -28,7 +28,7 @@ def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str
         Missing: with the names and versions of the packages.
     """
     if sources and way is None:
-        named = ", ".join(f"{one.name} {one.version}" for one in sources)
+        named = ", ".join(f"{source.name} {source.version}" for source in sources)
         raise Missing(
             f"{named}: no wheel fits the image, and toolkit cannot build one inside the image: {why}",
             fix=f"run this command on a machine that can start the image, or {_WAYS}",
@@ -52,15 +52,17 @@ def build(
     built, pairs = [], zip(options[::2], options[1::2], strict=True)
     links = (*(value for name, value in pairs if name == "--find-links"), *pip_places().links)
     paths = _in_folders(sources, links)
-    paths |= fetch_files([one for one in sources if one.sha256 not in paths], tell, recipe="the environment")
-    for number, one in enumerate(sources):
-        tell.step(f"Building {one.name} {one.version} inside {python.base.name}")
+    paths |= fetch_files(
+        [source for source in sources if source.sha256 not in paths], tell, recipe="the environment"
+    )
+    for number, source in enumerate(sources):
+        tell.step(f"Building {source.name} {source.version} inside {python.base.name}")
         folder = work / f"build{number}"
         folder.mkdir()
-        shutil.copy2(paths[one.sha256], folder / one.file)
-        wheel = _wheel(one, python, way, folder, links)
+        shutil.copy2(paths[source.sha256], folder / source.file)
+        wheel = _wheel(source, python, way, folder, links)
         package = EnvPackage(
-            name=one.name, version=one.version, file=wheel.name, sha256=one.sha256, built=True
+            name=source.name, version=source.version, file=wheel.name, sha256=source.sha256, built=True
         )
         built.append((package, wheel))
     return tuple(built)
@@ -68,8 +70,10 @@ def build(
 
 def _in_folders(sources: Sequence[LockedFile], links: Sequence[str]) -> dict[str, Path]:
     """Return the source distributions that toolkit finds in folders of ``--find-links``, by SHA-256."""
-    paths = ((one, Path(link) / one.file) for one in sources for link in links)
-    return {one.sha256: path for one, path in paths if path.is_file() and hash_file(path) == one.sha256}
+    paths = ((source, Path(link) / source.file) for source in sources for link in links)
+    return {
+        source.sha256: path for source, path in paths if path.is_file() and hash_file(path) == source.sha256
+    }
 
 
 def _wheel(

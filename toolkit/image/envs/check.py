@@ -37,7 +37,7 @@ class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         """Return whether all checks pass."""
-        return all(one.ok for one in self.checks)
+        return all(check.ok for check in self.checks)
 
 
 class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ def _bytes(env: Path) -> EnvCheck:
 def _contents(tree: SquashTree, lock: EnvLock) -> EnvCheck:
     stems = (name.removesuffix(_INFO) for name in tree.names(lock.site) if name.endswith(_INFO))
     found = {canonicalize_name(stem.partition("-")[0]): stem.partition("-")[2] for stem in stems}
-    wanted = {one.name: one.version for one in lock.packages}
+    wanted = {package.name: package.version for package in lock.packages}
     odd = sorted({*found} ^ {*wanted} | {name for name in wanted if found.get(name) != wanted[name]})  # type: ignore[call-overload]  # a normalised name is a text
     detail = f"{', '.join(odd[:5])}: different from the lock" if odd else f"{len(wanted)} packages"
     return EnvCheck(name="packages", ok=not odd, told=detail)
@@ -122,6 +122,6 @@ def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
 
 def changes(old: EnvLock, new: EnvLock) -> tuple[EnvChange, ...]:
     """Return the packages whose versions differ between two environments, sorted by name."""
-    names = sorted({one.name for one in (*old.packages, *new.packages)})
+    names = sorted({package.name for package in (*old.packages, *new.packages)})
     pairs = ((name, old.version(name), new.version(name)) for name in names)
     return tuple(EnvChange(name=name, old=a, new=b) for name, a, b in pairs if a != b)

@@ -69,7 +69,7 @@ def create(
     check_target(target)
     python = python_of(image, tell)
     _check_known(replaced, python)
-    earlier_versions = {one.name: one.version for one in before.packages} if before else {}
+    earlier_versions = {package.name: package.version for package in before.packages} if before else {}
     solution = solve(wanted, python, replaced, earlier_versions, tell)
     real = behind_links(target)
     make_writable(real.parent, "-o")
@@ -101,7 +101,7 @@ def _fill_folder(
     require_way(solution.sources, way, why)
     built = build(solution.sources, python, way, work, wanted.options, tell) if way else ()
     packages: tuple[EnvPackage, ...] = tuple(
-        sorted((*solution.packages, *(one for one, _ in built)), key=lambda one: one.name)
+        sorted((*solution.packages, *(package for package, _ in built)), key=lambda package: package.name)
     )
     root = work / "root"
     root.mkdir()
@@ -142,7 +142,7 @@ def _check_known(replaced: frozenset[str], python: ImagePython) -> None:
 
 
 def _describe_env(target: Path, lock: EnvLock, digest: str, earlier_versions: Mapping[str, str]) -> EnvMade:
-    packages = {one.name: one.version for one in lock.packages}
+    packages = {package.name: package.version for package in lock.packages}
     removals = [f"{name} removed" for name in earlier_versions if name not in packages]
     news = [
         f"{name} {version}" for name, version in packages.items() if earlier_versions.get(name) != version

@@ -43,7 +43,7 @@ class InsideImage:
         ``folders`` are further folders of this machine, which are mounted read-only under the same paths.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
-        binds += [f"{one}:{one}:ro" for one in folders if Path(one).is_dir()]
+        binds += [f"{folder}:{folder}:ro" for folder in folders if Path(folder).is_dir()]
         if ca := _certificates():
             binds.append(f"{ca}:{_CA}:ro")
         named = {name: value for name in _PROXIES if (value := os.environ.get(name))}

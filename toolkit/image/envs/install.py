@@ -49,9 +49,9 @@ def lay_out(
     Raises:
         CheckFailed: for the reasons of :func:`toolkit.run.packages.environment.install`.
     """
-    wheels = [one for one in packages if not one.built]
+    wheels = [package for package in packages if not package.built]
     tell.step(f"Installing {len(packages)} packages")
-    lines = tuple(f"{one.name}=={one.version} --hash=sha256:{one.sha256}" for one in wheels)
+    lines = tuple(f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}" for wheel in wheels)
     site = root / site_of(python.minor).lstrip("/")
     site.parent.mkdir(parents=True)
     install(replace(empty_question(python, options), requirements=lines), built, site)
@@ -74,4 +74,4 @@ def _scripts(folder: Path) -> tuple[str, ...]:
                 script.unlink()  # unlink first: the file may be a hard link into uv's cache
                 script.write_bytes(_LINE + content[start.end() :])
                 script.chmod(0o755)
-    return tuple(sorted(one.name for one in folder.iterdir()))
+    return tuple(sorted(entry.name for entry in folder.iterdir()))

@@ -111,7 +111,9 @@ def _command(tree: FileTree, facts: ImageFacts) -> str:
 
 def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Iterator[str]:
     """Yield the folders of packages in the order in which Python searches them."""
-    folders = [one for one in facts.environment.get("PYTHONPATH", "").split(":") if one.startswith("/")]
+    folders = [
+        folder for folder in facts.environment.get("PYTHONPATH", "").split(":") if folder.startswith("/")
+    ]
     prefixes, prefix = list[str](), posixpath.dirname(posixpath.dirname(command))
     settings = files.text(tree, posixpath.join(prefix, "pyvenv.cfg"), _MOST)
     if settings is None:
@@ -121,12 +123,12 @@ def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Itera
         prefixes.append(prefix)
         if has_system_packages(settings) and (home := _HOME.search(settings)):
             prefixes += ["/usr/local", posixpath.dirname(home[1])]
-    for one in dict.fromkeys(prefixes):
+    for root in dict.fromkeys(prefixes):
         names = (
             f"{lib}/python{minor}/{kind}-packages" for lib in ("lib", "lib64") for kind in ("site", "dist")
         )
-        folders += [posixpath.join(one, name) for name in names]
-        folders += [posixpath.join(one, "lib/python3/dist-packages")] if one == "/usr" else []
+        folders += [posixpath.join(root, name) for name in names]
+        folders += [posixpath.join(root, "lib/python3/dist-packages")] if root == "/usr" else []
     visited: set[str] = set()
     while folders:
         folder = folders.pop(0)

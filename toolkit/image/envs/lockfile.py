@@ -77,7 +77,7 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
 
     def version(self, name: str) -> str:
         """Return the version of a package in the environment; empty if the environment lacks the package."""
-        return next((one.version for one in self.packages if one.name == name), "")
+        return next((package.version for package in self.packages if package.name == name), "")
 
 
 def site_of(python: str) -> str:

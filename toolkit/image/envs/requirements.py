@@ -37,15 +37,15 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...] = ()
     left: dict[str, str] = {}
 
-    def join(self, other: "EnvRequirements") -> "EnvRequirements":
+    def join(self, further: "EnvRequirements") -> "EnvRequirements":
         """Return the requirements of two files as one value."""
         return EnvRequirements(
-            requirements=tuple(dict.fromkeys((*self.requirements, *other.requirements))),
-            constraints=tuple(dict.fromkeys((*self.constraints, *other.constraints))),
-            options=tuple(_pairs((*self.options, *other.options))),
-            hashes={**self.hashes, **other.hashes},
-            outside=tuple(dict.fromkeys((*self.outside, *other.outside))),
-            left={**self.left, **other.left},
+            requirements=tuple(dict.fromkeys((*self.requirements, *further.requirements))),
+            constraints=tuple(dict.fromkeys((*self.constraints, *further.constraints))),
+            options=tuple(_pairs((*self.options, *further.options))),
+            hashes={**self.hashes, **further.hashes},
+            outside=tuple(dict.fromkeys((*self.outside, *further.outside))),
+            left={**self.left, **further.left},
         )
 
 
@@ -158,9 +158,9 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
         name, value = name[:2], name[2:]
     match name:
         case "-r" | "--requirement" | "-c" | "--constraint" if depth < _DEEPEST:
-            other = path.parent / value
-            text = read_given(other, most=_MOST, label=where).decode("utf-8", "replace")
-            found = _requirements(text, other, depth + 1)
+            file = path.parent / value
+            text = read_given(file, most=_MOST, label=where).decode("utf-8", "replace")
+            found = _requirements(text, file, depth + 1)
             return (
                 found if name in {"-r", "--requirement"} else EnvRequirements(constraints=found.requirements)
             )

@@ -103,8 +103,8 @@ class _Search:
         folder: Path,
     ) -> None:
         self.wanted, self.python, self.replaced, self.kept = wanted, python, replaced, earlier_versions
-        self.stays = {name: one for name, one in python.has.items() if name not in replaced}
-        self._stubs = {name: write_stub(folder, one) for name, one in self.stays.items()}
+        self.stays = {name: package for name, package in python.has.items() if name not in replaced}
+        self._stubs = {name: write_stub(folder, package) for name, package in self.stays.items()}
         self._base = empty_question(python, (*wanted.options, "--find-links", str(folder)))
 
     def all_fixed(self) -> PinRequest:
@@ -113,12 +113,12 @@ class _Search:
 
     def held_fixed(self) -> PinRequest:
         """Return the query that fixes only the kept packages; the environment may hide any other package."""
-        versions = {name: one.version for name, one in self.stays.items()}
+        versions = {name: package.version for name, package in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
     def free(self) -> PinRequest:
         """Return the query that fixes no package, to find the packages that contradict the requirements."""
-        return self._question((), (), {name: one.version for name, one in self.stays.items()})
+        return self._question((), (), {name: package.version for name, package in self.stays.items()})
 
     def _question(
         self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]
@@ -134,10 +134,10 @@ class _Search:
     def _dependents(self) -> tuple[str, ...]:
         """Return the image's packages that depend on a package in ``replaced``."""
         found = []
-        for name, one in self.stays.items():
+        for name, package in self.stays.items():
             needs = {
                 canonicalize_name(parse_requirement(line, name).name)
-                for line in one.requires
+                for line in package.requires
                 if "extra" not in line
             }
             if needs & self.replaced:
@@ -210,10 +210,10 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
                 )
             )
         else:
-            one = EnvPackage(
+            env_package = EnvPackage(
                 name=name, version=number, file=file.filename, sha256=sha256, via=via.get(name, ())
             )
-            packages.append(one)
+            packages.append(env_package)
     return EnvSolution(tuple(packages), tuple(sources))
 
 

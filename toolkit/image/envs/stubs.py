@@ -6,13 +6,13 @@ from pathlib import Path
 from toolkit.image.envs.interpreter import InstalledPackage
 
 
-def write_stub(folder: Path, one: InstalledPackage) -> Path:
+def write_stub(folder: Path, package: InstalledPackage) -> Path:
     """Write a wheel with only the metadata of a distribution, and return the path of the wheel."""
-    stem = f"{one.name.replace('-', '_')}-{one.version}"
+    stem = f"{package.name.replace('-', '_')}-{package.version}"
     file = folder / f"{stem}-py3-none-any.whl"
-    lines = ["Metadata-Version: 2.1", f"Name: {one.name}", f"Version: {one.version}"]
-    lines += [f"Provides-Extra: {extra}" for extra in one.extras]
-    lines += [f"Requires-Dist: {' '.join(line.split())}" for line in one.requires]
+    lines = ["Metadata-Version: 2.1", f"Name: {package.name}", f"Version: {package.version}"]
+    lines += [f"Provides-Extra: {extra}" for extra in package.extras]
+    lines += [f"Requires-Dist: {' '.join(line.split())}" for line in package.requires]
     info = f"{stem}.dist-info"
     with zipfile.ZipFile(file, "w") as wheel:
         wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")

@@ -48,10 +48,11 @@ def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
         return GzipSource(source, name, budget)
     if _is_zstd(head):
         return ZstdSource(source, name, budget)
-    for magic, other in _OTHERS.items():
+    for magic, format_name in _OTHERS.items():
         if head.startswith(magic):
             raise BadInput(
-                f"{name}: compressed with {other}", fix="toolkit reads gzip and zstd; unpack the file first"
+                f"{name}: compressed with {format_name}",
+                fix="toolkit reads gzip and zstd; unpack the file first",
             )
     return None
 

@@ -72,11 +72,11 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
         raise BadInput(f"{blobs.name}: not an OCI layout: {INDEX} is missing")
     top = decode_json(data, _Manifest, f"{blobs.name}: {INDEX}")
     candidates = _candidates(blobs, top.manifests or [], (), 0, set())
-    one = _choose_candidate(blobs.name, _candidates_of(blobs.name, candidates, tag), wanted)
-    config = one.manifest.config
+    candidate = _choose_candidate(blobs.name, _candidates_of(blobs.name, candidates, tag), wanted)
+    config = candidate.manifest.config
     if config is None:
         raise BadInput(f"{blobs.name}: its manifest names no configuration, so it is not an image")
-    layers = one.manifest.layers or []
+    layers = candidate.manifest.layers or []
     if len(layers) > _MOST_LAYERS:
         raise CheckFailed(f"{blobs.name}: the image has {len(layers)} layers, more than any engine accepts")
     for layer in layers:
@@ -84,7 +84,9 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
             raise BadInput(f"{blobs.name}: its layers are encrypted", fix="save the image without encryption")
     settings, _ = read_config(_blob(blobs, config), blobs.name)
     return StoredImage(
-        settings, tuple(ImageLayer(_path(blobs, d), d.digest, None, d.size) for d in layers), one.found.digest
+        settings,
+        tuple(ImageLayer(_path(blobs, d), d.digest, None, d.size) for d in layers),
+        candidate.found.digest,
     )
 
 

@@ -226,8 +226,8 @@ def _changes_of_files(
 ) -> Iterator[LockChange]:
     before, after = ({file.name: file for file in files} for files in (old, new))
     for name in sorted(before.keys() | after.keys()):
-        one, other = before.get(name), after.get(name)
-        if one and other and one.sha256 == other.sha256:
+        old_file, new_file = before.get(name), after.get(name)
+        if old_file and new_file and old_file.sha256 == new_file.sha256:
             continue
-        versions = (one.version if one else "", other.version if other else "")
+        versions = (old_file.version if old_file else "", new_file.version if new_file else "")
         yield LockChange(where=where, name=name, old=versions[0], new=versions[1])

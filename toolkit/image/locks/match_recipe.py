@@ -50,7 +50,7 @@ def _uses(image: ImageFacts) -> list[dict[str, str]]:
         dict.fromkeys(names, _PLACEHOLDER)
         for names in (known_versions, (*known_frameworks, "mpi4py"), known_frameworks)
     ]
-    return [one for one in tries if set(one) <= set(known_versions)]
+    return [selection for selection in tries if set(selection) <= set(known_versions)]
 
 
 def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:

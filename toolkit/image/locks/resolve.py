@@ -157,7 +157,7 @@ class _Python:
             architecture=self._architecture,
             foreign=hosts_of(self._needs.indexes),
         )
-        same = {other for file, _ in found for other in _SAME.get(file.name, ())}
+        same = {name for file, _ in found for name in _SAME.get(file.name, ())}
         return tuple(dated for dated in found if dated[0].name not in {*_UNUSED, *same})
 
     def sdists(self) -> tuple[DatedFile, ...]:

@@ -51,7 +51,7 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
             if name.endswith(".pth"):
                 more, known = linked_folders(tree, folder, name)
                 whole &= known
-                folders += [one for one in more if one not in folders]
+                folders += [folder for folder in more if folder not in folders]
             elif "-" not in name:
                 modules.add(_module(name))
     return Contents(commands, frozenset(modules), whole, frozenset(path), _libraries(tree, facts))
@@ -62,7 +62,9 @@ def _libraries(tree: FileTree, facts: ImageFacts) -> frozenset[str]:
     found = read_cache(files.read(tree, _CACHE, _LONGEST_CACHE) or b"", facts.architecture)
     if not found:
         return frozenset()
-    folders = [one for one in facts.environment.get("LD_LIBRARY_PATH", "").split(":") if one.startswith("/")]
+    folders = [
+        folder for folder in facts.environment.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")
+    ]
     return frozenset(found) | {name for folder in folders for name in files.names(tree, folder)}
 
 

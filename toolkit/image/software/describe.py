@@ -348,9 +348,9 @@ def _path(name: str, path: str | None, looked_for: str, book: ImageEvidence) -> 
 
 
 def _package(
-    tree: FileTree, places: tuple[str, ...], name: str, book: ImageEvidence, *others: str
+    tree: FileTree, places: tuple[str, ...], name: str, book: ImageEvidence, *alternatives: str
 ) -> str | None:
-    found = python_package(tree, places, name, *others)
+    found = python_package(tree, places, name, *alternatives)
     return book.take(name, found, f"{name}: no Python package of that name")
 
 

@@ -167,7 +167,7 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     found = [
         posixpath.normpath(posixpath.join(folder, below)) for below in ("libfabric", "prov", "../libfabric")
     ]
-    provider_folders = [one for one in found if finder.split_plugins(one, _PROVIDER)[0]]
+    provider_folders = [folder for folder in found if finder.split_plugins(folder, _PROVIDER)[0]]
     if _built_in(finder, path) or folders & set(provider_folders):
         return ""
     return next(iter(provider_folders), "")

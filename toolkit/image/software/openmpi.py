@@ -142,10 +142,10 @@ def find_moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) ->
         return None
     configured = prefix[1].decode("utf-8", "replace") if prefix else ""
     built, folder = named or configured, posixpath.dirname(files[0])
-    inner = [(one + name[1]).decode("utf-8", "replace") for one in dict.fromkeys(below)]
-    if any(loader.real_path(built + one) == (loader.real_path(folder) or folder) for one in inner):
+    inner = [(prefix + name[1]).decode("utf-8", "replace") for prefix in dict.fromkeys(below)]
+    if any(loader.real_path(built + path) == (loader.real_path(folder) or folder) for path in inner):
         return None
-    root = next((folder.removesuffix(one) for one in inner if folder.endswith(one)), None)
+    root = next((folder.removesuffix(path) for path in inner if folder.endswith(path)), None)
     return OpenMpiFolder(pal, built + inner[0], {"OPAL_PREFIX": root} if root else {"OPAL_PKGLIBDIR": folder})
 
 

@@ -141,8 +141,8 @@ def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
         for path, library in programs.items():
             if bare.spent > _ALL:
                 break
-            if (other := _loaded_mpi(bare, path) or "") != library:
-                found[path] = other
+            if (bare_library := _loaded_mpi(bare, path) or "") != library:
+                found[path] = bare_library
     return found
 
 
@@ -170,8 +170,8 @@ def static(
     toolkit skips ``programs``, because they load an MPI library.
     """
     left = _MOST_READ
-    others = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
-    for path in _elves(loader, others):
+    candidates = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
+    for path in _elves(loader, candidates):
         content = files.read(loader.tree, path, left) or b""
         left -= len(content)
         for name, texts in _STATIC:

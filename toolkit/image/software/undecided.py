@@ -36,12 +36,12 @@ def why_mpi_unknown(
 
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
     """Return whether the image's PATH and LD_LIBRARY_PATH select the first MPI, and ld.so finds no other."""
-    first, *others = (found.mpi for found in mpis)
+    first, *alternatives = (found.mpi for found in mpis)
     reached = {loader.real_path(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}
     launcher = loader.program("mpirun")
     return (
         any(loader.real_path(f"{folder}/{first.soname}") == first.library for folder in loader.library_path)
-        and not any(o.library in reached for o in others if o.implementation != first.implementation)
+        and not any(o.library in reached for o in alternatives if o.implementation != first.implementation)
         and launcher is not None
         and loader.real_path(launcher) == first.launcher
     )
@@ -52,10 +52,10 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Imag
     for texts in (book.evidence, book.absent, book.unknown):
         for name in [name for name in texts if name.partition(".")[0] in _OF_MPI]:
             del texts[name]
-    others = wireup.others((*mpis[:1], *mpis), book)
+    other_mpis = wireup.others((*mpis[:1], *mpis), book)
     book.unknown |= dict.fromkeys(sorted(_OF_MPI - {"other_mpis"}), why)
     return msgspec.structs.replace(
-        facts, mpi=None, other_mpis=others, pmix=None, pmix_components={}, pmix_plugins=None
+        facts, mpi=None, other_mpis=other_mpis, pmix=None, pmix_components={}, pmix_plugins=None
     )
 
 

@@ -31,12 +31,12 @@ def describe_mpi(found: MpiFound | None, book: ImageEvidence) -> ImageMpi | None
 
 
 def others(found: tuple[MpiFound, ...], book: ImageEvidence) -> tuple[ImageMpi, ...]:
-    for number, other in enumerate(found[1:]):
-        for name, line in other.evidence.items():
+    for number, mpi in enumerate(found[1:]):
+        for name, line in mpi.evidence.items():
             book.evidence[name.replace("mpi", f"other_mpis.{number}", 1)] = line
-        for name, line in other.unknown.items():
+        for name, line in mpi.unknown.items():
             book.unknown[name.replace("mpi", f"other_mpis.{number}", 1)] = line
-    return tuple(_with_client(other) for other in found[1:])
+    return tuple(_with_client(mpi) for mpi in found[1:])
 
 
 def _with_client(found: MpiFound) -> ImageMpi:

@@ -100,7 +100,7 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
         platforms = sorted(
             {str(d.platform) for d in manifest.manifests if d.platform and d.platform.os != "unknown"}
         )
-        shown = ", ".join(re.sub(r"[^\w/.-]", "?", one) for one in platforms[:20]) or "none that says"
+        shown = ", ".join(re.sub(r"[^\w/.-]", "?", text) for text in platforms[:20]) or "none that says"
         raise BadInput(
             f"{name}: the layout has no image for {wanted}: {shown}",
             fix="choose a platform with `--platform`",

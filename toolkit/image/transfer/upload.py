@@ -200,10 +200,10 @@ def _compress_layers(
     tell.step(f"Compressing {len(plain)} layers")
     with full_disks(work):
         packed = shrink_layers(plain, work, present, tell)
-    layers_by_digest = {blob.digest: one for blob, one in zip(plain, packed, strict=True)}
-    for one in packed:
-        source = FileSource(stack.enter_context(one.file.open("rb"))) if one.file else Bytes(b"")
-        have[one.described.digest] = Blob(one.described.digest, one.described.size, source)
+    layers_by_digest = {blob.digest: layer for blob, layer in zip(plain, packed, strict=True)}
+    for layer in packed:
+        source = FileSource(stack.enter_context(layer.file.open("rb"))) if layer.file else Bytes(b"")
+        have[layer.described.digest] = Blob(layer.described.digest, layer.described.size, source)
     described = tuple(
         layers_by_digest[d.digest].described if d.digest in layers_by_digest else d for d in layers
     )

@@ -42,7 +42,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
         found = read_signatures(file, sif, keyring)
         check = judge_signatures(found, uncovered(file, sif, found))
         unknown = missing_keys(file, sif, found)
-    signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
+    signers = tuple(sorted({signature.signature.fingerprint for signature in found if signature.holds}))
     if check.outcome == "ok":
         return ImageCheck(signature="good", signers=signers)
     if keyring is None and unknown:
@@ -56,7 +56,7 @@ def _way_out(found: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
     toolkit suggests ``--no-verify`` only if all bytes match the signature and no key is required.
     """
     if keyring is None and found and not any(map(is_wrong, found)):
-        states = {one.signature.state for one in found if not one.holds}
+        states = {signature.signature.state for signature in found if not signature.holds}
         if states and states <= {"expired", "expired-key", "unreadable"}:
             return (
                 "ask the signer for a new signature; `--no-verify` skips the check, and the job record says "
@@ -73,7 +73,7 @@ def read_signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Ch
 def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> str:
     """Return the part of a SIF that no valid signature covers, or an empty text."""
     try:
-        return coverage_gap(file, sif, {one.group for one in found if one.holds})
+        return coverage_gap(file, sif, {signature.group for signature in found if signature.holds})
     except CheckFailed as error:
         return error.message.removeprefix(f"{sif}: ")
 
@@ -82,35 +82,37 @@ def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
     """Return the check of all signatures: none may be wrong, and valid ones must cover the whole SIF."""
     if not found:
         return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
-    lines = [_describe_signature(one) for one in found if not one.holds]
+    lines = [_describe_signature(signature) for signature in found if not signature.holds]
     wrong = [
-        line for one, line in zip((o for o in found if not o.holds), lines, strict=True) if is_wrong(one)
+        line
+        for signature, line in zip((o for o in found if not o.holds), lines, strict=True)
+        if is_wrong(signature)
     ]
     if wrong or left:
         first = (wrong or lines or [left])[0]
         return Check(
             name="signature", outcome="failed", told=first, detail=tuple(lines) if len(lines) > 1 else ()
         )
-    signers = ", ".join(sorted({one.signature.signer for one in found if one.holds}))
+    signers = ", ".join(sorted({signature.signature.signer for signature in found if signature.holds}))
     return Check(name="signature", outcome="ok", told=f"signed by {signers}", detail=tuple(lines))
 
 
 def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
     """Return the fingerprints of missing public keys, if these are the only problem of a SIF."""
-    if any(one.differences or one.signature.state != "unknown-key" for one in found):
+    if any(signature.differences or signature.signature.state != "unknown-key" for signature in found):
         return ()
-    if coverage_gap(file, sif, {one.group for one in found}):
+    if coverage_gap(file, sif, {signature.group for signature in found}):
         return ()
-    return tuple(sorted({one.signature.fingerprint for one in found}))
+    return tuple(sorted({signature.signature.fingerprint for signature in found}))
 
 
-def is_wrong(one: CheckedSignature) -> bool:
+def is_wrong(checked: CheckedSignature) -> bool:
     """Return whether a signature contradicts the file; an expired or unknown key does not."""
-    return one.signature.state == "bad" or bool(one.differences)
+    return checked.signature.state == "bad" or bool(checked.differences)
 
 
-def _describe_signature(one: CheckedSignature) -> str:
-    if one.differences:
-        more = f", and {len(one.differences) - 1} more" if len(one.differences) > 1 else ""
-        return f"{one.differences[0]}{more} (signed by {one.signature.signer})"
-    return WORDS[one.signature.state].format(one.signature.signer)
+def _describe_signature(checked: CheckedSignature) -> str:
+    if checked.differences:
+        more = f", and {len(checked.differences) - 1} more" if len(checked.differences) > 1 else ""
+        return f"{checked.differences[0]}{more} (signed by {checked.signature.signer})"
+    return WORDS[checked.signature.state].format(checked.signature.signer)

@@ -63,7 +63,7 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
         else:
             tell.step("Comparing the contents with the lock")
             checks += _inside(file, sif, lock)
-    signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
+    signers = tuple(sorted({checked.signature.fingerprint for checked in found if checked.holds}))
     return Verified(path=str(sif), sha256=digest, signers=signers, unknown_keys=unknown, checks=tuple(checks))
 
 

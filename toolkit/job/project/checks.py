@@ -128,18 +128,20 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
     yield from _beside(code, image, found)
     known = found.modules | sys.stdlib_module_names | {_OF_TOOLKIT, "__main__"}
     reported: set[str] = set()
-    for one in (one for facts in code.facts.facts if not facts.open_path for one in facts.imports):
-        if one.optional or one.package in known or one.package in reported:
+    for imported in (
+        imported for facts in code.facts.facts if not facts.open_path for imported in facts.imports
+    ):
+        if imported.optional or imported.package in known or imported.package in reported:
             continue
-        reported.add(one.package)
-        hint = suggest_near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
-        fix = elsewhere.fix_for_module(code, one.package)
-        if elsewhere.is_empty_submodule(code, one.package):
+        reported.add(imported.package)
+        hint = suggest_near(imported.package, found.modules) if len(imported.package) > _SHORTEST else ""
+        fix = elsewhere.fix_for_module(code, imported.package)
+        if elsewhere.is_empty_submodule(code, imported.package):
             fix = "get the files of the submodule: git submodule update --init"
         yield LaunchFault(
-            f"{code.shorten(one.file)}:{one.line}: "
-            f"{image} has no module `{one.package}`{'' if fix else hint}",
-            fix or _fix_of_package(code, job, one.package),
+            f"{code.shorten(imported.file)}:{imported.line}: "
+            f"{image} has no module `{imported.package}`{'' if fix else hint}",
+            fix or _fix_of_package(code, job, imported.package),
         )
 
 
@@ -156,15 +158,15 @@ def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
 
 def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
     """Yield a fault for a module whose framework is missing: ``horovod.torch`` needs ``torch``."""
-    imports = [one for facts in code.facts.facts for one in facts.imports if not one.optional]
+    imports = [imported for facts in code.facts.facts for imported in facts.imports if not imported.optional]
     for module, needs in joins().needs.beside.items():
-        for one in imports:
-            names = (one.module, *(f"{one.module}.{name}" for name in one.names))
+        for imported in imports:
+            names = (imported.module, *(f"{imported.module}.{name}" for name in imported.names))
             beside = any(f"{name}.".startswith(f"{module}.") for name in names)
-            if beside and one.package in found.modules and needs not in found.modules:
+            if beside and imported.package in found.modules and needs not in found.modules:
                 fault = f"{image} has no `{needs}`, which `{module}` needs"
                 yield LaunchFault(
-                    f"{code.shorten(one.file)}:{one.line}: {fault}",
+                    f"{code.shorten(imported.file)}:{imported.line}: {fault}",
                     f"use an image that was built with {distribution_of(needs)}",
                 )
                 break
@@ -173,12 +175,12 @@ def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
 def _missing(code: Code, found: Contents | None) -> Iterator[LaunchFault]:
     known = sys.stdlib_module_names | (found.modules if found else frozenset())
     for facts in code.facts.facts:
-        for one in facts.missing:
-            if not one.optional:
-                hides = one.package in known
+        for absent in facts.missing:
+            if not absent.optional:
+                package, hides = absent.package, absent.package in known
                 yield LaunchFault(
-                    f"{code.shorten(one.file)}:{one.line}: the project has no module `{one.module}`",
-                    f"rename the file or folder `{one.package}` of the project, because it hides the package"
+                    f"{code.shorten(absent.file)}:{absent.line}: the project has no module `{absent.module}`",
+                    f"rename the file or folder `{package}` of the project, because it hides the package"
                     if hides
                     else "correct the name, or add the file",
                 )
@@ -186,10 +188,10 @@ def _missing(code: Code, found: Contents | None) -> Iterator[LaunchFault]:
 
 def _undefined_names(code: Code) -> Iterator[LaunchFault]:
     for facts in code.facts.facts:
-        for one in facts.undefined:
+        for name in facts.undefined:
             yield LaunchFault(
-                f"{code.shorten(one.file)}:{one.line}: the name `{one.name}` is not defined{one.hint}",
-                _fix_of(one.name, facts),
+                f"{code.shorten(name.file)}:{name.line}: the name `{name.name}` is not defined{name.hint}",
+                _fix_of(name.name, facts),
             )
 
 
@@ -210,12 +212,12 @@ def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
     if not found:
         return
     if flags.force:
-        for one in found:
-            tell.notice(f"{one.message}; {one.fix}")
+        for fault in found:
+            tell.notice(f"{fault.message}; {fault.fix}")
         return
-    first, *others = found
+    first, *further = found
     raise CheckFailed(
         first.message,
-        detail=[f"also: {one.message}" for one in others],
+        detail=[f"also: {fault.message}" for fault in further],
         fix=f"{first.fix}; or launch anyway with `--force`",
     )

@@ -80,10 +80,10 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
 
 def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
     """Yield the files of a program, and the existing files that it certainly reads by a relative path."""
-    for one in facts.facts:
-        for file in one.files:
+    for script in facts.facts:
+        for file in script.files:
             yield file.parent.resolve() / file.name
-        for need in one.needs:
+        for need in script.needs:
             path = absolute(need.text, start)
             relative = need.kind == "file" and not posixpath.isabs(need.text)
             if (relative or need.kind == "beside") and has_file(path):
@@ -112,7 +112,7 @@ def _link_targets(folders: Iterable[str]) -> Iterator[str]:
     """Yield the existing targets of the symbolic links in the given folders."""
     for folder in dict.fromkeys(folders):
         with contextlib.suppress(OSError):
-            for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+            for entry in sorted(os.scandir(folder), key=lambda item: item.name):
                 target = os.path.realpath(entry.path) if entry.is_symlink() else ""
                 if target and Path(target).exists():
                     yield target

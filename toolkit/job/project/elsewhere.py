@@ -31,7 +31,9 @@ def _folders(code: Code) -> Iterator[Path]:
     """Yield the folders that may contain a module: the start folder, its subfolders, the script's parents."""
     yield code.start
     try:
-        below = sorted(one for one in code.start.iterdir() if has_folder(one) and one.name[0] not in "._")
+        below = sorted(
+            entry for entry in code.start.iterdir() if has_folder(entry) and entry.name[0] not in "._"
+        )
     except OSError:
         below = []
     yield from below[:_MOST_FOLDERS]
@@ -54,7 +56,9 @@ def is_empty_submodule(code: Code, package: str) -> bool:
     try:
         modules = (code.root / ".gitmodules").read_text("utf-8", "replace")
         return (
-            folder.is_dir() and not any(one.name != ".git" for one in folder.iterdir()) and package in modules
+            folder.is_dir()
+            and not any(entry.name != ".git" for entry in folder.iterdir())
+            and package in modules
         )
     except OSError:
         return False

@@ -64,7 +64,7 @@ def faults(
         yield LaunchFault(f"{name} has Windows line ends", f"sed -i 's/\\r$//' {quote_word(name)}")
     elif started and found is not None and not job.binds:
         yield from _interpreter(name, first[2:].decode("utf-8", "replace"), image, found)
-    if found is not None and (shell or any(one in first for one in (b"sh", b"bash"))):
+    if found is not None and (shell or any(shell_name in first for shell_name in (b"sh", b"bash"))):
         yield from _commands(name, text, image, found)
 
 
@@ -88,13 +88,17 @@ def _binary(
             f"compile the program for {facts.architecture}, best in the image itself",
         )
         return
-    versions = [one.removeprefix(_GLIBC) for one in elf.versions if one.startswith(_GLIBC)]
-    versions.sort(key=lambda one: [int(part) for part in one.split(".") if part.isdigit()])
-    for newer in [one for one in versions if older(facts.glibc, one)][-1:]:
+    versions = [version.removeprefix(_GLIBC) for version in elf.versions if version.startswith(_GLIBC)]
+    versions.sort(key=lambda version: [int(part) for part in version.split(".") if part.isdigit()])
+    for newer in [version for version in versions if older(facts.glibc, version)][-1:]:
         yield LaunchFault(f"{name} needs glibc {newer}, but {image} has {facts.glibc}", fix)
     free = job.binds or "LD_LIBRARY_PATH" in (job.env or {}) or elf.rpath or elf.runpath
     if found is not None and found.libraries and not free:
-        absent = [one for one in elf.needed if one not in found.libraries and not one.startswith("ld-")]
+        absent = [
+            library
+            for library in elf.needed
+            if library not in found.libraries and not library.startswith("ld-")
+        ]
         if absent:
             yield LaunchFault(f"{name} needs {', '.join(absent[:3])}, which {image} does not have", fix)
 
@@ -122,7 +126,7 @@ def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[Lau
     """Yield a fault for the first command that a shell script certainly runs and the image lacks."""
     if re.search(r"\bPATH=|\bactivate\b", text) and "conda" not in text:
         return
-    own = {one for pair in _OWN.findall(text) for one in pair}
+    own = {path for pair in _OWN.findall(text) for path in pair}
     for word in certain_programs(text):
         plain = re.fullmatch(r"[\w.+-]+", word)
         if not plain or word in found.commands | own | LAUNCHERS:

@@ -135,7 +135,7 @@ def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
     if "://" in path or "~" in path or not path or not inside or has_file(found) or has_folder(found):
         return
     try:
-        names = [one.name for one in found.parent.iterdir()]
+        names = [entry.name for entry in found.parent.iterdir()]
     except OSError:
         names = []
     yield LaunchFault(
@@ -178,15 +178,15 @@ def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
     """Yield a fault if a script that Python starts by its path contains a relative import."""
     if code.facts.script is None or not facts.relative:
         return
-    one = facts.relative[0]
+    imported = facts.relative[0]
     inner = os.path.relpath(Path(facts.path).with_suffix("").absolute(), Path.cwd())
     words = " ".join(quote_word(word) for word in code.arguments or ())
     command = f"toolkit launch … -- python -m {inner.replace('/', '.')} {words}".rstrip()
     as_module = "launch the file as a module, from the parent folder"
     fix = command if "/" in inner and ".." not in inner else as_module
     yield LaunchFault(
-        f"{code.shorten(one.file)}:{one.line}: `{one.module}` is not found if Python starts the file "
-        "by its path",
+        f"{code.shorten(imported.file)}:{imported.line}: `{imported.module}` is not found if Python starts "
+        "the file by its path",
         fix,
     )
 

@@ -31,7 +31,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
 def _how_to_join(code: Code) -> str:
     """Return how to change a script for several ranks: a command, or a page of the documentation."""
     at = code.facts.script
-    imports = [one.module for facts in code.facts.facts for one in facts.imports]
+    imports = [imported.module for facts in code.facts.facts for imported in facts.imports]
     if any(module.startswith("mpi4py.futures") for module in imports):
         return "`python -m mpi4py.futures` before the script"
     trains = {"tensorflow", "keras", "tf_keras", "torch"}

@@ -47,9 +47,9 @@ def enclosing_folders(folder: Path, root: Path) -> Iterator[Path]:
 
     The home folder and ``/`` are left out.
     """
-    around = [one for one in folder.parents if one not in {Path.home(), Path("/")}]
-    last = next((n for n, one in enumerate(around) if is_marked(one)), -1)
-    inside = sum(is_below(str(one), str(root)) for one in around)
+    around = [parent for parent in folder.parents if parent not in {Path.home(), Path("/")}]
+    last = next((n for n, parent in enumerate(around) if is_marked(parent)), -1)
+    inside = sum(is_below(str(parent), str(root)) for parent in around)
     yield from around[: max(last + 1, inside)]
 
 

@@ -41,10 +41,10 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     if unused:
         program = job.trainer or (code.name if code else "the program")
         options = " ".join(f"--{name} {sweep_values.placeholder(name)}" for name in unused)
-        other = "" if job.trainer else f"; or read {sweep_values.variable(unused[0])} in the program"
+        hint = "" if job.trainer else f"; or read {sweep_values.variable(unused[0])} in the program"
         raise CheckFailed(
             f"--sweep {unused[0]}: {program} does not use the value, so all tasks would be the same",
-            fix=f"put {sweep_values.placeholder(unused[0])} into the command, such as `-- {options}`{other}",
+            fix=f"put {sweep_values.placeholder(unused[0])} into the command, such as `-- {options}`{hint}",
         )
 
 

@@ -62,7 +62,9 @@ def env_file(option: str | None) -> Path | None:
 def read_offer(offers: Contents, env: Path | None) -> Contents:
     """Return the programs and modules of an image, and the modules in the environment's project folders."""
     folders = [Path(folder) for folder in read_env(env).outside] if env else []
-    names = {one.name.partition(".")[0] for folder in folders if folder.is_dir() for one in folder.iterdir()}
+    names = {
+        entry.name.partition(".")[0] for folder in folders if folder.is_dir() for entry in folder.iterdir()
+    }
     return replace(offers, modules=offers.modules | names)
 
 

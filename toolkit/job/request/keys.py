@@ -65,9 +65,9 @@ def merge_demands(
             f"--no-verify: {of_site.by} requires a signature by a key in {of_site.key}",
             fix="leave out `--no-verify`; only the site profile can permit `--no-verify` (image.override)",
         )
-    required = tuple(dict.fromkeys(one for one in (own, of_site) if one))
-    for one in required:
-        _check_file(one)
+    required = tuple(dict.fromkeys(key for key in (own, of_site) if key))
+    for key in required:
+        _check_file(key)
     return KeyDemand(required, no_verify)
 
 

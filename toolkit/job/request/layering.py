@@ -81,7 +81,7 @@ def merge_request(
             raise BadInput(f"{options['trainer']} and --job {job_file}: more than one job file; give one")
         job_file = options.pop("trainer")
     settings = _settings()
-    above = [*(one.layer for one in settings), layers.from_variables(os.environ)]
+    above = [*(settings_file.layer for settings_file in settings), layers.from_variables(os.environ)]
     if local:
         above = [replace(layer, fields=msgspec.structs.replace(layer.fields, site=None)) for layer in above]
     above += [_job_file(Path(job_file))] if job_file else []
@@ -110,7 +110,7 @@ def announce(*requests: JobRequest, tell: Tell) -> None:
     """
     if requests[0].project:
         tell.notice(f"{PROJECT}: {', '.join(requests[0].project)}")
-    for note in dict.fromkeys(one.note for one in requests if one.note):
+    for note in dict.fromkeys(job_request.note for job_request in requests if job_request.note):
         tell.notice(note)
 
 
@@ -142,7 +142,7 @@ def _required_key(settings: list["_Settings"]) -> RequiredKey | None:
     # it would disable the signature check.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return RequiredKey(key, _KEY_VARIABLE)
-    return next((one.key for one in reversed(settings) if one.key), None)
+    return next((settings_file.key for settings_file in reversed(settings) if settings_file.key), None)
 
 
 def env_file(job: JobFile) -> dict[str, str]:

@@ -26,17 +26,17 @@ def cancel_all(found: Iterable[JobRecord], say: Callable[[CancelResult], None]) 
     tried = []
     for record in found:
         try:
-            one = cancel(record)
-            say(one)
+            result = cancel(record)
+            say(result)
         except (CheckFailed, Missing) as error:
-            one = CancelResult(record, "", error)
-        tried.append(one)
+            result = CancelResult(record, "", error)
+        tried.append(result)
     return tried
 
 
 def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
     """Return one error for all jobs whose cancellation failed, or ``None``."""
-    bad = [(one.record, one.error) for one in tried if one.error]
+    bad = [(result.record, result.error) for result in tried if result.error]
     if not bad:
         return None
     (record, first), *more = bad

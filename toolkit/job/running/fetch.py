@@ -53,7 +53,7 @@ def list_results(runner: Runner, record: JobRecord) -> list[ResultFile]:
         done.require(f"listing {folder} on {runner.place}", "the folder of the run may have been deleted")
     array = bool(record.spec.array)
     found = (_entry(folder, line, array=array) for line in done.text.split("\0") if line)
-    return sorted((one for one in found if one is not None), key=lambda one: one.path)
+    return sorted((file for file in found if file is not None), key=lambda file: file.path)
 
 
 def _entry(folder: str, line: str, *, array: bool) -> ResultFile | None:
@@ -83,18 +83,18 @@ def match_patterns(found: Iterable[ResultFile], patterns: Sequence[str]) -> list
     """
     files = list(found)
     for pattern in patterns:
-        if not any(_matches(one, pattern) for one in files):
-            names = ", ".join(one.path for one in files[:10]) or "nothing"
+        if not any(_matches(file, pattern) for file in files):
+            names = ", ".join(file.path for file in files[:10]) or "nothing"
             raise BadInput(
                 f"{pattern}: no file of the job matches", fix=f"choose from the files of the job: {names}"
             )
-    return [one for one in files if not patterns or any(_matches(one, p) for p in patterns)]
+    return [file for file in files if not patterns or any(_matches(file, p) for p in patterns)]
 
 
-def _matches(one: ResultFile, pattern: str) -> bool:
+def _matches(file: ResultFile, pattern: str) -> bool:
     text = pattern.rstrip("/")
-    name = posixpath.basename(one.path)
-    return fnmatchcase(one.path, text) or fnmatchcase(name, text) or fnmatchcase(one.path, f"{text}/*")
+    name = posixpath.basename(file.path)
+    return fnmatchcase(file.path, text) or fnmatchcase(name, text) or fnmatchcase(file.path, f"{text}/*")
 
 
 def fetch(runner: Runner, files: Sequence[ResultFile], target: Path, tell: Tell) -> list[Path]:
@@ -106,36 +106,36 @@ def fetch(runner: Runner, files: Sequence[ResultFile], target: Path, tell: Tell)
         CheckFailed: if a file changes during the copy.
         BadInput: if toolkit cannot write a file on this machine.
     """
-    digests = remote_hashes(runner, [one.there for one in files])
+    digests = remote_hashes(runner, [file.there for file in files])
     copied = []
-    for one in files:
-        digest, path = digests.get(one.there), target / one.path
+    for file in files:
+        digest, path = digests.get(file.there), target / file.path
         if digest is None or (
-            path.is_file() and path.stat().st_size == one.size and hash_file(path) == digest
+            path.is_file() and path.stat().st_size == file.size and hash_file(path) == digest
         ):
             continue
-        tell.step(f"Fetching {one.path} ({format_size(one.size)})")
-        _copy(runner, one, path, digest, tell.detail)
+        tell.step(f"Fetching {file.path} ({format_size(file.size)})")
+        _copy(runner, file, path, digest, tell.detail)
         copied.append(path)
     return copied
 
 
-def _copy(runner: Runner, one: ResultFile, path: Path, digest: str, detail: Callable[[str], None]) -> None:
+def _copy(runner: Runner, result: ResultFile, path: Path, digest: str, detail: Callable[[str], None]) -> None:
     part = path.with_name(f".{path.name}.{digest[:16]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("ab") as file:
             done = file.tell()
-            while content := runner.read(one.there, done, _PIECE):
+            while content := runner.read(result.there, done, _PIECE):
                 file.write(content)
                 done += len(content)
-                detail(f"{done / max(one.size, 1):.0%}")
+                detail(f"{done / max(result.size, 1):.0%}")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}", fix="give another folder with -o DIR") from error
     if hash_file(part) != digest:
         part.unlink()
         raise CheckFailed(
-            f"{one.path}: the file changed while it was copied",
+            f"{result.path}: the file changed while it was copied",
             fix="fetch the file again when the job has ended",
         )
     part.replace(path)
@@ -148,10 +148,10 @@ def in_words(record: JobRecord, files: Sequence[ResultFile]) -> str:
     """
     names = {record.spec.output, record.spec.error}
     names |= {name.replace("%a", str(task.index)) for task in record.tasks for name in names}
-    results = [one for one in files if one.path not in names]
+    results = [file for file in files if file.path not in names]
     if not results:
         return ""
-    first = sorted(results, key=lambda one: one.size, reverse=True)[:3]
-    shown = ", ".join(f"{one.path} ({format_size(one.size)})" for one in first)
+    first = sorted(results, key=lambda file: file.size, reverse=True)[:3]
+    shown = ", ".join(f"{file.path} ({format_size(file.size)})" for file in first)
     more = f" and {len(results) - len(first)} more" if len(results) > len(first) else ""
     return f"It wrote {shown}{more}; fetch: toolkit jobs fetch {record.key}"

@@ -152,19 +152,17 @@ def failure(record: JobRecord) -> CheckFailed:
     from toolkit.engine.logs.explanation import causes  # slow import, which only a failed job needs
     from toolkit.job import explanation
 
+    resume = f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`"
     if record.exit_code == jobs.STOPPED_STATUS:
         return CheckFailed(
             f"job {record.id or record.key} wrote a checkpoint and stopped before its time limit; "
             "Slurm does not restart it",
-            fix=f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`",
+            fix=resume,
         )
     if record.state == "cancelled":
-        has_checkpoint = _has_checkpoint(record)
         return CheckFailed(
             f"job {record.id or record.key} was cancelled",
-            fix=f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`"
-            if has_checkpoint
-            else "",
+            fix=resume if _has_checkpoint(record) else "",
         )
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):

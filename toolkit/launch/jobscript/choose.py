@@ -30,16 +30,18 @@ class ModeChoice:
         return self.prediction.why
 
 
-def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mode, ...] = ()) -> ModeChoice:
+def choose(
+    verdict: Verdict, mode: Mode | None, *, force: bool, alternatives: tuple[Mode, ...] = ()
+) -> ModeChoice:
     """Return the mode that the engine chose, or ``mode`` if toolkit predicts success or ``force`` is true.
 
-    If the engine chooses no mode, the first mode of ``others`` with a predicted success is used. The modes in
-    ``others`` work only for some programs; Gloo, for example, works only for Horovod.
+    If the engine chooses no mode, the first mode of ``alternatives`` with a predicted success is used. The
+    modes in ``alternatives`` work only for some programs; Gloo, for example, works only for Horovod.
 
     Raises:
         CheckFailed: if toolkit predicts a failure; the error has the reason and the fix.
     """
-    wanted = mode or verdict.chosen or next((m for m in others if verdict.ok(m)), None)
+    wanted = mode or verdict.chosen or next((m for m in alternatives if verdict.ok(m)), None)
     if wanted is None:
         reasons = tuple(f"{p.mode}: {p.shown}: {p.why}" for p in verdict.predictions)
         raise CheckFailed("no launch mode is predicted to work", fix=_fix(verdict, None), detail=reasons)

@@ -227,7 +227,7 @@ def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
     """Return the words after ``module`` for each module, once each; the site's modules come first."""
     of_site = (*site.modules, *site.container.modules) if site else ()
     words = [word.split(" ") for word in dict.fromkeys((*of_site, *spec.modules))]
-    return [one if one[0] in {"swap", "use"} else ["load", *one] for one in words]
+    return [arguments if arguments[0] in {"swap", "use"} else ["load", *arguments] for arguments in words]
 
 
 def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:

@@ -62,9 +62,11 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
     """
     names = names_of(sweep)
     variables = [variable(name) for name in names]
-    for at, one in enumerate(variables):
-        if one in variables[:at]:
-            raise BadInput(f"--sweep {names[at]}: {names[variables.index(one)]} also sets {one}")
+    for at, variable_name in enumerate(variables):
+        if variable_name in variables[:at]:
+            raise BadInput(
+                f"--sweep {names[at]}: {names[variables.index(variable_name)]} also sets {variable_name}"
+            )
     count = math.prod(len(_values(item.partition("=")[2])) for item in sweep)
     if count > MOST_TASKS:
         raise BadInput(

@@ -46,8 +46,8 @@ class TrainerProgram:
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
     """Return the launch modes that the engine does not choose on its own: Gloo if the job needs no MPI."""
     table = known.trainers()
-    others = {name for row in table.framework for name in row.strategies}
-    return ("gloo",) if job.trainer and job.strategy not in {*table.strategies.mpi, *others} else ()
+    strategies = {name for row in table.framework for name in row.strategies}
+    return ("gloo",) if job.trainer and job.strategy not in {*table.strategies.mpi, *strategies} else ()
 
 
 def program_of(command: Sequence[str]) -> ProgramName:

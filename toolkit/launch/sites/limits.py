@@ -71,10 +71,16 @@ def _time(spec: JobSpec, partition: Partition) -> Iterator[LimitExceeded]:
 
 
 def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[LimitExceeded]:
-    each = spec.cpus_per_rank or 1
-    if spec.ranks_per_node * each > cores * _threads(spec, partition):
-        option = f"--ranks-per-node {spec.ranks_per_node}" if spec.ranks_per_node > 1 or each == 1 else ""
-        option += f"{' with ' if option else ''}--cpus-per-rank {each}" if each > 1 else ""
+    cores_per_rank = spec.cpus_per_rank or 1
+    if spec.ranks_per_node * cores_per_rank > cores * _threads(spec, partition):
+        option = (
+            f"--ranks-per-node {spec.ranks_per_node}"
+            if spec.ranks_per_node > 1 or cores_per_rank == 1
+            else ""
+        )
+        option += (
+            f"{' with ' if option else ''}--cpus-per-rank {cores_per_rank}" if cores_per_rank > 1 else ""
+        )
         yield LimitExceeded(option, f"{cores} cores per node", "cores")
 
 

@@ -56,11 +56,13 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
         return _first(spec, site, name, unsaid)
     named = [_find(wanted, site, name) for wanted in (by_sbatch or spec.partition or "").split(",")]
     # A number of cores that fits one of several partitions may not fit the others.
-    trials = [trial(spec, one, site, unsaid if len(named) == 1 else ()) for one in named if one]
+    trials = [
+        trial(spec, partition, site, unsaid if len(named) == 1 else ()) for partition in named if partition
+    ]
     for found in trials:
         if found.problems:
-            others = [part for part in site.partitions if part.name != found.partition.name]
-            raise _refusal(found, [trial(spec, part, site, unsaid) for part in others], name)
+            alternatives = [part for part in site.partitions if part.name != found.partition.name]
+            raise _refusal(found, [trial(spec, part, site, unsaid) for part in alternatives], name)
     return (
         PartitionChoice(trials[0].spec, trials[0].partition)
         if len(named) == len(trials) == 1
@@ -98,11 +100,11 @@ def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
     return f"{why}; the profile does not state {unknown} of {best.partition.name}" if unknown else why
 
 
-def _refusal(named: PartitionFit, others: Sequence[PartitionFit], site: str) -> BadInput:
+def _refusal(named: PartitionFit, alternatives: Sequence[PartitionFit], site: str) -> BadInput:
     """Return the error if a partition cannot run a job; the fix names partitions that can."""
-    fitting = [found.partition for found in others if not found.problems]
-    if others and not fitting:
-        return _nowhere([named, *others], site)
+    fitting = [found.partition for found in alternatives if not found.problems]
+    if alternatives and not fitting:
+        return _nowhere([named, *alternatives], site)
     kinds = _kinds(named)
     known = [part.name for part in fitting if not _unstated_limits(part, kinds)]
     unknown = [part.name for part in fitting if _unstated_limits(part, kinds)]
@@ -120,8 +122,10 @@ def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
     limits: dict[str, list[str]] = {}
     for found in trials:
         limits.setdefault(_limits(found), []).append(found.partition.name)
-    each = "; ".join(f"{', '.join(names)}: {having}" for having, names in limits.items())
-    return BadInput(f"{', '.join(options)}: no partition of site {site} can run this job ({each})", fix=_LESS)
+    limits_text = "; ".join(f"{', '.join(names)}: {having}" for having, names in limits.items())
+    return BadInput(
+        f"{', '.join(options)}: no partition of site {site} can run this job ({limits_text})", fix=_LESS
+    )
 
 
 def _kinds(found: PartitionFit) -> list[str]:

@@ -60,9 +60,9 @@ def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
     cores = partition.cores
     if spec.gpus_per_node and partition.gpus:
         cores = cores * min(spec.gpus_per_node, partition.gpus) // partition.gpus
-    each = megabytes(spec.memory_per_cpu) if spec.memory_per_cpu else 0
-    if each and partition.memory_mb:
-        cores = min(cores, int(partition.memory_mb / each))
+    core_memory = megabytes(spec.memory_per_cpu) if spec.memory_per_cpu else 0
+    if core_memory and partition.memory_mb:
+        cores = min(cores, int(partition.memory_mb / core_memory))
     return max(1, cores // spec.ranks_per_node)
 
 

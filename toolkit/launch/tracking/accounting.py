@@ -69,7 +69,9 @@ def parse_steps(text: str) -> list[StepEnd]:
 def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
     """Return the failures without repetitions: first steps of ranks, then the script, then the job."""
     found: dict[tuple[str, str], StepEnd] = {}
-    for end in sorted(ends, key=lambda one: ("." not in one.step, one.step.endswith((".batch", ".extern")))):
+    for end in sorted(
+        ends, key=lambda step_end: ("." not in step_end.step, step_end.step.endswith((".batch", ".extern")))
+    ):
         if end.has_failed:
             found.setdefault((end.state, end.exit_code), end)
     return list(found.values())

@@ -26,7 +26,7 @@ def first_failure(output: str, lines: int = 12) -> RankFailure | None:
         if found := failed.match(line):
             rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index] # the pattern has a digit
             texts = [
-                text for text in (text_of_rank(one, rank) for one in everything) if text and text.strip()
+                text for text in (text_of_rank(line, rank) for line in everything) if text and text.strip()
             ]
             return RankFailure(rank, found["node"], found["how"], tuple(texts[-lines:]))
     return None

@@ -50,11 +50,11 @@ class JobStatus:
 
     def of_tasks(self, written: str) -> "JobStatus":
         """Return the status with one task in this state for each index in Slurm's list ``written``."""
-        each = (
+        tasks = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
             for index in indexes(written)
         )
-        return replace(self, tasks=tuple(each))
+        return replace(self, tasks=tuple(tasks))
 
 
 def sbatch(script: str, directory: str, *options: str) -> Command:
@@ -123,7 +123,7 @@ def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
     if not tasks:
         return None
     first = foremost(task.state for task in tasks)
-    several = merge_tasks((), (one for task in tasks for one in task.tasks))
+    several = merge_tasks((), (task_status for task in tasks for task_status in task.tasks))
     return replace(next(task for task in tasks if task.state == first), tasks=several)
 
 

@@ -48,8 +48,8 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     found = libraries(section)
     if named := _plugin_names(section, mpi_types):
         chosen = [library for library in found if library.path in named]
-        one = len(chosen) == len(named) and len({library.version for library in chosen}) == 1
-        return chosen[0] if one else None
+        is_single = len(chosen) == len(named) and len({library.version for library in chosen}) == 1
+        return chosen[0] if is_single else None
     majors = sorted({release_of(name) for name in mpi_types} - {0}, reverse=True)
     for major in majors:
         for library in found:

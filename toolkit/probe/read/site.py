@@ -90,8 +90,8 @@ def _time(text: str) -> str:
     return "UNLIMITED" if text in {"infinite", "n/a", ""} else text
 
 
-def _product(one: str, other: str) -> str:
-    first, second = slurm.number(one), slurm.number(other)
+def _product(left: str, right: str) -> str:
+    first, second = slurm.number(left), slurm.number(right)
     return str(first * second) if first and second else ""
 
 

@@ -39,7 +39,7 @@ def buildfile_page(
     lines += wrap_text(about, 0, width)
     for title, texts in lines_on(build):
         lines += ["", style(title, "bold")]
-        lines += [line for one in texts for line in wrap_text(one, 4, width, first="  · ", hang=4)]
+        lines += [line for text in texts for line in wrap_text(text, 4, width, first="  · ", hang=4)]
     lines += ["", style("Launch modes", "bold")]
     lines += [*_modes(verdict, host, request, style, width, everything=everything), ""]
     if found := build.faults + (verdict.findings if everything else ()):

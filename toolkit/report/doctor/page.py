@@ -44,15 +44,15 @@ def page(
         lines += [*in_short(host, image, style, width), *_chosen(verdict, host, request, style, width), ""]
     if advice:
         lines += [style("What to do", "bold"), *wrap_text(advice, 2, width), ""]
-    relevant, others = _split_findings(verdict, request)
+    relevant, irrelevant = _split_findings(verdict, request)
     shown = relevant if everything else _needed_findings(relevant, verdict, request)
     if shown:
         lines += [style("Findings", "bold"), *findings(shown, style, width, answer_text=advice)]
-    if others and everything:
+    if irrelevant and everything:
         lines += [style("Why not the other modes", "bold")]
-        lines += [*findings(others, style, width, labelled=False)]
+        lines += [*findings(irrelevant, style, width, labelled=False)]
     if not everything:
-        lines += [*wrap_text(_left_out(verdict, (*relevant, *others), shown), 0, width)]
+        lines += [*wrap_text(_left_out(verdict, (*relevant, *irrelevant), shown), 0, width)]
     return join_lines(lines).rstrip()
 
 

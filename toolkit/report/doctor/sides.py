@@ -49,9 +49,9 @@ def _row_lines(
         return
     lefts, rights = (textwrap.wrap(text, column, break_on_hyphens=False) or [""] for text in (left, right))
     for number in range(max(len(lefts), len(rights))):
-        one = lefts[number] if number < len(lefts) else ""
+        left_text = lefts[number] if number < len(lefts) else ""
         two = rights[number] if number < len(rights) else ""
-        yield f"{label}{one:{column}}  {two}".rstrip()
+        yield f"{label}{left_text:{column}}  {two}".rstrip()
         label = " " * indent
 
 
@@ -170,8 +170,8 @@ def _image_mpi(image: ImageFacts | None) -> str:
         return ""
     if image.mpi is None:
         return _none_or_unknown(image, "mpi")
-    others = f" (and {', '.join(mpi_name(m) for m in image.other_mpis)})" if image.other_mpis else ""
-    return f"{mpi_name(image.mpi)}{others}"
+    other_mpis = f" (and {', '.join(mpi_name(m) for m in image.other_mpis)})" if image.other_mpis else ""
+    return f"{mpi_name(image.mpi)}{other_mpis}"
 
 
 def _speaks(image: ImageFacts | None) -> str:

@@ -49,10 +49,12 @@ def _draw_png(figure: "Figure", training: Training, result: Result) -> bytes:
     """Draw the plot on ``figure``, and return it as PNG."""
     accuracy, loss, speed = figure.subplots(1, 3)
     epochs = thin_epochs(training.epochs, _DRAWN)
-    numbers = [one.epoch for one in epochs]
-    _lines(accuracy, numbers, [one.accuracy for one in epochs], [one.test_accuracy for one in epochs])
-    _lines(loss, numbers, [one.loss for one in epochs], [one.test_loss for one in epochs])
-    _bars(speed, numbers, [one.images_per_second for one in epochs])
+    numbers = [result.epoch for result in epochs]
+    _lines(
+        accuracy, numbers, [result.accuracy for result in epochs], [result.test_accuracy for result in epochs]
+    )
+    _lines(loss, numbers, [result.loss for result in epochs], [result.test_loss for result in epochs])
+    _bars(speed, numbers, [result.images_per_second for result in epochs])
     loss.set_ylim(bottom=0)
     figure.legend(*accuracy.get_legend_handles_labels(), loc="upper right", ncols=2, frameon=False)
     for axes, name in ((accuracy, "Accuracy"), (loss, "Loss"), (speed, "Images per second, all ranks")):

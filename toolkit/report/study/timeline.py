@@ -76,7 +76,7 @@ def _lag(tally: Tally) -> str:
 
 
 def _waiting_rows(tally: Tally) -> str:
-    found = sorted(tally.tensors.values(), key=lambda one: -one.waited)[:_TENSORS]
+    found = sorted(tally.tensors.values(), key=lambda tensor: -tensor.waited)[:_TENSORS]
     rows = [
         (f"{tensor.waited / 1e6:.3g} s", f"{tensor.reduced:,}", format_size(tensor.size), _short(tensor))
         for tensor in found

@@ -33,15 +33,15 @@ def _rows(epochs: Iterable[Epoch]) -> str:
         _TITLES,
         [
             (
-                one.epoch,
-                _number(one.loss),
-                f"{one.accuracy:.4f}",
-                _number(one.test_loss),
-                _number(one.test_accuracy),
-                f"{one.seconds:.2f}",
-                number(one.images_per_second).replace(",", ""),
+                result.epoch,
+                _number(result.loss),
+                f"{result.accuracy:.4f}",
+                _number(result.test_loss),
+                _number(result.test_accuracy),
+                f"{result.seconds:.2f}",
+                number(result.images_per_second).replace(",", ""),
             )
-            for one in epochs
+            for result in epochs
         ],
     )
 

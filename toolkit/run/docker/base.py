@@ -196,10 +196,10 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 def _advice(errors: str) -> str:
     """Return the fix for a failed bootstrap, according to its output."""
-    another = f"set {MIRROR}=URL"
+    setting = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(errors):
-        return f"the mirror is out of date ({expired[0]}): {another} to an up-to-date mirror"
-    return f"to use another package mirror, {another}"
+        return f"the mirror is out of date ({expired[0]}): {setting} to an up-to-date mirror"
+    return f"to use another package mirror, {setting}"
 
 
 def _source(mirror: str, release: str) -> str:

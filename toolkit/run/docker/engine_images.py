@@ -121,7 +121,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
 
 def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:
     """Return the first ID that the engine has, or ``None``."""
-    return next((one for one in ids if find_image(client, one) is not None), None)
+    return next((name for name in ids if find_image(client, name) is not None), None)
 
 
 def _identities(archive: Path) -> tuple[str, ...]:

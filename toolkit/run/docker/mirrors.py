@@ -52,7 +52,7 @@ def of_image(client: "DockerClient", image: str) -> Mirrors:
 def join_mirrors(*several: Mirrors) -> Mirrors:
     """Return all mirrors without duplicates, in the order of the arguments."""
     archives: tuple[Archive, ...] = ("debian", "debian-security")
-    return {a: tuple(dict.fromkeys(m for one in several for m in one.get(a, ()))) for a in archives}
+    return {a: tuple(dict.fromkeys(m for mirrors in several for m in mirrors.get(a, ()))) for a in archives}
 
 
 def _texts() -> Iterator[str]:

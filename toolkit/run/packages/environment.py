@@ -72,8 +72,8 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         requirements_file, bound, out = (Path(work) / name for name in (_ASKED, _BOUND, _OUT))
-        requirements_file.write_text("".join(f"{one}\n" for one in asking.requirements))
-        bound.write_text("".join(f"{one}\n" for one in asking.constraints))
+        requirements_file.write_text("".join(f"{requirement}\n" for requirement in asking.requirements))
+        bound.write_text("".join(f"{constraint}\n" for constraint in asking.constraints))
         out.write_text("".join(f"{name}=={version}\n" for name, version in asking.preferred.items()))
         words = (
             *("pip", "compile", "--no-header", "--annotation-style", "line", "--output-file", str(out)),
@@ -93,8 +93,8 @@ def _pins(text: str) -> list[Pin]:
     for line in text.splitlines():
         bare, _, note = line.partition("  # via ")
         if match := _PIN.match(bare.strip()):
-            via = [one.strip() for one in note.split(",")]
-            named = tuple(one for one in via if one and not one.startswith("-"))
+            via = [part.strip() for part in note.split(",")]
+            named = tuple(part for part in via if part and not part.startswith("-"))
             found.append(Pin(match["name"], match["version"] or "", named))
     return found
 
@@ -107,7 +107,7 @@ def lock_of(asking: PinRequest, *, build: bool) -> bytes:
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         requirements_file, out = Path(work) / _ASKED, Path(work) / "pylock.toml"
-        requirements_file.write_text("".join(f"{one}\n" for one in asking.requirements))
+        requirements_file.write_text("".join(f"{requirement}\n" for requirement in asking.requirements))
         words = (
             *("pip", "compile", "--no-header", "--no-deps", "--format", "pylock.toml"),
             *("--output-file", str(out), *asking.target, *asking.options),
@@ -127,7 +127,7 @@ def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
     target.mkdir()
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         requirements_file = Path(work) / _ASKED
-        requirements_file.write_text("".join(f"{one}\n" for one in asking.requirements))
+        requirements_file.write_text("".join(f"{requirement}\n" for requirement in asking.requirements))
         common = ("pip", "install", "--target", str(target), "--no-deps", *asking.target, *asking.options)
         if asking.requirements:
             words = (*common, "--only-binary", ":all:", "--require-hashes", "-r", str(requirements_file))

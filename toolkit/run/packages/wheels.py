@@ -75,8 +75,8 @@ def _compile_requirements(
         requirements_file, bound, out = (
             Path(work) / name for name in ("asked.in", "bound.txt", "pylock.toml")
         )
-        requirements_file.write_text("".join(f"{one}\n" for one in requirements))
-        bound.write_text("".join(f"{one}\n" for one in constraints))
+        requirements_file.write_text("".join(f"{requirement}\n" for requirement in requirements))
+        bound.write_text("".join(f"{constraint}\n" for constraint in constraints))
         words = (
             *(uv_program(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", cache),
             *("--format", "pylock.toml", "--no-header", "--output-file", str(out)),

@@ -30,8 +30,8 @@ def recall(host: str, digest: str) -> RegistryMemory:
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
     """Remember the address at which an upload can be resumed; an empty ``location`` removes it."""
     memory = recall(host, digest)
-    others = {name: where for name, where in memory.uploads.items() if name != repository}
-    uploads = {**others, repository: location} if location else others
+    other_uploads = {name: where for name, where in memory.uploads.items() if name != repository}
+    uploads = {**other_uploads, repository: location} if location else other_uploads
     _write(host, digest, msgspec.structs.replace(memory, uploads=uploads))
 
 

@@ -105,17 +105,17 @@ def _ask_progress(session: RegistrySession, name: RegistryName, location: str, b
 def _begun(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
     """Start an upload; return ``None`` if the registry copied the blob from another repository."""
     query = ""
-    others = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
-    if others:
-        query = f"?{urlencode({'mount': blob.digest, 'from': others[0]})}"
+    repositories = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
+    if repositories:
+        query = f"?{urlencode({'mount': blob.digest, 'from': repositories[0]})}"
     where = f"/v2/{name.repository}/blobs/uploads/"
     allowed = _scope(name)
-    if others:
-        allowed += f" {scope(others[0], 'pull')}"
+    if repositories:
+        allowed += f" {scope(repositories[0], 'pull')}"
     try:
         answer = session.ask("POST", where + query, ok=(201, 202), scope=allowed)
     except (CheckFailed, Missing):
-        if not others:
+        if not repositories:
             raise
         answer = session.ask("POST", where, ok=(202,), scope=_scope(name))
     with answer:

@@ -94,12 +94,12 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
         return Judgement("revoked", found)
     best = tuple(e for e in all_entries if is_named(e, names[0]))
     plain = tuple(e for e in best if not e.marker)
-    others = tuple(e for e in all_entries if not e.marker and any(is_named(e, n) for n in names[1:]))
+    alias_entries = tuple(e for e in all_entries if not e.marker and any(is_named(e, n) for n in names[1:]))
     if found := _first(plain, lambda e: e.key == key):
         return Judgement("known", found)
     if found := _first(plain, lambda e: e.key.kind == key.kind):
         return Judgement("changed", found)
-    if found := _first(others, lambda e: e.key == key):
+    if found := _first(alias_entries, lambda e: e.key == key):
         return Judgement("known", found)
     if found := _first(
         all_entries, lambda e: e.marker == AUTHORITY_MARK and any(is_named(e, n) for n in names)

@@ -91,7 +91,7 @@ def why(error: Exception) -> str:
     """Return the message of an error without its Python class; for several addresses, all their messages."""
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
     if isinstance(tried, dict) and tried:
-        return ", ".join(dict.fromkeys(why(one) for one in tried.values()))
+        return ", ".join(dict.fromkeys(why(failure) for failure in tried.values()))
     text = _ERRNO.sub(lambda found: f"{found[1]}: " if found[1] else "", str(error)).strip()
     return text or ("the connection ended" if isinstance(error, EOFError) else type(error).__name__)
 

@@ -102,14 +102,14 @@ def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
 
 
 def _receive(channel: "paramiko.Channel", out: _OutputStream, err: _OutputStream) -> bool:
-    some = False
+    received = False
     if channel.recv_ready():
         out.take(channel.recv(_CHUNK))
-        some = True
+        received = True
     if channel.recv_stderr_ready():
         err.take(channel.recv_stderr(_CHUNK))
-        some = True
-    return some
+        received = True
+    return received
 
 
 def _end(channel: "paramiko.Channel") -> None:

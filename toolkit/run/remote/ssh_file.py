@@ -81,7 +81,11 @@ def check_ssh_config(path: Path) -> None:
 
 
 def _check_keyword(keyword: str, ignored: Iterable[str], place: str) -> None:
-    if keyword in KEYWORDS or keyword in _ACCEPTED or any(fnmatchcase(keyword, one) for one in ignored):
+    if (
+        keyword in KEYWORDS
+        or keyword in _ACCEPTED
+        or any(fnmatchcase(keyword, pattern) for pattern in ignored)
+    ):
         return
     shown = keyword if len(keyword) <= 40 else f"{keyword[:40]}…"
     raise BadInput(

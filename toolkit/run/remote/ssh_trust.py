@@ -56,7 +56,10 @@ class Trust:
     def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
         """Return the host key algorithms, sorted so that algorithms with known keys come first."""
         kinds = kinds_of(self.entries, self.names)
-        return sorted(algorithms, key=lambda one: ("ssh-rsa" if one.startswith("rsa-") else one) not in kinds)
+        return sorted(
+            algorithms,
+            key=lambda algorithm: ("ssh-rsa" if algorithm.startswith("rsa-") else algorithm) not in kinds,
+        )
 
     def _refusal(self, key: HostKey, found: Judgement) -> Missing:
         where = found.entry.where if found.entry else ""

@@ -58,8 +58,8 @@ class Response:
         import requests
 
         body = bytearray()
-        while len(body) < most and (some := self._next(most - len(body))):
-            body += some
+        while len(body) < most and (piece := self._next(most - len(body))):
+            body += piece
         coding = self.headers.get("Content-Encoding", "identity").strip().lower()
         if coding in {"", "identity"}:
             return bytes(body)
@@ -93,10 +93,10 @@ class Response:
         import urllib3
 
         try:
-            some: bytes = self._answer.raw.read(size, decode_content=False)
+            piece: bytes = self._answer.raw.read(size, decode_content=False)
         except (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
             raise requests.exceptions.ChunkedEncodingError(error) from error
-        return some
+        return piece
 
 
 class Client:

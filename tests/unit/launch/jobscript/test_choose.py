@@ -38,16 +38,19 @@ def test_where_the_engine_has_no_choice_another_way_that_serves_the_command_is_t
         mode="gloo", outcome="ok", because="needs no MPI", plan=Plan(mode="gloo", launcher=("srun",))
     )
     none = Verdict(predictions=(BAD, GONE, gloo), findings=(FINDING,), chosen=None)
-    assert choose(none, None, force=False, others=("gloo",)).plan.mode == "gloo"
+    assert choose(none, None, force=False, alternatives=("gloo",)).plan.mode == "gloo"
     with pytest.raises(CheckFailed, match="no launch mode is predicted to work"):
         choose(none, None, force=False)
     broken = msgspec.structs.replace(gloo, outcome="init-failure")
     with pytest.raises(CheckFailed, match="no launch mode is predicted to work"):
         choose(
-            Verdict(predictions=(BAD, broken), findings=(), chosen=None), None, force=False, others=("gloo",)
+            Verdict(predictions=(BAD, broken), findings=(), chosen=None),
+            None,
+            force=False,
+            alternatives=("gloo",),
         )
     # The mode that the engine chose has priority over ``others``.
-    assert choose(VERDICT, None, force=False, others=("gloo",)).plan.mode == "srun-pmix"
+    assert choose(VERDICT, None, force=False, alternatives=("gloo",)).plan.mode == "srun-pmix"
 
 
 def test_a_predicted_failure_is_refused_with_reason_evidence_and_fix():

@@ -147,7 +147,7 @@ def _number_inodes(node: _Node) -> Iterator[_Node]:
         inode, entered = waiting.pop()
         if inode.below and not entered:
             waiting.append((inode, True))
-            waiting.extend((one, False) for one in reversed(inode.below))
+            waiting.extend((node, False) for node in reversed(inode.below))
             continue
         count += 1
         inode.number = count
@@ -245,7 +245,7 @@ def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
         size = sum(map(len, entries := list(_entries(node.below)))) + 3
         for entry in entries:
             folders.put(entry)
-        links = 2 + sum(one.kind == 1 for one in node.below)
+        links = 2 + sum(child.kind == 1 for child in node.below)
         if size < _SMALL:
             return 1, struct.pack("<IIHHI", start, links, size, offset, parent)
         return 8, struct.pack("<IIIIHHI", links, size, start, parent, 0, offset, _NONE32)
