@@ -62,17 +62,17 @@ def verbose(image: ImageFacts) -> dict[str, str]:
 def read(output: str) -> Seen:
     """Return what the ranks of a trial printed: world sizes, hosts, sums, messages and transport."""
     lines = [_LABEL.sub("", line) for line in output.splitlines()]
-    reports = [found[1] for line in lines if (found := _SAID.search(line))]
-    ranks = [found for text in reports if (found := _RANK.match(text))]
+    reports = [match[1] for line in lines if (match := _SAID.search(line))]
+    ranks = [match for text in reports if (match := _RANK.match(text))]
     return Seen(
         sizes=tuple(int(found[1]) for found in ranks),
         hosts=tuple(found[2] for found in ranks),
-        sums=tuple(found[1] == "right" for text in reports if (found := _SUM.match(text))),
+        sums=tuple(match[1] == "right" for text in reports if (match := _SUM.match(text))),
         ended=sum(bool(_END.match(text)) for text in reports),
         not_loaded=next((text for text in reports if text.startswith("cannot load ")), ""),
         library=next((" ".join(text.split()[1:]) for text in reports if text.startswith("library ")), ""),
         program=next((text.removeprefix("program ") for text in reports if text.startswith("program ")), ""),
-        messages=tuple(_message(found) for text in reports if (found := _PING.match(text))),
+        messages=tuple(_message(match) for text in reports if (match := _PING.match(text))),
         transport=transport(lines),
     )
 
@@ -157,9 +157,9 @@ def _message(found: re.Match[str]) -> Message:
 
 def _over_btl(lines: list[str]) -> Transport | None:
     for line in lines:
-        found = _BML.search(line)
-        if found and found["host"] != found["node"]:
-            return Transport(name=found["btl"], evidence=line.strip())
+        match = _BML.search(line)
+        if match and match["host"] != match["node"]:
+            return Transport(name=match["btl"], evidence=line.strip())
     return None
 
 
@@ -168,16 +168,16 @@ def _over_mtl(lines: list[str]) -> Transport | None:
         return None
     provider = _over_libfabric(lines)
     for line in lines:
-        if found := _MTL.search(line):
+        if match := _MTL.search(line):
             over = f" over {provider.name}" if provider else ""
-            return Transport(name=f"{found['mtl']}{over}", evidence=line.strip())
+            return Transport(name=f"{match['mtl']}{over}", evidence=line.strip())
     return None
 
 
 def _over_ucx(lines: list[str]) -> Transport | None:
     for pattern in (_UCX, _UCX_OLD):
         for line in lines:
-            lanes = found["lanes"].split() if (found := pattern.search(line)) else []
+            lanes = match["lanes"].split() if (match := pattern.search(line)) else []
             far = [lane for lane in lanes if lane.partition("/")[0] not in _LOCAL]
             if far:
                 return Transport(name=" ".join(dict.fromkeys(far)), evidence=line.strip())

@@ -12,8 +12,8 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
     """Return facts with a container runtime that an earlier release mentioned only as unused."""
-    found = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
-    names = [word.strip() for word in found[1].split(",")] if found else []
+    match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
+    names = [word.strip() for word in match[1].split(",")] if match else []
     kind = next((runtime for runtime in RUNTIMES if set(runtime.NAMES) & set(names)), None)
     if kind is None:
         return host

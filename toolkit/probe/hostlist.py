@@ -16,12 +16,12 @@ def fold(names: Iterable[str]) -> str:
     groups: dict[tuple[str, int], list[int]] = {}
     plain: list[str] = []
     for name in sorted(set(names), key=natural_key):
-        found = _NUMBERED.fullmatch(name)
-        if found:
+        match = _NUMBERED.fullmatch(name)
+        if match:
             # Numbers with leading zeros form one group for each width; other numbers form one group.
-            width = len(found[2]) if found[2].startswith("0") or len(found[2]) == 1 else 0
-            key = (found[1], width if width > 1 else 0)
-            groups.setdefault(key, []).append(int(found[2]))
+            width = len(match[2]) if match[2].startswith("0") or len(match[2]) == 1 else 0
+            key = (match[1], width if width > 1 else 0)
+            groups.setdefault(key, []).append(int(match[2]))
         else:
             plain.append(name)
     folded = [_fold_numbers(prefix, width, numbers) for (prefix, width), numbers in groups.items()]

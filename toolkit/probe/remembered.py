@@ -94,8 +94,8 @@ def _state(runner: Runner) -> str:
     # Use the PATH of the probe, which contains the folders that a login shell adds.
     script = b"".join((folder / name).read_bytes() for name in ("login-path.sh", "machine-state.sh"))
     done = runner.run(Command.of("sh", "-s", stdin=script, timeout=_STATE_SECONDS))
-    found = _STATE.search(done.text) if done.ok else None
-    return found[1] if found else ""
+    match = _STATE.search(done.text) if done.ok else None
+    return match[1] if match else ""
 
 
 def _name(runner: Runner, choice: NodeChoice) -> str:

@@ -45,5 +45,5 @@ def _identity(runner: Runner, path: str) -> tuple[str, bool]:
     The text is empty if it is unknown.
     """
     done = runner.run(Command.of("sh", "-c", _LOOK, "sh", path, timeout=_SECONDS))
-    found = _SEEN.fullmatch(done.text) if done.ok else None
-    return (found[1], float(found[2]) < int(found[3]) - hints.SETTLED_SECONDS) if found else ("", False)
+    match = _SEEN.fullmatch(done.text) if done.ok else None
+    return (match[1], float(match[2]) < int(match[3]) - hints.SETTLED_SECONDS) if match else ("", False)

@@ -84,14 +84,14 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         BadInput: if the regular expression is invalid, or has no group.
     """
     try:
-        found = re.compile(pattern)
+        compiled = re.compile(pattern)
     except re.error as error:
         raise BadInput(f"--pattern {pattern!r}: {error}") from None
-    if not found.groups:
+    if not compiled.groups:
         raise BadInput(
             f"--pattern {pattern!r}: put parentheses around the figure", fix="as in 'images/sec: ([0-9.]+)'"
         )
-    return found
+    return compiled
 
 
 def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:

@@ -61,8 +61,8 @@ def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator
     ):
         yield from _of_command(words, (line, order), read)
         for row in buildfiles().archive:
-            if found := re.search(row.pattern, " ".join(words)):
-                yield PackageInstall("source", row.mpi, found["version"], line, order)
+            if match := re.search(row.pattern, " ".join(words)):
+                yield PackageInstall("source", row.mpi, match["version"], line, order)
 
 
 _Place = tuple[int, int]
@@ -107,8 +107,8 @@ def _of_list(
 
 def _package(word: str, installer: Installer, place: _Place) -> Iterator[PackageInstall]:
     word = word.rpartition("::")[2]
-    if found := _PACKAGE.fullmatch(word):
-        yield PackageInstall(installer, found[1].lower(), _plain(found[2] or "", installer), *place)
+    if match := _PACKAGE.fullmatch(word):
+        yield PackageInstall(installer, match[1].lower(), _plain(match[2] or "", installer), *place)
 
 
 def _plain(version: str, installer: Installer) -> str:

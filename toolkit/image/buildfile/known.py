@@ -77,8 +77,8 @@ def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
     """Return the row of a base image and the versions in its name, or None if no row matches the name."""
     name = re.sub(r"^(?:docker\.io/)?(?:library/)?", "", reference.partition("@")[0])
     for row in buildfiles().base:
-        if found := re.fullmatch(row.pattern, name):
-            return row, {key: value for key, value in found.groupdict().items() if value}
+        if match := re.fullmatch(row.pattern, name):
+            return row, {key: value for key, value in match.groupdict().items() if value}
     return None
 
 
@@ -90,6 +90,6 @@ def distribution_named(release: str) -> Distribution | None:
 def mpi_of_package(installer: str, package: str) -> tuple[str, str] | None:
     """Return the MPI that a package contains, and the version in the package's name or an empty text."""
     for row in buildfiles().package:
-        if row.installer == installer and (found := re.fullmatch(row.pattern, package)):
-            return row.mpi, found.groupdict().get("version") or ""
+        if row.installer == installer and (match := re.fullmatch(row.pattern, package)):
+            return row.mpi, match.groupdict().get("version") or ""
     return None

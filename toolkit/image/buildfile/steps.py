@@ -54,12 +54,12 @@ def _definition(text: str) -> Iterator[BuildStep]:
     stage, section = -1, ""
     header: dict[str, tuple[int, str]] = {}
     for line, words in _join_lines(text.splitlines()):
-        if found := _SECTION.match(words):
+        if match := _SECTION.match(words):
             if header:
                 stage += 1
                 yield from _header(header, stage)
                 header = {}
-            section = found[1].lower()
+            section = match[1].lower()
             continue
         key, colon, value = words.partition(":")
         if colon and key.strip().lower() in {"bootstrap", "from", "osversion", "stage"}:

@@ -115,12 +115,12 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
     count = 0
     for site in sorted(places(tree, facts.environment).sites):
         for entry in sorted(files.names(tree, site)):
-            if found := _DIST_INFO.fullmatch(entry):
+            if match := _DIST_INFO.fullmatch(entry):
                 count += 1
                 if count > _MOST:
                     return
                 where = posixpath.join(site, entry)
-                yield Part(name=found["name"], version=found["version"], kind="python", where=where)
+                yield Part(name=match["name"], version=match["version"], kind="python", where=where)
 
 
 def recipe_like(found: Adopted, title: str) -> dict[str, object]:
@@ -139,10 +139,10 @@ def recipe_like(found: Adopted, title: str) -> dict[str, object]:
 
 def _wish(name: str, version: str) -> str:
     """Return a version as a recipe writes it: without the package's revision, and ``3.11`` for Python."""
-    found = _RELEASE.match(version)
-    if found is None:
+    match = _RELEASE.match(version)
+    if match is None:
         return "*"
-    return ".".join(found[0].split(".")[:2]) if name == "python" else found[0]
+    return ".".join(match[0].split(".")[:2]) if name == "python" else match[0]
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:

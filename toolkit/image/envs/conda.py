@@ -67,10 +67,10 @@ def of_conda(text: str, name: str) -> CondaFile:
 
 
 def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -> None:
-    found = _SPEC.fullmatch(entry.strip())
-    if found is None:
+    match = _SPEC.fullmatch(entry.strip())
+    if match is None:
         raise BadInput(f"-f {name}: {entry!r} is not a package")
-    conda = found["name"].lower()
+    conda = match["name"].lower()
     if conda in _IMAGE:
         left[entry] = _IMAGE[conda]
     elif _SYSTEM.match(conda):
@@ -78,7 +78,7 @@ def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -
     elif not (wanted := _NAMES.get(conda, conda)):
         left[entry] = "the Python package index has a different project with this name"
     else:
-        requirements.append(f"{wanted}{_specifier(found['rest'])}")
+        requirements.append(f"{wanted}{_specifier(match['rest'])}")
 
 
 def _specifier(rest: str) -> str:

@@ -57,9 +57,9 @@ def beside(target: Path) -> Iterator[Path]:
 def remove_stale(root: Path, pattern: str) -> None:
     """Remove files in ``root`` that match ``pattern`` and whose process (group ``pid``) has exited."""
     for path in root.iterdir():
-        found = re.fullmatch(pattern, path.name)
+        match = re.fullmatch(pattern, path.name)
         # A shared folder may have files of other hosts, whose processes this machine cannot check.
-        if not found or found["host"] != host() or is_running(int(found["pid"])):
+        if not match or match["host"] != host() or is_running(int(match["pid"])):
             continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

@@ -24,8 +24,8 @@ class Activation:
 
 def conda_hook_root(tree: FileTree, words: list[str]) -> str | None:
     """Return the root of the conda installation whose shell functions a command sources, or None."""
-    found = _HOOK.match(words[1]) if len(words) == 2 and words[0] in _SOURCING else None
-    return found[1] if found and UNTOLD not in words[1] and files.is_file(tree, words[1]) else None
+    match = _HOOK.match(words[1]) if len(words) == 2 and words[0] in _SOURCING else None
+    return match[1] if match and UNTOLD not in words[1] and files.is_file(tree, words[1]) else None
 
 
 def read_activation(tree: FileTree, words: list[str], root: str) -> Activation | None:
@@ -33,10 +33,10 @@ def read_activation(tree: FileTree, words: list[str], root: str) -> Activation |
     if any(UNTOLD in word for word in words):
         return None
     first, *rest = words
-    if first in _SOURCING and rest and (found := _ACTIVATE.match(rest[0])):
-        if len(rest) == 1 and files.is_file(tree, f"{found[1]}/pyvenv.cfg"):
-            return Activation(found[1], "VIRTUAL_ENV")
-        root, rest = found[1], ["activate", *rest[1:]]
+    if first in _SOURCING and rest and (match := _ACTIVATE.match(rest[0])):
+        if len(rest) == 1 and files.is_file(tree, f"{match[1]}/pyvenv.cfg"):
+            return Activation(match[1], "VIRTUAL_ENV")
+        root, rest = match[1], ["activate", *rest[1:]]
     elif first not in {"conda", "mamba"}:
         return None
     if not root or rest[:1] != ["activate"] or len(rest) > 2:

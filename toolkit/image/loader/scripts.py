@@ -188,11 +188,11 @@ class ImageShell:
 
     def _assign(self, words: list[str], *, certain: bool, export: bool) -> None:
         for word in words:
-            found = _ASSIGNED.match(word)
-            name = found["name"] if found else word
-            if found:
-                value = expand(found["word"], partial(self._value, name, found["word"]))
-                if found["more"]:
+            match = _ASSIGNED.match(word)
+            name = match["name"] if match else word
+            if match:
+                value = expand(match["word"], partial(self._value, name, match["word"]))
+                if match["more"]:
                     value = f"{self.values.get(name, '')}{value}"
                 self._set(name, value, word, certain=certain)
             if export:

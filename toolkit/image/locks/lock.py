@@ -207,8 +207,8 @@ def _changes_of_values(where: str, old: Mapping[str, str], new: Mapping[str, str
 
 def _shape(error: Exception) -> str:
     """Return a decoder's error message on one line, with the field first."""
-    found = _AT.fullmatch(str(error))
-    what, path = (found["what"], found["path"]) if found else (str(error), "")
+    match = _AT.fullmatch(str(error))
+    what, path = (match["what"], match["path"]) if match else (str(error), "")
     text = f"{path}: {what}" if path else what
     return "".join(c if c.isprintable() else "\ufffd" for c in text[:_LONGEST_FAULT])
 

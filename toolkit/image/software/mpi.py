@@ -357,10 +357,10 @@ def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
 
 def _prefix(real: str) -> str:
     """Return the installation prefix of a library: the path before ``lib``."""
-    found = re.match(
+    match = re.match(
         r"(.*?)/lib(?:32|64|x32)?(?:/(?:release|debug|release_mt|[\w.-]+-linux-gnu\w*))?\Z", _dir(real)
     )
-    return (found[1] or "/") if found else _dir(real).rpartition("/lib")[0] or _dir(real)
+    return (match[1] or "/") if match else _dir(real).rpartition("/lib")[0] or _dir(real)
 
 
 def _dir(path: str) -> str:

@@ -122,7 +122,7 @@ def _variable(library: Pages, name: str) -> str | None:
 
 
 def _side_by_side(content: bytes) -> "re.Match[bytes] | None":
-    return next((found for order in _TOGETHER if (found := order.search(content))), None)
+    return next((match for order in _TOGETHER if (match := order.search(content))), None)
 
 
 def _texts(found: "re.Match[bytes]") -> dict[str, str]:

@@ -64,8 +64,8 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Pac
                 rf"^{re.escape(name)}-([0-9][0-9A-Za-z.+!_]*)\.(?:dist|egg)-info$", re.IGNORECASE
             )
             for entry in listed:
-                if found := pattern.match(entry):
-                    return PackageVersion(found[1], posixpath.join(folder, entry))
+                if match := pattern.match(entry):
+                    return PackageVersion(match[1], posixpath.join(folder, entry))
     return None
 
 

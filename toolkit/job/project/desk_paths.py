@@ -50,8 +50,8 @@ def _count_present(paths: list[str], runner: Runner) -> int:
     if not paths:
         return 0
     look = Command.of("sh", "-c", _LOOK, "sh", *paths, timeout=_LOOK_SECONDS)
-    found = _THERE.search(runner.run(look).require(f"looking for files on {runner.place}").text)
-    return int(found[1]) if found else len(paths)
+    match = _THERE.search(runner.run(look).require(f"looking for files on {runner.place}").text)
+    return int(match[1]) if match else len(paths)
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:

@@ -39,9 +39,9 @@ def faults(code: Code, job: JobFile, *, in_folder: bool) -> Iterator[LaunchFault
         in_folder: whether the job starts in this folder or a copy of it.
     """
     first = code.words[0]
-    if found := _ASSIGNMENT.match(first):
+    if match := _ASSIGNMENT.match(first):
         yield LaunchFault(
-            f"toolkit would start `{found[1]}` as the program",
+            f"toolkit would start `{match[1]}` as the program",
             f"give `--env {quote_word(first)}`, or write `env` before the variable",
         )
     if first in _NOT_PROGRAMS:

@@ -49,8 +49,8 @@ def _check(fix: Fix, text: str, file: Path) -> None:
 
 
 def _refusal(message: str, text: str, file: Path) -> BadInput:
-    found = _AT.match(message)
-    what, path = (found["what"], (found["path"] or "").partition("[")[0]) if found else (message, "")
+    match = _AT.match(message)
+    what, path = (match["what"], (match["path"] or "").partition("[")[0]) if match else (message, "")
     choices: tuple[str, ...] = ()
     if field := _FIELD.search(what):
         choices = _fields(path) if what.startswith("Object contains") else ()

@@ -147,8 +147,8 @@ def _in_words(what: str) -> str:
     """Return the expected type of a value in words, such as "a whole number"."""
     kinds = {"int": "a whole number", "bool": "true or false", "array": "a list", "str": "a text",
              "object": "names and values"}  # fmt: skip
-    found = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)
-    return f"write {kinds[found['kind']]}" if found and found["kind"] in kinds else what
+    match = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)
+    return f"write {kinds[match['kind']]}" if match and match["kind"] in kinds else what
 
 
 def _refusal(bad: ValueFault, source: str, lines: Mapping[str, int]) -> BadInput:

@@ -41,9 +41,9 @@ def _time(value: str) -> str:
 def _array(value: str) -> str:
     tasks, _, at_once = value.partition("%")
     for part in tasks.split(","):
-        if (found := _RANGE.fullmatch(part)) is None:
+        if (match := _RANGE.fullmatch(part)) is None:
             continue
-        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if last < first:
             return _REVERSED.format(part)
         if last > _LARGEST_INDEX:

@@ -23,25 +23,25 @@ def first_failure(output: str, lines: int = 12) -> RankFailure | None:
     """Return the first rank that failed; srun then kills the other ranks."""
     failed, everything = re.compile(slurm().failed.pattern), output.splitlines()
     for line in everything:
-        if found := failed.match(line):
-            rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index] # the pattern has a digit
+        if match := failed.match(line):
+            rank = int(re.search(r"\d+", match["tasks"])[0])  # type: ignore[index] # the pattern has a digit
             texts = [
                 text for text in (text_of_rank(line, rank) for line in everything) if text and text.strip()
             ]
-            return RankFailure(rank, found["node"], found["how"], tuple(texts[-lines:]))
+            return RankFailure(rank, match["node"], match["how"], tuple(texts[-lines:]))
     return None
 
 
 def text_of_rank(line: str, rank: int) -> str | None:
     """Return the text of a labelled line if ``rank`` wrote the line, else ``None``."""
-    found = _LABEL.match(line)
-    return found[2] if found and int(found[1]) == rank else None
+    match = _LABEL.match(line)
+    return match[2] if match and int(match[1]) == rank else None
 
 
 def displayed_line(line: str) -> str:
     """Return a line for display: rank 0 without its label, other ranks with ``[rank N]``."""
-    found = _LABEL.match(line)
-    if not found:
+    match = _LABEL.match(line)
+    if not match:
         return line
-    rank, text = int(found[1]), found[2]
+    rank, text = int(match[1]), match[2]
     return text if rank == 0 else f"[rank {rank}] {text}"

@@ -68,8 +68,8 @@ def sbatch(script: str, directory: str, *options: str) -> Command:
 def parse_sbatch(text: str) -> str | None:
     """Return the job number in the output of ``sbatch --parsable``: ``123`` or ``123;cluster``."""
     for line in reversed(text.splitlines()):
-        if found := re.fullmatch(r"(\d+)(;\S+)?", line.strip()):
-            return found[1]
+        if match := re.fullmatch(r"(\d+)(;\S+)?", line.strip()):
+            return match[1]
     return None
 
 
@@ -237,10 +237,10 @@ def _value(text: str) -> str:
 
 def _exit_code(text: str) -> int | None:
     """Return the exit status in ``EXIT:SIGNAL``; signal N becomes 128 + N, as in a shell."""
-    found = re.fullmatch(r"(\d+):(\d+)", text.strip())
-    if not found:
+    match = re.fullmatch(r"(\d+):(\d+)", text.strip())
+    if not match:
         return None
-    code, number = int(found[1]), int(found[2])
+    code, number = int(match[1]), int(match[2])
     return 128 + number if number else code
 
 

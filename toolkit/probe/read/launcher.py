@@ -131,7 +131,7 @@ def _programs(section: Section) -> list[tuple[str, str, str]]:
 
 def _identify(output: str) -> tuple[str, str | None]:
     for name, pattern in _FAMILIES:
-        if found := re.search(pattern.pattern, output, re.MULTILINE | re.DOTALL):
+        if match := re.search(pattern.pattern, output, re.MULTILINE | re.DOTALL):
             # Until 2020, a release was an update, for example 2019 Update 4, with packages named 2019.4.243.
-            return name, ".".join(part for part in found.groups() if part)
+            return name, ".".join(part for part in match.groups() if part)
     return "unknown", None

@@ -78,5 +78,5 @@ def _plugin_names(section: Section, mpi_types: tuple[str, ...]) -> set[str]:
 
 
 def _major(plugin: str) -> int:
-    found = re.search(r"_v(\d{1,4})\.so", plugin, re.ASCII)
-    return int(found[1]) if found else 0
+    match = re.search(r"_v(\d{1,4})\.so", plugin, re.ASCII)
+    return int(match[1]) if match else 0

@@ -15,7 +15,7 @@ _THOUSANDS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 
 def version(section: Section) -> str | None:
     """Return Slurm's version from ``sinfo --version``: ``24.11.5`` for ``slurm-wlm 24.11.5``."""
-    return next((found[1] for line in section.lines if (found := _VERSION.match(line))), None)
+    return next((match[1] for line in section.lines if (match := _VERSION.match(line))), None)
 
 
 def mpi_types(section: Section) -> tuple[str, ...] | None:
@@ -58,8 +58,8 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
 
 def number(text: str) -> int | None:
     """Return a number that ``sinfo`` prints, for example 36 for ``36+`` and 1024 for ``1K``, or None."""
-    found = _COUNT.match(text)
-    return int(float(found[1]) * _THOUSANDS[found[2]]) if found else None
+    match = _COUNT.match(text)
+    return int(float(match[1]) * _THOUSANDS[match[2]]) if match else None
 
 
 def slurm(sections: Sections) -> SlurmFacts | None:

@@ -44,10 +44,10 @@ def glibc(section: Section) -> str | None:
 def gpu_driver(section: Section) -> str | None:
     """Return the version of the NVIDIA driver, from /proc/driver/nvidia or nvidia-smi."""
     for line in section.lines:
-        if found := _DRIVER.search(line):
-            return found[1]
-        if found := re.match(r"^(\d{3}\.\d[\d.]*)\s*,", line):
-            return found[1]
+        if match := _DRIVER.search(line):
+            return match[1]
+        if match := re.match(r"^(\d{3}\.\d[\d.]*)\s*,", line):
+            return match[1]
     return None
 
 

@@ -38,10 +38,10 @@ def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
 
 
 def _kept_value(name: str, value: str) -> str:
-    found = _OF_RUNTIME.fullmatch(name)
-    if found is None:
+    match = _OF_RUNTIME.fullmatch(name)
+    if match is None:
         return value if _may_be_kept(name, value) else ""
-    sign = _LISTS[found[1]]
+    sign = _LISTS[match[1]]
     parts = value[:_MOST].split(sign) if value else ()
     return sign.join(part if _is_of_system(part) else "-" for part in parts)
 

@@ -262,10 +262,10 @@ def build_memory(client: "DockerClient") -> int:
     The default is three quarters of the engine's memory, at most 6 GiB.
     """
     if limit := os.environ.get(MEMORY):
-        found = _SIZE.fullmatch(limit.strip().lower())
-        if not found:
+        match = _SIZE.fullmatch(limit.strip().lower())
+        if not match:
             raise BadInput(f"{MEMORY}={limit}: write a size as in 6g or 6000m")
-        return int(found["number"]) << _SHIFTS[found["unit"]]
+        return int(match["number"]) << _SHIFTS[match["unit"]]
     _, total = machine(client)
     return min(_AMPLE_MEMORY, total * 3 // 4)
 

@@ -136,8 +136,8 @@ def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
             current = sets.setdefault(line.removeprefix("@set "), [])
         elif line.startswith("@date "):
             dates.append(int(email.utils.parsedate_to_datetime(line.removeprefix("@date ")).timestamp()))
-        elif found := _URI.match(line):
-            current.append(_file(found, mirrors))
+        elif match := _URI.match(line):
+            current.append(_file(match, mirrors))
     return PackageFiles(
         sets={name: tuple(sorted(files, key=lambda f: f.file)) for name, files in sets.items()},
         date=max(dates),
@@ -154,8 +154,8 @@ def origin_of(url: str, mirrors: Mirrors) -> str:
             path = url.removeprefix(f"{address}/")
             if path != url and path.startswith("pool/"):
                 return f"{archive}:{path}"
-    found = _ARCHIVE.match(url)
-    return f"{found['archive']}:{found['path']}" if found else url
+    match = _ARCHIVE.match(url)
+    return f"{match['archive']}:{match['path']}" if match else url
 
 
 def _file(found: re.Match[str], mirrors: Mirrors) -> LockedFile:

@@ -88,8 +88,8 @@ def begins_at(status: int, content_range: str) -> int:
     """Return the offset of a response's content, or -1 if a partial response does not give it."""
     if status == 200:
         return 0
-    found = _CONTENT_RANGE.fullmatch(content_range.strip())
-    return int(found[1]) if found else -1
+    match = _CONTENT_RANGE.fullmatch(content_range.strip())
+    return int(match[1]) if match else -1
 
 
 def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: FileIO, on_got: OnGot) -> None:

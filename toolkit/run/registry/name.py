@@ -96,10 +96,10 @@ def is_loopback(host: str) -> bool:
 
 
 def _host(text: str, host: str) -> str:
-    found = _HOST.fullmatch(host)
-    if not found:
+    match = _HOST.fullmatch(host)
+    if not match:
         raise BadInput(f"{text}: {host!r} is not a host; write HOST or HOST:PORT, without user and password")
-    if found["port"] and not 0 < int(found["port"]) < 1 << 16:
-        raise BadInput(f"{text}: {found['port']} is not a port; ports are 1 to 65535")
+    if match["port"] and not 0 < int(match["port"]) < 1 << 16:
+        raise BadInput(f"{text}: {match['port']} is not a port; ports are 1 to 65535")
     name = host.lower()
     return _HUB if name in {"index.docker.io", _HUB_ENDPOINT} else name

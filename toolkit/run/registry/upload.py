@@ -214,8 +214,8 @@ def received_bytes(header: str) -> int:
     ``0-0`` means no bytes in old releases of distribution, and one byte in the specification. toolkit assumes
     no bytes and starts such an upload again, which is safe in both cases.
     """
-    found = _RANGE.fullmatch(header.strip())
-    return int(found[1]) + 1 if found and found[1] != "0" else 0
+    match = _RANGE.fullmatch(header.strip())
+    return int(match[1]) + 1 if match and match[1] != "0" else 0
 
 
 def _location(answer: Response, session: RegistrySession) -> str:

@@ -71,13 +71,13 @@ def check_ssh_config(path: Path) -> None:
         text = text.removeprefix("\ufeff")
         if not text or text.startswith("#"):
             continue
-        found = _LINE.fullmatch(text)
-        keyword = (found["keyword"] if found else text.split()[0]).lower()
+        match = _LINE.fullmatch(text)
+        keyword = (match["keyword"] if match else text.split()[0]).lower()
         _check_keyword(keyword, ignored, place)
-        if found is None:
+        if match is None:
             raise BadInput(f"{place}: {keyword[:40]}: the value is missing; write KEYWORD VALUE")
         if keyword == _IGNORE:
-            ignored += re.split(r"[\s,]+", found["value"].lower())
+            ignored += re.split(r"[\s,]+", match["value"].lower())
 
 
 def _check_keyword(keyword: str, ignored: Iterable[str], place: str) -> None:
