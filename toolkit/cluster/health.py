@@ -81,9 +81,9 @@ def _another_job_runs(nodes: Nodes, layout: Layout) -> bool:
 
 
 def _all_running(nodes: Nodes, layout: Layout) -> None:
-    found = nodes.containers_with(label(layout.name))
+    containers = nodes.containers_with(label(layout.name))
     for host in layout.hosts:
-        machine = found.get(layout.container(host))
+        machine = containers.get(layout.container(host))
         if machine is None or machine.state != "running":
             raise _unhealthy(nodes, layout, f"{host} ended while it was starting", only=host)
 

@@ -69,21 +69,21 @@ def up(
         checked_flavour(flavour)  # checked before toolkit connects to an engine
     tell = tell or Silent()
     with _cluster_lock(tell), open_nodes() as engine:
-        found = engine.containers_with(label(name))
-        _check_owner(name, found)
-        layout = _layout(engine, name, nodes, found, flavour, listen)
-        secrets = _secrets(name, users, existed=bool(found))
+        containers = engine.containers_with(label(name))
+        _check_owner(name, containers)
+        layout = _layout(engine, name, nodes, containers, flavour, listen)
+        secrets = _secrets(name, users, existed=bool(containers))
         try:
-            if _is_complete(layout, found):
+            if _is_complete(layout, containers):
                 tell.step(f"The cluster {name} exists; checking whether it works")
             else:
-                _complete(engine, layout, secrets, found, tell)
+                _complete(engine, layout, secrets, containers, tell)
             _refresh_code(engine, layout)
             _make_accounts(engine, layout, secrets, tell)
             health.wait(engine, layout, tell)
             return _cluster(layout, engine.containers_with(label(name)))
         except BaseException:
-            if not found:
+            if not containers:
                 _remove(engine, name)
             raise
 
@@ -96,18 +96,18 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     """
     checked_name(name)
     with open_nodes() as engine:
-        found = engine.containers_with(label(name))
-        if not found:
+        containers = engine.containers_with(label(name))
+        if not containers:
             raise _missing(engine, name, "not running")
         # This function does not use the size of the machine.
-        layout = Layout(name, _count(found), 1, 0, listen=_listen(found))
-        states = {host: _state(found, layout, host) for host in layout.hosts}
+        layout = Layout(name, _count(containers), 1, 0, listen=_listen(containers))
+        states = {host: _state(containers, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
         if broken:
             raise _missing(engine, name, f"incomplete ({', '.join(broken)})")
     if Access(name).secrets() is None:
         raise _foreign(name)
-    return _cluster(layout, found)
+    return _cluster(layout, containers)
 
 
 def names() -> tuple[str, ...]:
@@ -124,14 +124,14 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
     """
     checked_name(name)
     with open_nodes() as engine:
-        found = engine.containers_with(label(name))
-        if not found:
+        node_containers = engine.containers_with(label(name))
+        if not node_containers:
             raise _missing(engine, name, "not running")
-        layout = _layout(engine, name, None, found)
-        containers = {host: _state(found, layout, host) for host in layout.hosts}
+        layout = _layout(engine, name, None, node_containers)
+        containers = {host: _state(node_containers, layout, host) for host in layout.hosts}
         states = health.ask_states(engine, layout) if containers["login"] == "running" else {}
     access = Access(name)
-    works = _is_complete(layout, found) and health.takes_jobs(layout, states)
+    works = _is_complete(layout, node_containers) and health.takes_jobs(layout, states)
     return ClusterStatus(
         name=name,
         state="up" if works else "partial",
@@ -164,9 +164,9 @@ def _remove(engine: Nodes, name: str) -> bool:
     return Access(name).forget() or removed > 0
 
 
-def _cluster(layout: Layout, found: dict[str, NodeContainer]) -> Cluster:
+def _cluster(layout: Layout, containers: dict[str, NodeContainer]) -> Cluster:
     access = Access(layout.name)
-    port = found[layout.container("login")].ports[SSH_PORT]
+    port = containers[layout.container("login")].ports[SSH_PORT]
     access.point_at(port, layout.nodes, layout.address)
     keys = access.secrets()
     return Cluster(
@@ -181,27 +181,29 @@ def _layout(
     engine: Nodes,
     name: str,
     nodes: int | None,
-    found: dict[str, NodeContainer],
+    containers: dict[str, NodeContainer],
     flavour: str | None = None,
     listen: str | None = None,
 ) -> Layout:
     listen = checked_listen(listen) if listen else None
-    existing_count = _count(found) if found else None
+    existing_count = _count(containers) if containers else None
     if existing_count is not None and nodes not in (None, existing_count):
         raise _another(name, f"has {existing_count} compute nodes, not {nodes}")
-    kind = _flavour(found)
+    kind = _flavour(containers)
     if kind is not None and flavour not in (None, kind):
         raise _another(name, f"is of the flavour {kind}, not {flavour}")
-    if found and listen not in (None, _listen(found)):
-        raise _another(name, f"listens on {_listen(found) or 'a port only for this machine'}, not {listen}")
+    if containers and listen not in (None, _listen(containers)):
+        raise _another(
+            name, f"listens on {_listen(containers) or 'a port only for this machine'}, not {listen}"
+        )
     cpus, memory = machine(engine.client)
     count = existing_count or checked_nodes(DEFAULT_NODES if nodes is None else nodes)
     kind = kind or checked_flavour(flavour or default_flavour())
-    address = _listen(found) if found else listen or ""
+    address = _listen(containers) if containers else listen or ""
     return Layout(name, count, cpus, memory, kind, address, clone.labels())
 
 
-def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
+def _check_owner(name: str, containers: dict[str, NodeContainer]) -> None:
     """Raise an error if a clone's ``make`` uses a cluster that this clone did not create.
 
     Raises:
@@ -209,7 +211,7 @@ def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
     """
     if not (own := clone.labels()):
         return
-    if any(machine.labels.get(clone.LABEL) != own[clone.LABEL] for machine in found.values()):
+    if any(machine.labels.get(clone.LABEL) != own[clone.LABEL] for machine in containers.values()):
         raise BadInput(
             f"`make` in this clone did not create the cluster {name}",
             fix=f"if no other user needs this cluster: `toolkit cluster down --name {name}`",
@@ -257,10 +259,10 @@ def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) 
 
 
 def _complete(
-    engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, NodeContainer], tell: Tell
+    engine: Nodes, layout: Layout, secrets: Secrets, containers: dict[str, NodeContainer], tell: Tell
 ) -> None:
     """Create missing nodes and start stopped nodes; the login node is first, because other nodes need it."""
-    missing = any(_state(found, layout, host) == "missing" for host in layout.hosts)
+    missing = any(_state(containers, layout, host) == "missing" for host in layout.hosts)
     image = ensure_image(engine.client, layout.flavour, tell) if missing else ""
     tell.step(f"Starting the cluster {layout.name}: a login node and {layout.nodes} compute nodes")
     engine.make_network(layout.network, layout.labels)
@@ -268,7 +270,7 @@ def _complete(
         engine.make_volume(volume, layout.labels)
     code = code_archive(code_files())
     for host in layout.hosts:
-        name, state = layout.container(host), _state(found, layout, host)
+        name, state = layout.container(host), _state(containers, layout, host)
         tell.detail(f"{host}: {state}")
         if state == "missing":
             engine.make(layout.machine(host, image))
@@ -277,7 +279,7 @@ def _complete(
             engine.put(name, code)
         if state != "running":
             engine.start(name, paused=state == "paused")
-    if found:
+    if containers:
         # A restarted container may have a new address; the command makes Slurm's daemons resolve the names
         # again.
         anew = "until scontrol reconfigure; do sleep 0.2; done"
@@ -300,26 +302,26 @@ def _refresh_code(engine: Nodes, layout: Layout) -> None:
     engine.run(login, Command.of("sh", "-c", f"({compiling}) > /dev/null 2>&1 &", timeout=10))
 
 
-def _is_complete(layout: Layout, found: dict[str, NodeContainer]) -> bool:
-    return all(_state(found, layout, host) == "running" for host in layout.hosts)
+def _is_complete(layout: Layout, containers: dict[str, NodeContainer]) -> bool:
+    return all(_state(containers, layout, host) == "running" for host in layout.hosts)
 
 
-def _state(found: dict[str, NodeContainer], layout: Layout, host: str) -> str:
-    container = found.get(layout.container(host))
+def _state(containers: dict[str, NodeContainer], layout: Layout, host: str) -> str:
+    container = containers.get(layout.container(host))
     return container.state if container else "missing"
 
 
-def _count(found: dict[str, NodeContainer]) -> int:
-    return int(next(iter(found.values())).labels[COUNT])
+def _count(containers: dict[str, NodeContainer]) -> int:
+    return int(next(iter(containers.values())).labels[COUNT])
 
 
-def _listen(found: dict[str, NodeContainer]) -> str:
-    return next(iter(found.values())).labels.get(LISTEN, "")
+def _listen(containers: dict[str, NodeContainer]) -> str:
+    return next(iter(containers.values())).labels.get(LISTEN, "")
 
 
-def _flavour(found: dict[str, NodeContainer]) -> str | None:
+def _flavour(containers: dict[str, NodeContainer]) -> str | None:
     """Return the flavour of an existing cluster; a cluster without a flavour label has the default one."""
-    return next(iter(found.values())).labels.get(FLAVOUR, default_flavour()) if found else None
+    return next(iter(containers.values())).labels.get(FLAVOUR, default_flavour()) if containers else None
 
 
 def _missing(engine: Nodes, name: str, how: str) -> Missing:

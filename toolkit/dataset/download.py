@@ -60,19 +60,19 @@ def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") 
 
 def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> None:
     """Download the missing bytes of a file, and verify its SHA-256."""
-    found = _digest(part)
-    while found != sha256:
+    digest = _digest(part)
+    while digest != sha256:
         if os.fstat(part.fileno()).st_size >= size:
             part.truncate(0)
         resumed = _fill(url, part, size, tell)
         if (done := os.fstat(part.fileno()).st_size) < size:
             raise Missing(f"{without_login(url)}: the download ended after {done} of {size} bytes")
-        found = _digest(part)
-        if found != sha256:
+        digest = _digest(part)
+        if digest != sha256:
             part.truncate(0)
             if not resumed:  # the partial download of an earlier run was the start of another file
                 raise CheckFailed(
-                    f"{without_login(url)} has a wrong checksum: SHA-256 {found} instead of {sha256}",
+                    f"{without_login(url)} has a wrong checksum: SHA-256 {digest} instead of {sha256}",
                     fix="do not use this source: the file was changed there or during the transfer",
                 )
 

@@ -76,10 +76,10 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
     beside = folder / f".{file.name}.{os.getpid()}.part"
     try:
         with beside.open("wb") as writing:
-            found = _copy(stream, writing, file, place, tell)
-        if found != file.sha256:
+            digest = _copy(stream, writing, file, place, tell)
+        if digest != file.sha256:
             raise CheckFailed(
-                f"{file.name} from {place} has a wrong checksum: SHA-256 {found} instead of {file.sha256}",
+                f"{file.name} from {place} has a wrong checksum: SHA-256 {digest} instead of {file.sha256}",
                 fix="do not use this source: the file was changed there or during the transfer",
             )
         beside.replace(folder / file.name)

@@ -82,7 +82,7 @@ def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
 
     ``toolkit adapt`` changes only the script itself.
     """
-    found = []
+    changes = []
     for file in facts.files:
         if file.name == path.name and file.samefile(path):
             continue
@@ -91,9 +91,9 @@ def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
             name = source.dotted_name(call.func)
             if method(call) in _TRAINS or name.endswith((".DataLoader", "torch.save")):
                 what = f"`{ast.unparse(call.func)}` is in a file that adapt does not change"
-                found.append(ScriptChange(line=1, what=f"{file.name}, line {call.lineno}: {what}"))
+                changes.append(ScriptChange(line=1, what=f"{file.name}, line {call.lineno}: {what}"))
                 break
-    return tuple(found)
+    return tuple(changes)
 
 
 def _diff(before: str, after: str, name: str) -> str:

@@ -84,9 +84,9 @@ def _may_start(question: UndecidedImage, tell: Tell) -> bool:
     """
     digest = (question.image.digest or "").removeprefix("sha256:") or hash_file(question.file)
     name = question.file.name
-    found = StartableImage(name, question.image, digest, question.file, str(question.file))
+    startable = StartableImage(name, question.image, digest, question.file, str(question.file))
     try:
-        clear(found, demand_of(settings({}, ("true",)), None, False), tell)
+        clear(startable, demand_of(settings({}, ("true",)), None, False), tell)
     except ToolkitError as error:
         tell.step(f"{name}: not started: {error.message}")
         return False

@@ -177,8 +177,8 @@ def with_env(wanted: LaunchRequest, image: ImageFacts, image_path: str, tell: Te
             f"--env-image: {image_path} is not a file", fix="give the SIF that the job starts from"
         )
     digest = (image.digest or "").removeprefix("sha256:") or hash_file(file)
-    found = StartableImage(image_path, image, digest, file, image_path)
-    mounted = clear_env(wanted.env, found, KeyDemand(required=(), skip=True), tell)
+    startable = StartableImage(image_path, image, digest, file, image_path)
+    mounted = clear_env(wanted.env, startable, KeyDemand(required=(), skip=True), tell)
     request = wanted.request
     env = {**mounted.paths, **request.env}
     binds = (*request.binds, *mounted.binds, apptainer.bind_image(mounted.cluster_path, ENV_MOUNT))

@@ -67,10 +67,14 @@ def of_job(record: JobRecord) -> OutputExplanation:
     if record.state in FINAL_STATES and record.state != "completed":
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
-    found = explain_pieces(pieces)
+    output_explanation = explain_pieces(pieces)
     # A completed job may contain messages of failed ranks: toolkit restarted the job, and the job then
     # succeeded.
-    return OutputExplanation(findings=found.findings) if record.state == "completed" else found
+    return (
+        OutputExplanation(findings=output_explanation.findings)
+        if record.state == "completed"
+        else output_explanation
+    )
 
 
 def _outputs_of(record: JobRecord) -> list[Path]:
@@ -104,10 +108,10 @@ def _of_folder(folder: Path) -> OutputExplanation:
     """
     if record := _record_of(folder):
         return of_job(record)
-    found = {file for pattern in _OUTPUTS for file in folder.glob(pattern) if file.is_file()}
-    if not found:
+    outputs = {file for pattern in _OUTPUTS for file in folder.glob(pattern) if file.is_file()}
+    if not outputs:
         raise BadInput(f"{folder}: a folder without job output", fix="give the file that sbatch wrote")
-    files = sorted(found, key=lambda file: (file.stat().st_mtime, file.name))[-_MOST_FILES:]
+    files = sorted(outputs, key=lambda file: (file.stat().st_mtime, file.name))[-_MOST_FILES:]
     numbers = {file.stem.removeprefix("slurm-") for file in files if file.stem.startswith("slurm-")}
     ends = _ends(numbers.pop()) if len(numbers) == 1 else []
     return explain_pieces([*_files(files, folder), *ends])

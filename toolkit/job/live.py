@@ -91,13 +91,13 @@ def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Li
     runner = where.open()
     try:
         tell.step(f"Reading {trial_request.image.name} and probing {runner.place}")
-        found = inspect_input(runner, trial_request.image.resolve(), None, tell, remote=False)
-        image, host = found.facts, probe(runner, of_job(trial_request.partition))
+        startable = inspect_input(runner, trial_request.image.resolve(), None, tell, remote=False)
+        image, host = startable.facts, probe(runner, of_job(trial_request.partition))
         request = Request(
             nodes=trial_request.nodes, ranks_per_node=trial_request.ranks_per_node, program="mpi"
         )
         verdict = predict(host, image, request)
-        bench = _bench(trial_request, where, runner, host, found, demand, tell)
+        bench = _bench(trial_request, where, runner, host, startable, demand, tell)
         trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(trial_request, verdict))
     finally:
         runner.close()
@@ -134,11 +134,11 @@ def _bench(
     where: Where,
     runner: Runner,
     host: HostFacts,
-    found: StartableImage,
+    startable: StartableImage,
     demand: KeyDemand,
     tell: Tell,
 ) -> _Bench:
-    image = found.facts
+    image = startable.facts
     if image.format != "sif":
         raise BadInput(
             f"{request.image}: {image.format}; --live needs a SIF file, which every runtime starts"
@@ -146,11 +146,11 @@ def _bench(
     trial.library(image, "srun-pmix")  # This call raises an error before toolkit copies a file.
     programs = trial.programs(image, runner)
     base = directory(runner, None, remote=where.remote)
-    cleared = clear(found, demand, tell)
+    cleared = clear(startable, demand, tell)
     source = request.image.resolve()
-    image_path = image_there(source, found.digest, base) if where.remote else str(source)
+    image_path = image_there(source, startable.digest, base) if where.remote else str(source)
     if where.remote:
-        stage(runner, [Parcel(source, image_path, found.digest)], tell)
+        stage(runner, [Parcel(source, image_path, startable.digest)], tell)
     return _Bench(request, where, runner, host, image, programs, base, image_path, cleared, tell)
 
 

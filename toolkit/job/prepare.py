@@ -166,8 +166,8 @@ def check_program(
     if offered and request.origins.get("name") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
-    found = findings(code, job, image.name, offered, image.facts, in_folder=flags.sync, gpus=gpus)
-    refuse(found, flags, tell)
+    faults = findings(code, job, image.name, offered, image.facts, in_folder=flags.sync, gpus=gpus)
+    refuse(faults, flags, tell)
     return replace(sources, code=code), job
 
 

@@ -33,8 +33,8 @@ def data_parcels(
     known = trainers.find(request.job.trainer) if request.job.trainer else None
     name = (known.dataset if known else "") or local.name
     folder = posixpath.join(base, "data", name)
-    found = (path for path in local.rglob("[!.]*") if path.is_file())
-    files = sorted(itertools.islice(found, _MOST_FILES + 1))
+    paths = (path for path in local.rglob("[!.]*") if path.is_file())
+    files = sorted(itertools.islice(paths, _MOST_FILES + 1))
     if len(files) > _MOST_FILES:
         raise BadInput(
             f"--data {local}: more than {_MOST_FILES} files to copy to the cluster",

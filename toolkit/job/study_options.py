@@ -150,8 +150,8 @@ def _check_settings(study: Study) -> None:
         BadInput: if a study cannot use a setting; the message names the source of the setting.
     """
     fields, _ = study_points.job_fields(study, study_points.points(study)[0])
-    found = merge_request(fields, ())
-    job, origins = found.job, found.origins
+    request = merge_request(fields, ())
+    job, origins = request.job, request.origins
     if job.trainer and not study_points.trainer_of(study):
         raise BadInput(
             f"{origins['trainer']}: the trainer {job.trainer} conflicts with the command after --",

@@ -107,19 +107,19 @@ def _target(
     placing = Meanwhile(lambda: directory(runner, job.directory, remote=remote, variables=_of_site(request)))
     command = job.runtime or (request.site.container.command if request.site else "")
     view = view_of_job(job, request.site)
-    found = find_startable(
+    startable = find_startable(
         inspect_input(runner, image, request.site, tell, remote=remote, view=view), command
     )
-    copying = Meanwhile(lambda: find_copy(runner, found, placing.result(), compare=compare))
+    copying = Meanwhile(lambda: find_copy(runner, startable, placing.result(), compare=compare))
     demand = demand_of(request, flags.verify_key, flags.no_verify)
-    cleared = clear(found, demand, tell)
+    cleared = clear(startable, demand, tell)
     script.load_template(request.site)
     facts = probing.result()
     if memory.age is not None:
         tell.step(f"{runner.place} is unchanged since the probe {_ago(memory.age)}")
     host = loaded.with_runtime(facts.host, request.site, job.modules or (), job.runtime or "")
     command = loaded.command_of(host, request.site, job.runtime or "")
-    find_startable(found, command)
+    find_startable(startable, command)
     check_runtime(job.env_image, command)
     assumed = loaded.assumption_line(host)
     for line in assumed:
@@ -127,10 +127,10 @@ def _target(
     base = placing.result()
     image_path, copied = copying.result()
     env = clear_env(
-        env_file(job.env_image), found, demand, tell, base=base if remote else "", force=flags.force
+        env_file(job.env_image), startable, demand, tell, base=base if remote else "", force=flags.force
     )
     copied = (*copied, *env.copied)
-    return Target(runner, found, cleared, host, base, image_path, copied, assumed, facts.site, env)
+    return Target(runner, startable, cleared, host, base, image_path, copied, assumed, facts.site, env)
 
 
 def copies_of(target: Target) -> dict[str, tuple[str, int]]:
@@ -140,10 +140,10 @@ def copies_of(target: Target) -> dict[str, tuple[str, int]]:
     """
     if target.image.local_file is None:
         return {}
-    found = {target.image_path: (target.cleared.digest, target.image.local_file.stat().st_size)}
+    sizes = {target.image_path: (target.cleared.digest, target.image.local_file.stat().st_size)}
     if target.env.local_file is not None:
-        found[target.env.cluster_path] = (target.env.digest, target.env.local_file.stat().st_size)
-    return found
+        sizes[target.env.cluster_path] = (target.env.digest, target.env.local_file.stat().st_size)
+    return sizes
 
 
 def find_copy(

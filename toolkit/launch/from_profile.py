@@ -67,11 +67,11 @@ def write(
     program = (
         posixpath.join(base, "programs", posixpath.basename(job.trainer or "")) if known and known.own else ""
     )
-    found = places(base, name_of(job), image, key, data=data, program=program)
+    paths = places(base, name_of(job), image, key, data=data, program=program)
     if job.command and not job.workdir:
         start = schedulers.scheduler_of(site).SUBMIT_DIR
-        found = replace(found, start=start, mounts=(start,))
-    spec = specify(job, found)
+        paths = replace(paths, start=start, mounts=(start,))
+    spec = specify(job, paths)
     spec = msgspec.structs.replace(
         spec, preflight=bool(job.preflight) and has_check(image, trainer=known is not None)
     )

@@ -65,8 +65,8 @@ def read(output: str) -> Seen:
     reports = [match[1] for line in lines if (match := _SAID.search(line))]
     ranks = [match for text in reports if (match := _RANK.match(text))]
     return Seen(
-        sizes=tuple(int(found[1]) for found in ranks),
-        hosts=tuple(found[2] for found in ranks),
+        sizes=tuple(int(match[1]) for match in ranks),
+        hosts=tuple(match[2] for match in ranks),
         sums=tuple(match[1] == "right" for text in reports if (match := _SUM.match(text))),
         ended=sum(bool(_END.match(text)) for text in reports),
         not_loaded=next((text for text in reports if text.startswith("cannot load ")), ""),
@@ -139,9 +139,9 @@ def missed_fast_network(host: HostFacts, evidence: Seen) -> bool | None:
 
 def _before_init(output: str) -> Outcome:
     """Return the outcome of a trial in which no rank completed MPI_Init."""
-    found = explain_output(Output(output))
-    causes = [finding.id for finding in found.findings if finding.severity == "error"]
-    class_ = found.fault.id if found.fault else ""
+    output_explanation = explain_output(Output(output))
+    causes = [finding.id for finding in output_explanation.findings if finding.severity == "error"]
+    class_ = output_explanation.fault.id if output_explanation.fault else ""
     if any(cause in _REFUSED for cause in causes) or class_ == "scheduler-refusal":
         return "unavailable"
     if any(cause.startswith(_LOADER) for cause in causes) or class_ == "loader":
@@ -151,8 +151,8 @@ def _before_init(output: str) -> Outcome:
     return "crash" if _CRASHES.search(alive) else "init-failure"
 
 
-def _message(found: re.Match[str]) -> Message:
-    return Message(between=found[1], bytes=int(found[2]), seconds=float(found[3]), whole=found[4] == "whole")
+def _message(match: re.Match[str]) -> Message:
+    return Message(between=match[1], bytes=int(match[2]), seconds=float(match[3]), whole=match[4] == "whole")
 
 
 def _over_btl(lines: list[str]) -> Transport | None:
@@ -185,5 +185,5 @@ def _over_ucx(lines: list[str]) -> Transport | None:
 
 
 def _over_libfabric(lines: list[str]) -> Transport | None:
-    found = ((line, match) for line in lines if (match := _PROVIDER.search(line)))
-    return next((Transport(name=match["provider"], evidence=line.strip()) for line, match in found), None)
+    matches = ((line, match) for line in lines if (match := _PROVIDER.search(line)))
+    return next((Transport(name=match["provider"], evidence=line.strip()) for line, match in matches), None)

@@ -10,18 +10,18 @@ _MODE = 17
 _OUTCOME = 16
 
 
-def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
+def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
     """Yield the answer, a line for each launch mode, and the decisive facts with commands that print them."""
-    yield from hung("", _first(found), width)
+    yield from hung("", _first(answers), width)
     yield ""
-    for mode, ticket_answer in found.modes.items():
+    for mode, ticket_answer in answers.modes.items():
         yield from hung(
             f"  {mode:{_MODE}} {ticket_answer.prediction.shown:{_OUTCOME}} ", _why(ticket_answer), width
         )
-    if found.decides:
+    if answers.decides:
         yield ""
         yield "The verdict depends on these facts. Get the facts with these commands:"
-    for fact in found.decides:
+    for fact in answers.decides:
         outcomes = [outcome for outcome in fact.otherwise if outcome != "unknown"]
         alternative = f"; with another value {' or '.join(outcomes)}" if outcomes else ""
         yield ""
@@ -29,22 +29,22 @@ def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
         yield f"      {fact.question.command}"
 
 
-def _first(found: TicketAnswers) -> str:
+def _first(answers: TicketAnswers) -> str:
     """Return the answer to the question whether the image runs on the cluster."""
-    if found.chosen is None:
-        return _without_mode(found)
-    assumed = _assumptions(found.modes[found.chosen])
-    return f"Yes, if {assumed}: {found.chosen}." if assumed else f"Yes: {found.chosen}."
+    if answers.chosen is None:
+        return _without_mode(answers)
+    assumed = _assumptions(answers.modes[answers.chosen])
+    return f"Yes, if {assumed}: {answers.chosen}." if assumed else f"Yes: {answers.chosen}."
 
 
-def _without_mode(found: TicketAnswers) -> str:
+def _without_mode(answers: TicketAnswers) -> str:
     """Return the answer if no launch mode is known to work."""
     unknown = [
-        mode for mode, ticket_answer in found.modes.items() if ticket_answer.prediction.outcome == "unknown"
+        mode for mode, ticket_answer in answers.modes.items() if ticket_answer.prediction.outcome == "unknown"
     ]
     if not unknown:
         return "No: with the facts that you gave, no launch mode works on a typical cluster."
-    if len(unknown) == len(found.modes):
+    if len(unknown) == len(answers.modes):
         return "Not known: the facts that you gave are not enough."
     return f"Not known for {', '.join(unknown)}; no other launch mode works on a typical cluster."
 
@@ -61,12 +61,12 @@ def _why(ticket_answer: TicketAnswer) -> str:
     )
 
 
-def as_json(found: TicketAnswers) -> dict[str, Any]:
+def as_json(answers: TicketAnswers) -> dict[str, Any]:
     """Return the answer to a ticket as JSON values (schema ``toolkit.ask/1``)."""
     return {
         "schema": "toolkit.ask/1",
-        "chosen": found.chosen,
-        "ask": [fact.question.fact for fact in found.decides],
+        "chosen": answers.chosen,
+        "ask": [fact.question.fact for fact in answers.decides],
         "modes": [
             {
                 "mode": mode,
@@ -83,6 +83,6 @@ def as_json(found: TicketAnswers) -> dict[str, Any]:
                     for fact in ticket_answer.decides
                 ],
             }
-            for mode, ticket_answer in found.modes.items()
+            for mode, ticket_answer in answers.modes.items()
         ],
     }

@@ -16,24 +16,26 @@ _MOST_POSSIBLE = 2
 
 
 def explanation_lines(
-    found: OutputExplanation, style: Style = leave_unstyled, width: int = 100
+    output_explanation: OutputExplanation, style: Style = leave_unstyled, width: int = 100
 ) -> Iterator[str]:
     """Yield the lines of an explanation.
 
     The root line is the line of output that reports the failure's origin.
     """
-    if found.root is None or found.fault is None:
-        yield from findings(found.findings, style, width)
+    if output_explanation.root is None or output_explanation.fault is None:
+        yield from findings(output_explanation.findings, style, width)
         return
-    root, fault = found.root, found.fault
+    root, fault = output_explanation.root, output_explanation.fault
     if first := first_failed(root):
         yield from wrap_text(first, 0, width)
     yield style("Root line", "bold")
     yield from root_lines(root, width)
-    for code in found.codes:
+    for code in output_explanation.codes:
         yield from wrap_text(code_words(code), 4, width, hang=2)
     yield ""
-    causes = [known for known in found.findings if known.role == "cause" and known.severity != "info"]
+    causes = [
+        known for known in output_explanation.findings if known.role == "cause" and known.severity != "info"
+    ]
     if causes:
         for known in causes:
             yield from _known_lines(known, root, style, width)
@@ -43,8 +45,8 @@ def explanation_lines(
         yield from wrap_text(fault.means, 2, width)
         yield from _steps(fault.fix, width)
     yield ""
-    yield from wrap_text(ADVICE[found.retry or "user"], 0, width)
-    yield from _other_lines(found, causes, style, width)
+    yield from wrap_text(ADVICE[output_explanation.retry or "user"], 0, width)
+    yield from _other_lines(output_explanation, causes, style, width)
 
 
 def root_lines(root: RootLine, width: int) -> Iterator[str]:
@@ -120,17 +122,19 @@ def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
 
 
 def _other_lines(
-    found: OutputExplanation, causes: list[KnownFault], style: Style, width: int
+    output_explanation: OutputExplanation, causes: list[KnownFault], style: Style, width: int
 ) -> Iterator[str]:
     """Yield lines about other messages that may matter, about consequences, and about ended ranks."""
-    possible = [known for known in found.findings if known.role == "possible" and known not in causes]
+    possible = [
+        known for known in output_explanation.findings if known.role == "possible" and known not in causes
+    ]
     for known in possible[:_MOST_POSSIBLE]:
         yield from wrap_text(
             f"May matter: {known.title} ({known.id}); {shorten_line(known.evidence[0])}", 2, width, hang=2
         )
     evidence = {line for known in possible[:_MOST_POSSIBLE] for line in known.evidence}
-    for line in [line for line in found.consequences if line not in evidence][:1]:
+    for line in [line for line in output_explanation.consequences if line not in evidence][:1]:
         text = f"Consequence: {shorten_line(line)}"
         yield from (style(part, "dim") for part in wrap_text(text, 2, width, hang=2))
-    for line in found.ended[:1]:
+    for line in output_explanation.ended[:1]:
         yield from (style(part, "dim") for part in wrap_text(f"End: {shorten_line(line)}", 2, width, hang=2))

@@ -115,15 +115,15 @@ def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
         yield f"{'' if number else name:<{_WIDTH}}{value}"
 
 
-def jobs_table(found: Iterable[tuple[JobRecord, bool]], width: int | None) -> str:
+def jobs_table(job_records: Iterable[tuple[JobRecord, bool]], width: int | None) -> str:
     """Return a table of jobs, the newest first; ``False`` means that the job's cluster is unreachable.
 
     Args:
-        found: the records in the order of submission, each with whether its cluster was reached.
+        job_records: the records in the order of submission, each with whether its cluster was reached.
         width: the width of the terminal in columns; a narrow table omits mode, cluster and submission time.
     """
     wide = width is None or width >= _WIDE
-    jobs = list(reversed(list(found)))
+    jobs = list(reversed(list(job_records)))
     rows = [
         (
             record.key,

@@ -21,14 +21,14 @@ def meaning(fact: str) -> str:
 @cache
 def _field_texts() -> dict[tuple[str, str], str]:
     """Return the text below each field of the fact classes, by class and field name."""
-    found: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     for node in (node for module in (facts, mpifacts) for node in ast.parse(inspect.getsource(module)).body):
         if not isinstance(node, ast.ClassDef):
             continue
         for field, text in zip(node.body, node.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _text(text):
-                found[node.name, field.target.id] = _text(text)
-    return found
+                texts[node.name, field.target.id] = _text(text)
+    return texts
 
 
 def _text(node: ast.stmt) -> str:

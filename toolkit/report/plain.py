@@ -77,7 +77,7 @@ def make_output_visible(text: str) -> str:
 
 def bound_message(message: str) -> str:
     """Return a message as one line of at most :data:`MESSAGE_LIMIT` characters, with long words shortened."""
-    line = re.sub(rf"\S{{{WORD_LIMIT + 1},}}", lambda found: _cut(found[0], WORD_LIMIT), one_line(message))
+    line = re.sub(rf"\S{{{WORD_LIMIT + 1},}}", lambda match: _cut(match[0], WORD_LIMIT), one_line(message))
     return _cut(line, MESSAGE_LIMIT)
 
 
@@ -101,10 +101,10 @@ def _is_ascii(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
-def _visible(found: re.Match[str]) -> str:
-    if found[1]:
-        return found[1]
-    character = found[0]
+def _visible(match: re.Match[str]) -> str:
+    if match[1]:
+        return match[1]
+    character = match[0]
     if character in _SHORT:
         return _SHORT[character]
     units = character.encode("utf-16-be", "surrogatepass")

@@ -28,8 +28,8 @@ def printed_csv(result: PrintedFigures) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("line", *columns))
     for number, row in enumerate(result.rows, 1):
-        found = (row.get(name) for name in columns)
-        writer.writerow((number, *("" if value is None else value for value in found)))
+        values = (row.get(name) for name in columns)
+        writer.writerow((number, *("" if value is None else value for value in values)))
     return text.getvalue()
 
 

@@ -26,18 +26,18 @@ def profile(site: Site) -> str:
 
 def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
     """Return the fields of a struct that differ from their defaults, and the fields without a default."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
         field_value = getattr(value, field.name)
         if not field.required and field_value == field.default:
             continue
         if isinstance(field_value, msgspec.Struct):
-            found[field.encode_name] = _stated_fields(field_value)
+            fields[field.encode_name] = _stated_fields(field_value)
         elif isinstance(field_value, tuple) and field_value and isinstance(field_value[0], msgspec.Struct):
-            found[field.encode_name] = [_stated_fields(row) for row in field_value]
+            fields[field.encode_name] = [_stated_fields(row) for row in field_value]
         else:
-            found[field.encode_name] = field_value
-    return found
+            fields[field.encode_name] = field_value
+    return fields
 
 
 def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:

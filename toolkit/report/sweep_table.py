@@ -28,8 +28,8 @@ def sweep_csv(result: SweepResult) -> str:
     writer.writerow(("task", *names, "state", "exit_code", *columns))
     for task in result.tasks:
         code = "" if task.exit_code is None else task.exit_code
-        found = (task.figures.get(name, "") for name in columns)
-        writer.writerow((task.index, *task.values.values(), task.state, code, *found))
+        figures = (task.figures.get(name, "") for name in columns)
+        writer.writerow((task.index, *task.values.values(), task.state, code, *figures))
     return text.getvalue()
 
 

@@ -7,9 +7,9 @@ from toolkit.model.verified import Outcome, Verified
 _MARKS: dict[Outcome, str] = {"ok": "ok", "failed": "FAILED", "not-checked": "-"}
 
 
-def lines(found: Verified) -> Iterator[str]:
+def lines(verification: Verified) -> Iterator[str]:
     """Yield a line for each check, followed by the differences that the check found."""
-    for check in found.checks:
+    for check in verification.checks:
         yield f"{_MARKS[check.outcome]:<7} {check.name:<10} {check.told}"
         for detail in check.detail:
             yield f"{'':<19}{detail}"

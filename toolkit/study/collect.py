@@ -112,7 +112,7 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
         if _BEGUN.match(line):
             figures = []
         elif _of_first(line):
-            figures += [found[group] for found in rule.finditer(line)]
+            figures += [match[group] for match in rule.finditer(line)]
     if not figures:
         raise CheckFailed(f"--pattern {pattern!r} finds nothing in its output")
     values = [_number(value, pattern) for value in figures][warm_up:]

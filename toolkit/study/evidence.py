@@ -55,21 +55,23 @@ def evidence(
     ``walls`` are the run times of whole jobs in seconds, by job key. ``script`` is true if a job script
     exists.
     """
-    found = []
+    series = []
     for label in study.values or ("",):
         mine = [point for point in points if point.series == label]
         rows = _rows(study, label, mine, walls)
         if rows:
             demands = tuple(_demands(form, rows, mine, script=script))
-            found.append(Series(label=label, rows=rows, demands=demands))
-    return found
+            series.append(Series(label=label, rows=rows, demands=demands))
+    return series
 
 
 def _rows(
     study: Study, label: str, points: Sequence[Point], walls: Mapping[str, float]
 ) -> tuple[NodeRow, ...]:
-    found = [size for curve in curves(study, points) if curve.series == label for size in curve.points]
-    largest = {size.nodes: size for size in sorted(found, key=lambda size: size.ranks)}
+    measured_sizes = [
+        size for curve in curves(study, points) if curve.series == label for size in curve.points
+    ]
+    largest = {size.nodes: size for size in sorted(measured_sizes, key=lambda size: size.ranks)}
     sizes = [largest[nodes] for nodes in sorted(largest)]
     rows = []
     for size in sizes:

@@ -31,11 +31,11 @@ def figures(text: str) -> dict[str, float]:
     >>> figures("0: epoch 1 loss: 0.7\\n0: epoch 2 loss: 0.5, val_accuracy=0.9")
     {'loss': 0.5, 'val_accuracy': 0.9}
     """
-    found: dict[str, float] = {}
+    figures_by_name: dict[str, float] = {}
     for line in text.splitlines():
         # The last value is the newest; columns stay in the order of their first values.
-        found.update(_of_line(line))
-    return found
+        figures_by_name.update(_of_line(line))
+    return figures_by_name
 
 
 def history(text: str) -> list[dict[str, float]]:
@@ -54,18 +54,18 @@ def _of_line(line: str) -> dict[str, float]:
     label = _LABEL.match(line)
     if label and int(label[1]):
         return {}
-    found = {}
+    figures_by_name = {}
     for pattern in (_NAMED, _SPEED):
         for match in pattern.finditer(line[:_LONGEST]):
             name = re.sub(r"[ \t-]+", "_", match["name"].lower())
-            found[name.replace("_/_", "/")] = float(match["value"])
-    return found
+            figures_by_name[name.replace("_/_", "/")] = float(match["value"])
+    return figures_by_name
 
 
 def best(rows: Mapping[int, Mapping[str, float | None]]) -> dict[str, int]:
     """Return the number of the task with the best value of each metric; ``nan`` is never the best."""
     names = dict.fromkeys(name for row in rows.values() for name in row)
-    found = {}
+    figures_by_name = {}
     for name in names:
         sign = 1 if any(word in name for word in _SIGNS) else -1
         values = ((row.get(name), number) for number, row in rows.items())
@@ -73,5 +73,5 @@ def best(rows: Mapping[int, Mapping[str, float | None]]) -> dict[str, int]:
             (sign * value, number) for value, number in values if value is not None and math.isfinite(value)
         ]
         if len(known) > 1:
-            found[name] = min(known)[1]
-    return found
+            figures_by_name[name] = min(known)[1]
+    return figures_by_name

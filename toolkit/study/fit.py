@@ -152,13 +152,13 @@ def _draws(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[Vector]:
     chance = random.Random(_SEED)  # noqa: S311 - equal figures give equal reports
-    found = []
+    draws = []
     for _ in range(_DRAWS):
         drawn = [t * max(1 + e * chance.gauss(), 0.1) for t, e in zip(times, errors, strict=True)]
         fits = solutions(scaling, ranks, drawn, [t * e for t, e in zip(times, errors, strict=True)])
         limit = fits[0][0] + _NEARLY
-        found += [weights for chi, weights in fits if chi <= limit]
-    return found
+        draws += [weights for chi, weights in fits if chi <= limit]
+    return draws
 
 
 def _single_error(points: Sequence[MeasuredPoint]) -> float:

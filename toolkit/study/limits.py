@@ -63,11 +63,11 @@ def _why(curve: Curve) -> Iterator[str]:
             yield "The parts of a step were not measured; `toolkit scale --profile` measures them."
         return
     causes = sorted(_causes(curve, point, point.shares), reverse=True)
-    found = [text for part, text in causes if part >= _WORTH]
-    if not found:
+    texts = [text for part, text in causes if part >= _WORTH]
+    if not texts:
         yield f"Communication takes {percent(point.shares.communication)} of a step on {_ranks(point)}."
         return
-    for number, text in enumerate(found):
+    for number, text in enumerate(texts):
         yield f"{'What limits the speed most' if number == 0 else 'The next limit'}: {text}."
 
 

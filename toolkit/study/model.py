@@ -44,7 +44,7 @@ def solutions(
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
-    found = []
+    fits = []
     # Three terms have seven choices, so trying all is exact and needs less code than a solver.
     for size in range(1, min(count, len(ranks)) + 1):
         for chosen in combinations(range(count), size):
@@ -54,8 +54,8 @@ def solutions(
             weights = [0.0] * count
             for i, value in zip(chosen, part, strict=True):
                 weights[i] = value
-            found.append((_chi_squared(rows, weights, times, errors), tuple(weights)))
-    return sorted(found)
+            fits.append((_chi_squared(rows, weights, times, errors), tuple(weights)))
+    return sorted(fits)
 
 
 def _chi_squared(

@@ -24,17 +24,17 @@ def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
     """Return a sentence for each size about whether the suggestion helped; empty for other studies."""
     if SUGGESTED not in study.settings:
         return []
-    found: dict[tuple[int, int], dict[str, MeasuredPoint]] = {}
+    points: dict[tuple[int, int], dict[str, MeasuredPoint]] = {}
     for curve in curves:
         for point in curve.points:
-            found.setdefault((point.ranks, point.nodes), {})[curve.series] = point
+            points.setdefault((point.ranks, point.nodes), {})[curve.series] = point
     env = " ".join(f"{name}={value}" for name, value in study.settings[SUGGESTED].items())
-    size_lines = [text for _, size in sorted(found.items()) for text in _size(size)]
+    size_lines = [text for _, size in sorted(points.items()) for text in _size(size)]
     return [f"Suggested: {env}", *size_lines]
 
 
-def _size(found: dict[str, MeasuredPoint]) -> Iterator[str]:
-    suggested, default, tuned = (found.get(name) for name in (SUGGESTED, DEFAULT, TUNED))
+def _size(points: dict[str, MeasuredPoint]) -> Iterator[str]:
+    suggested, default, tuned = (points.get(name) for name in (SUGGESTED, DEFAULT, TUNED))
     if suggested is None:
         return
     nodes = f"{suggested.nodes} node{'s' * (suggested.nodes > 1)}"

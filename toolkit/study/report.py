@@ -56,8 +56,8 @@ class Report:
 
     @property
     def units(self) -> str:
-        found = {line.unit for line in self.lines}
-        return found.pop() if len(found) == 1 else "units"
+        units = {line.unit for line in self.lines}
+        return units.pop() if len(units) == 1 else "units"
 
     @property
     def work(self) -> str:
@@ -79,15 +79,15 @@ def read(folders: Sequence[Path]) -> Report:
     for name, where in zip(names, folders, strict=True):
         study = folder.load(where)
         points = folder.load_points(where, study)
-        found = curves(study, points)
-        if not found:
+        study_curves = curves(study, points)
+        if not study_curves:
             raise CheckFailed(f"{where}: no run is measured yet", fix="`toolkit scale` resumes it")
-        lines += [_line(name, study, curve, several=len(folders) > 1) for curve in found]
+        lines += [_line(name, study, curve, several=len(folders) > 1) for curve in study_curves]
         studies.append((name, study))
         environment.append((name, _environment(study, points)))
         prefix = f"{name}: " if len(folders) > 1 else ""
         left_out += [f"{prefix}{p.title}: {p.why}" for p in points if p.state == "failed"]
-        verdicts += [f"{prefix}{text}" for text in proof.verdicts(study, found)]
+        verdicts += [f"{prefix}{text}" for text in proof.verdicts(study, study_curves)]
         missing += [f"{prefix}{p.title}" for p in points if p.state in {"planned", "submitted"}]
     return Report(
         title=", ".join(names),

@@ -73,15 +73,15 @@ def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
 
     If the job script started its ranks again, the times of the earlier ranks are ignored.
     """
-    found = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
+    moments = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
     rank = _of_metrics(metrics)
     reads = rank.pop("reads", None)
-    begun = found.get("ranks", float("inf"))
+    begun = moments.get("ranks", float("inf"))
     if rank.get("interpreter", 0.0) >= begun - _CLOCK_SECONDS:
-        found = {**rank, **found}
-    if found.get("container", begun) < begun - _CLOCK_SECONDS:
-        del found["container"]
-    return found, int(reads) if isinstance(reads, int) else None
+        moments = {**rank, **moments}
+    if moments.get("container", begun) < begun - _CLOCK_SECONDS:
+        del moments["container"]
+    return moments, int(reads) if isinstance(reads, int) else None
 
 
 _CLOCK_SECONDS = 0.5

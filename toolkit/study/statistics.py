@@ -93,7 +93,7 @@ def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
     Each curve starts with the smallest size of its series, which may have any number of nodes.
     """
     known = list(points)
-    found = []
+    measured_curves = []
     for series in study.values or ("",):
         mine = [point for point in known if point.series == series]
         sizes = {point.size for point in mine}
@@ -103,8 +103,8 @@ def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
             chosen = [p for p in mine if not nodes or p.nodes == nodes or p.size == base]
             on = f"on {nodes} node{'s' if nodes > 1 else ''}" if nodes else ""
             if curve := _curve(series, on, study.scaling, chosen):
-                found.append(curve)
-    return found
+                measured_curves.append(curve)
+    return measured_curves
 
 
 def _curve(series: str, on: str, scaling: Scaling, points: Sequence[Point]) -> Curve | None:

@@ -35,8 +35,8 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
     """
     wanted, over = sorted(set(ranks)), sorted(set(nodes))
     if not over:
-        found = [Size(count, _fewest(count, ranks_per_node or 1)) for count in wanted]
-        return tuple(found)
+        sizes_of_study = [Size(count, _fewest(count, ranks_per_node or 1)) for count in wanted]
+        return tuple(sizes_of_study)
     for count in wanted:
         if not any(_even(count, on, ranks_per_node) for on in over):
             named, most = ", ".join(map(str, over)), ""

@@ -47,11 +47,11 @@ def _metrics(folder: Path) -> dict[str, float | None]:
         last = read_training(folder).epochs[-1]
     except ToolkitError:
         return {}
-    found = {
+    figures = {
         "loss": last.loss,
         "accuracy": last.accuracy,
         "test_loss": last.test_loss,
         "test_accuracy": last.test_accuracy,
         "images/s": last.images_per_second,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in figures.items() if value is not None}

@@ -33,7 +33,7 @@ def findings(
     code: Code,
     job: JobFile,
     image: str,
-    found: Contents | None,
+    contents: Contents | None,
     facts: ImageFacts,
     *,
     in_folder: bool = True,
@@ -45,48 +45,52 @@ def findings(
         code: the program on this machine.
         job: the job of the program.
         image: the name of the image.
-        found: the commands and modules of the image, or ``None`` if toolkit could not read them.
+        contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         facts: the facts of the image; some of them may be unknown.
         in_folder: whether the job starts in this folder or a copy of it.
         gpus: whether the ranks get GPUs, or may find GPUs without a request.
     """
     in_folder = in_folder and not job.workdir and not job.sweep
     faults = [*_syntax(code, facts.python or "")]
-    if found is not None:
-        faults = [*_command(code, job, image, found, gpus=gpus), *faults]
-        faults += starts.module_faults(code, job, image, found) if in_folder else ()
-        faults += _imports(code, job, image, found)
-    faults += executables.faults(code, job, image, facts, found) if in_folder else ()
-    faults += needed.faults(code, job, image, found, facts.tensorflow or "", in_folder=in_folder, gpus=gpus)
+    if contents is not None:
+        faults = [*_command(code, job, image, contents, gpus=gpus), *faults]
+        faults += starts.module_faults(code, job, image, contents) if in_folder else ()
+        faults += _imports(code, job, image, contents)
+    faults += executables.faults(code, job, image, facts, contents) if in_folder else ()
+    faults += needed.faults(
+        code, job, image, contents, facts.tensorflow or "", in_folder=in_folder, gpus=gpus
+    )
     return [
         *starts.faults(code, job, in_folder=in_folder),
         *faults,
-        *_missing(code, found),
+        *_missing(code, contents),
         *_undefined_names(code),
     ]
 
 
-def with_python(code: Code, found: Contents) -> Code:
+def with_python(code: Code, contents: Contents) -> Code:
     """Return the program with ``python3`` in place of ``python`` if the image has only ``python3``."""
-    if code.words[0] != "python" or "python" in found.commands or "python3" not in found.commands:
+    if code.words[0] != "python" or "python" in contents.commands or "python3" not in contents.commands:
         return code
     facts = replace(code.facts, program="python3")
     return replace(code, words=("python3", *code.words[1:]), facts=facts)
 
 
-def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: bool) -> Iterator[LaunchFault]:
+def _command(
+    code: Code, job: JobFile, image: str, contents: Contents, *, gpus: bool
+) -> Iterator[LaunchFault]:
     program = code.facts.program
     first = code.words[0]
-    if first in _PREFIXES and first not in found.commands:
+    if first in _PREFIXES and first not in contents.commands:
         yield LaunchFault(
             f"{image} has no command `{first}`", f"leave `{first}` out, or write -- bash -c '…'"
         )
-    if program in _WRAPPERS and not found.commands & _COMPILERS:
+    if program in _WRAPPERS and not contents.commands & _COMPILERS:
         yield LaunchFault(
             f"{image} has `{program}` but no compiler",
             "compile on the login node for the same MPI, or add a compiler such as gcc to the image",
         )
-    if not program or "/" in program or program in found.commands or program in SHELL_ONLY:
+    if not program or "/" in program or program in contents.commands or program in SHELL_ONLY:
         return
     if any(name == "PATH" for name in (job.env or {})) or (program in _OF_DRIVER and gpus):
         return
@@ -96,12 +100,12 @@ def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: boo
             "request GPUs with --gpus-per-node 1: the node's driver then provides the command",
         )
         return
-    if program == "python" and "python3" in found.commands:
+    if program == "python" and "python3" in contents.commands:
         yield LaunchFault(f"{image} has no command `python`", "write `python3` instead")
         return
     local = (code.start / program).exists()
     fix = f"write `./{program}` to run the file in this folder" if local else starts.fix_of(program)
-    yield LaunchFault(f"{image} has no command `{program}`{suggest_near(program, found.commands)}", fix)
+    yield LaunchFault(f"{image} has no command `{program}`{suggest_near(program, contents.commands)}", fix)
 
 
 def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
@@ -122,11 +126,11 @@ def _newer(python: str) -> bool:
     return len(parts) > 1 and tuple(parts) > _NEWER_PYTHON
 
 
-def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
-    if not found.whole or not found.modules or job.binds or "PYTHONPATH" in (job.env or {}):
+def _imports(code: Code, job: JobFile, image: str, contents: Contents) -> Iterator[LaunchFault]:
+    if not contents.whole or not contents.modules or job.binds or "PYTHONPATH" in (job.env or {}):
         return
-    yield from _beside(code, image, found)
-    known = found.modules | sys.stdlib_module_names | {_OF_TOOLKIT, "__main__"}
+    yield from _beside(code, image, contents)
+    known = contents.modules | sys.stdlib_module_names | {_OF_TOOLKIT, "__main__"}
     reported: set[str] = set()
     for imported in (
         imported for facts in code.facts.facts if not facts.open_path for imported in facts.imports
@@ -134,7 +138,7 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         if imported.optional or imported.package in known or imported.package in reported:
             continue
         reported.add(imported.package)
-        hint = suggest_near(imported.package, found.modules) if len(imported.package) > _SHORTEST else ""
+        hint = suggest_near(imported.package, contents.modules) if len(imported.package) > _SHORTEST else ""
         fix = elsewhere.fix_for_module(code, imported.package)
         if elsewhere.is_empty_submodule(code, imported.package):
             fix = "get the files of the submodule: git submodule update --init"
@@ -156,14 +160,14 @@ def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
     return f"{beside}{first}`{create}`, and launch with --env-image my.env"
 
 
-def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
+def _beside(code: Code, image: str, contents: Contents) -> Iterator[LaunchFault]:
     """Yield a fault for a module whose framework is missing: ``horovod.torch`` needs ``torch``."""
     imports = [imported for facts in code.facts.facts for imported in facts.imports if not imported.optional]
     for module, needs in joins().needs.beside.items():
         for imported in imports:
             names = (imported.module, *(f"{imported.module}.{name}" for name in imported.names))
             beside = any(f"{name}.".startswith(f"{module}.") for name in names)
-            if beside and imported.package in found.modules and needs not in found.modules:
+            if beside and imported.package in contents.modules and needs not in contents.modules:
                 fault = f"{image} has no `{needs}`, which `{module}` needs"
                 yield LaunchFault(
                     f"{code.shorten(imported.file)}:{imported.line}: {fault}",
@@ -172,8 +176,8 @@ def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
                 break
 
 
-def _missing(code: Code, found: Contents | None) -> Iterator[LaunchFault]:
-    known = sys.stdlib_module_names | (found.modules if found else frozenset())
+def _missing(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
+    known = sys.stdlib_module_names | (contents.modules if contents else frozenset())
     for facts in code.facts.facts:
         for absent in facts.missing:
             if not absent.optional:
@@ -203,19 +207,19 @@ def _fix_of(name: str, facts: ScriptFacts) -> str:
     return "define the name, or correct it"
 
 
-def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
+def refuse(faults: list[LaunchFault], flags: Flags, tell: Tell) -> None:
     """Raise an error if a job has faults; with ``--force``, only print the faults.
 
     Raises:
         CheckFailed: if the job has faults; the error has the first fault, its fix, and the other faults.
     """
-    if not found:
+    if not faults:
         return
     if flags.force:
-        for fault in found:
+        for fault in faults:
             tell.notice(f"{fault.message}; {fault.fix}")
         return
-    first, *further = found
+    first, *further = faults
     raise CheckFailed(
         first.message,
         detail=[f"also: {fault.message}" for fault in further],

@@ -149,13 +149,13 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
             fix="move the script to a separate folder, name a smaller folder with `--project DIR`, or give "
             "`--no-sync`",
         )
-    found = collect(code.root)
+    collected_files = collect(code.root)
     _check_inside(code)
-    _check_ignored(code, found)
-    parcel = pack(found, as_name(code.root.name or "project"), posixpath.join(base, "projects"))
-    tell.step(f"Project {code.root}: {len(found.files)} files, {format_size(found.size)}")
-    if found.secrets:
-        tell.notice(f"not copied, because they may hold secrets:  {', '.join(found.secrets[:5])}")
+    _check_ignored(code, collected_files)
+    parcel = pack(collected_files, as_name(code.root.name or "project"), posixpath.join(base, "projects"))
+    tell.step(f"Project {code.root}: {len(collected_files.files)} files, {format_size(collected_files.size)}")
+    if collected_files.secrets:
+        tell.notice(f"not copied, because they may hold secrets:  {', '.join(collected_files.secrets[:5])}")
     inner = os.path.relpath(code.start, code.root)
     return CopiedProject(parcel, _relocated_command(code), posixpath.normpath(posixpath.join(COPY, inner)))
 
@@ -217,12 +217,12 @@ def _check_inside(code: Code) -> None:
         )
 
 
-def _check_ignored(code: Code, found: CollectedFiles) -> None:
+def _check_ignored(code: Code, collected_files: CollectedFiles) -> None:
     for path in _named_files(code):
         inner = os.path.relpath(path.resolve(), code.root.resolve())
-        for name in (*found.ignored, *found.secrets):
+        for name in (*collected_files.ignored, *collected_files.secrets):
             if is_below(inner, name):
-                why = "the file may contain secrets" if name in found.secrets else "it is ignored"
+                why = "the file may contain secrets" if name in collected_files.secrets else "it is ignored"
                 raise BadInput(
                     f"{inner} is not copied to the cluster: {why}",
                     fix=f"add a line to {code.root / '.toolkitignore'}: !{name}",

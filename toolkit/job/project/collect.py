@@ -118,27 +118,27 @@ def collect(root: Path, most: int = LARGEST) -> CollectedFiles:
         BadInput: if the files are too many or too large, with the largest files; or if toolkit cannot read
             a folder.
     """
-    found = CollectedFiles(root)
-    for file in _walk(found, root, "", _Rules()):
-        found.files.append(file)
-        if len(found.files) > _MOST_FILES:
+    collected_files = CollectedFiles(root)
+    for file in _walk(collected_files, root, "", _Rules()):
+        collected_files.files.append(file)
+        if len(collected_files.files) > _MOST_FILES:
             raise BadInput(
                 f"{root}: the project has more than {_MOST_FILES:,} files",
                 fix=_ways(root),
-                detail=_folders(found.files),
+                detail=_folders(collected_files.files),
             )
-    if found.size > most:
-        raise _too_large(found, most)
-    found.files.sort(key=lambda file: file.path)
-    return found
+    if collected_files.size > most:
+        raise _too_large(collected_files, most)
+    collected_files.files.sort(key=lambda file: file.path)
+    return collected_files
 
 
-def _too_large(found: CollectedFiles, most: int) -> BadInput:
-    largest = sorted(found.files, key=lambda file: file.size, reverse=True)[:_SHOWN]
+def _too_large(collected_files: CollectedFiles, most: int) -> BadInput:
+    largest = sorted(collected_files.files, key=lambda file: file.size, reverse=True)[:_SHOWN]
     return BadInput(
-        f"{found.root}: the project has {format_size(found.size)}; "
+        f"{collected_files.root}: the project has {format_size(collected_files.size)}; "
         f"toolkit copies at most {format_size(most)}",
-        fix=_ways(found.root),
+        fix=_ways(collected_files.root),
         detail=[
             "its largest files:",
             *(f"    {format_size(file.size):>10}  {file.path}" for file in largest),
@@ -180,14 +180,18 @@ class _Rules:
     def ignore(self, path: str, *, folder: bool) -> bool:
         """Return whether toolkit leaves out a path; the last matching pattern applies."""
         last = False
-        for found, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
-            ignored = decision(found, path.removeprefix(base), folder=folder)
+        for rules, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
+            ignored = decision(rules, path.removeprefix(base), folder=folder)
             last = last if ignored is None else ignored
         return last
 
 
 def _walk(
-    found: CollectedFiles, folder: Path, path: str, above: _Rules, linked: frozenset[str] = frozenset()
+    collected_files: CollectedFiles,
+    folder: Path,
+    path: str,
+    above: _Rules,
+    linked: frozenset[str] = frozenset(),
 ) -> Iterator[File]:
     """Yield the files in a folder and its subfolders; ``linked`` are the folders entered through links."""
     rules = above.below(folder, path)
@@ -200,16 +204,16 @@ def _walk(
         is_folder = entry.is_dir(follow_symlinks=False)
         if rules.ignore(inner, folder=is_folder):
             secret = decision(_SECRET, inner, folder=is_folder) and not is_env(Path(entry.path))
-            (found.secrets if secret else found.ignored).append(inner)
+            (collected_files.secrets if secret else collected_files.ignored).append(inner)
         elif is_folder:
-            yield from _walk(found, Path(entry.path), f"{inner}/", rules, linked)
-        elif target := _inside(found, entry, linked):
-            yield from _walk(found, Path(entry.path), f"{inner}/", rules, linked | {target})
-        elif (file := _file(found, Path(entry.path), inner)) is not None:
+            yield from _walk(collected_files, Path(entry.path), f"{inner}/", rules, linked)
+        elif target := _inside(collected_files, entry, linked):
+            yield from _walk(collected_files, Path(entry.path), f"{inner}/", rules, linked | {target})
+        elif (file := _file(collected_files, Path(entry.path), inner)) is not None:
             yield file
 
 
-def _inside(found: CollectedFiles, entry: os.DirEntry[str], linked: frozenset[str]) -> str:
+def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: frozenset[str]) -> str:
     """Return the project folder that a link points to.
 
     The result is empty for a target outside the project, and for a link that leads back to a parent folder.
@@ -217,11 +221,11 @@ def _inside(found: CollectedFiles, entry: os.DirEntry[str], linked: frozenset[st
     if not entry.is_symlink() or not entry.is_dir():
         return ""
     target, around = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
-    inside = is_below(target, os.path.realpath(found.root))
+    inside = is_below(target, os.path.realpath(collected_files.root))
     return target if inside and target not in linked and not is_below(around, target) else ""
 
 
-def _file(found: CollectedFiles, source: Path, path: str) -> File | None:
+def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | None:
     """Return the file at a path, or the target of a link to a file; ``None`` for anything else.
 
     Broken links and links to folders outside the project are added to ``outside``.
@@ -229,10 +233,10 @@ def _file(found: CollectedFiles, source: Path, path: str) -> File | None:
     try:
         state = source.stat()
     except OSError:
-        found.outside.append(path)
+        collected_files.outside.append(path)
         return None
     if stat.S_ISDIR(state.st_mode):
-        found.outside.append(path)
+        collected_files.outside.append(path)
         return None
     if not stat.S_ISREG(state.st_mode):
         return None

@@ -27,15 +27,15 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
     """
     if code is None or flags.force or not flags.sync:
         return
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for path, where in _paths(code):
-        found.setdefault(path, where)
-    paths = list(found)[:_MOST]
+        places.setdefault(path, where)
+    paths = list(places)[:_MOST]
     if (number := _count_present(paths, runner)) < len(paths):
         path = paths[number]
         inside = is_below(path, str(code.root))
         raise BadInput(
-            f"{found[path]}{path} is a file of this machine; {runner.place} does not have it",
+            f"{places[path]}{path} is a file of this machine; {runner.place} does not have it",
             fix=f"write the path in the project: {os.path.relpath(path, code.start)}"
             if inside
             else "copy the file into the project, or to the cluster, and give the path of the copy",

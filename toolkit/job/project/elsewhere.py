@@ -17,11 +17,11 @@ def fix_for_module(code: Code, package: str) -> str:
 
     The result is empty if the project does not contain the module.
     """
-    found = next((folder for folder in _folders(code) if _holds(folder, package)), None)
-    if found is None:
+    holder = next((folder for folder in _folders(code) if _holds(folder, package)), None)
+    if holder is None:
         return ""
-    place = os.path.relpath(found, code.start)
-    wider = "" if is_below(str(found), str(code.root)) else f" --project {quote_word(place)}"
+    place = os.path.relpath(holder, code.start)
+    wider = "" if is_below(str(holder), str(code.root)) else f" --project {quote_word(place)}"
     folder = "the current folder" if place == "." else place
     why = f"{folder} has the module, but Python does not search this folder"
     return f"give `--env PYTHONPATH={quote_word(place)}{wider}`: {why}"

@@ -32,7 +32,7 @@ _ENV = "toolkit env create"
 
 
 def faults(
-    code: Code, job: JobFile, image: str, facts: ImageFacts, found: Contents | None
+    code: Code, job: JobFile, image: str, facts: ImageFacts, contents: Contents | None
 ) -> Iterator[LaunchFault]:
     """Yield the faults of the compiled program or script that a command executes.
 
@@ -41,7 +41,7 @@ def faults(
         job: the job of the program.
         image: the name of the image.
         facts: the facts of the image; some of them may be unknown.
-        found: the commands and modules of the image, or ``None`` if toolkit could not read them.
+        contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
     """
     program = code.facts.program
     shell = posixpath.basename(program) in SHELLS
@@ -55,17 +55,17 @@ def faults(
     except OSError:
         return
     if head.startswith(_ELF):
-        yield from _binary(path, name, job, image, facts, found)
+        yield from _binary(path, name, job, image, facts, contents)
         return
     text = read_shell(path) or ""
     first = head.split(b"\n", 1)[0]
     started = head.startswith(b"#!") and not shell
     if first.endswith(b"\r") and (shell or started):
         yield LaunchFault(f"{name} has Windows line ends", f"sed -i 's/\\r$//' {quote_word(name)}")
-    elif started and found is not None and not job.binds:
-        yield from _interpreter(name, first[2:].decode("utf-8", "replace"), image, found)
-    if found is not None and (shell or any(shell_name in first for shell_name in (b"sh", b"bash"))):
-        yield from _commands(name, text, image, found)
+    elif started and contents is not None and not job.binds:
+        yield from _interpreter(name, first[2:].decode("utf-8", "replace"), image, contents)
+    if contents is not None and (shell or any(shell_name in first for shell_name in (b"sh", b"bash"))):
+        yield from _commands(name, text, image, contents)
 
 
 def shell_script(code: Code) -> str:
@@ -75,7 +75,7 @@ def shell_script(code: Code) -> str:
 
 
 def _binary(
-    path: Path, name: str, job: JobFile, image: str, facts: ImageFacts, found: Contents | None
+    path: Path, name: str, job: JobFile, image: str, facts: ImageFacts, contents: Contents | None
 ) -> Iterator[LaunchFault]:
     """Yield the faults of a compiled program: wrong processor, too old glibc, missing shared libraries."""
     elf = read_elf(path.read_bytes()[:_LONGEST_PROGRAM])
@@ -93,17 +93,17 @@ def _binary(
     for newer in [version for version in versions if older(facts.glibc, version)][-1:]:
         yield LaunchFault(f"{name} needs glibc {newer}, but {image} has {facts.glibc}", fix)
     free = job.binds or "LD_LIBRARY_PATH" in (job.env or {}) or elf.rpath or elf.runpath
-    if found is not None and found.libraries and not free:
+    if contents is not None and contents.libraries and not free:
         absent = [
             library
             for library in elf.needed
-            if library not in found.libraries and not library.startswith("ld-")
+            if library not in contents.libraries and not library.startswith("ld-")
         ]
         if absent:
             yield LaunchFault(f"{name} needs {', '.join(absent[:3])}, which {image} does not have", fix)
 
 
-def _interpreter(name: str, first: str, image: str, found: Contents) -> Iterator[LaunchFault]:
+def _interpreter(name: str, first: str, image: str, contents: Contents) -> Iterator[LaunchFault]:
     """Yield a fault if the image lacks the interpreter that the script's first line names."""
     words = first.split()
     if not words:
@@ -112,7 +112,7 @@ def _interpreter(name: str, first: str, image: str, found: Contents) -> Iterator
     if program == "env":
         program = next((word for word in words[1:] if word[:1] != "-" and "=" not in word), "")
         folder = ""
-    absent = program not in found.commands or (folder and folder not in _SYSTEM | found.folders)
+    absent = program not in contents.commands or (folder and folder not in _SYSTEM | contents.folders)
     if program and absent:
         python = program.startswith("python")
         yield LaunchFault(
@@ -122,20 +122,22 @@ def _interpreter(name: str, first: str, image: str, found: Contents) -> Iterator
         )
 
 
-def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[LaunchFault]:
+def _commands(name: str, text: str, image: str, contents: Contents) -> Iterator[LaunchFault]:
     """Yield a fault for the first command that a shell script certainly runs and the image lacks."""
     if re.search(r"\bPATH=|\bactivate\b", text) and "conda" not in text:
         return
     own = {path for pair in _OWN.findall(text) for path in pair}
     for word in certain_programs(text):
         plain = re.fullmatch(r"[\w.+-]+", word)
-        if not plain or word in found.commands | own | LAUNCHERS:
+        if not plain or word in contents.commands | own | LAUNCHERS:
             continue
-        if word == "python" and "python3" in found.commands:
+        if word == "python" and "python3" in contents.commands:
             fix = "write `python3`"
         elif word in _ENVIRONMENTS:
             fix = f"remove these lines: the image contains the environment; add packages with {_ENV}"
         else:
             fix = f"correct the name, or add the package of the command: {_ENV}"
-        yield LaunchFault(f"{name}: {image} has no command `{word}`{suggest_near(word, found.commands)}", fix)
+        yield LaunchFault(
+            f"{name}: {image} has no command `{word}`{suggest_near(word, contents.commands)}", fix
+        )
         return

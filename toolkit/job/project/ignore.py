@@ -20,13 +20,13 @@ class Pattern:
 
 def patterns(text: str) -> tuple[Pattern, ...]:
     """Return the patterns in the text of an ignore file, in the file's order."""
-    return tuple(found for line in text.splitlines() if (found := _pattern(line)) is not None)
+    return tuple(pattern for line in text.splitlines() if (pattern := _pattern(line)) is not None)
 
 
-def decision(found: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
+def decision(rules: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
     """Return whether the last matching pattern ignores a path; ``None`` if no pattern matches."""
     last = None
-    for pattern in found:
+    for pattern in rules:
         if pattern.matches(path, folder=folder):
             last = not pattern.negated
     return last

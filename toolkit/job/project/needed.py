@@ -43,7 +43,7 @@ def faults(
     code: Code,
     job: JobFile,
     image: str,
-    found: Contents | None,
+    contents: Contents | None,
     tensorflow: str,
     *,
     in_folder: bool,
@@ -55,7 +55,7 @@ def faults(
         code: the program on this machine.
         job: the job of the program.
         image: the name of the image.
-        found: the commands and modules of the image, or ``None`` if toolkit could not read them.
+        contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         tensorflow: the version of TensorFlow in the image, or an empty string.
         in_folder: whether the job starts in this folder or a copy of it.
         gpus: whether the ranks get GPUs, or may find GPUs without a request.
@@ -74,7 +74,7 @@ def faults(
                     yield _tensorflow(code, need, tensorflow)
                     break
             elif need.kind == "command":
-                yield from _command(code, need, image, found, ranks)
+                yield from _command(code, need, image, contents, ranks)
             elif words is not None:
                 yield from _of_need(code, facts, need, words, in_folder=in_folder)
         yield from _hiding(code, facts)
@@ -130,16 +130,17 @@ def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
 
     toolkit does not check an absolute path outside the project, which may exist on the cluster.
     """
-    found = Path(os.path.normpath(code.start / path))
-    inside = not posixpath.isabs(path) or is_below(str(found), str(code.root))
-    if "://" in path or "~" in path or not path or not inside or has_file(found) or has_folder(found):
+    full_path = Path(os.path.normpath(code.start / path))
+    inside = not posixpath.isabs(path) or is_below(str(full_path), str(code.root))
+    if "://" in path or "~" in path or not path or not inside or has_file(full_path) or has_folder(full_path):
         return
     try:
-        names = [entry.name for entry in found.parent.iterdir()]
+        names = [entry.name for entry in full_path.parent.iterdir()]
     except OSError:
         names = []
     yield LaunchFault(
-        f"{where}: {path}: no such file{suggest_near(found.name, names)}", "correct the name, or add the file"
+        f"{where}: {path}: no such file{suggest_near(full_path.name, names)}",
+        "correct the name, or add the file",
     )
 
 
@@ -151,14 +152,16 @@ def _tensorflow(code: Code, need: Need, version: str) -> LaunchFault:
     )
 
 
-def _command(code: Code, need: Need, image: str, found: Contents | None, ranks: int) -> Iterator[LaunchFault]:
+def _command(
+    code: Code, need: Need, image: str, contents: Contents | None, ranks: int
+) -> Iterator[LaunchFault]:
     """Yield a fault if the program starts a command that the image lacks, or a second launcher."""
     name = need.text
     if name in LAUNCHERS and ranks > 1:
         message = f"`{name}` would start its own ranks on each of the {ranks} ranks"
         yield LaunchFault(f"{_place(code, need)}: {message}", fix_of(name))
         return
-    if found is None or name in found.commands or name.startswith("nvidia-"):
+    if contents is None or name in contents.commands or name.startswith("nvidia-"):
         return
     fix = fix_of(name)
     if name in _SLURM:

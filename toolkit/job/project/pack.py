@@ -18,11 +18,11 @@ MOMENT = 946684800
 """The modification time of every file in an archive, in seconds since 1970: 2000-01-01."""
 
 
-def pack(found: CollectedFiles, name: str, folder: str) -> Parcel:
+def pack(collected_files: CollectedFiles, name: str, folder: str) -> Parcel:
     """Write the files of a project into an archive in the local cache, and return the copy to make.
 
     Args:
-        found: the files of the project.
+        collected_files: the files of the project.
         name: the name of the archive, before its digest.
         folder: the folder on the cluster that receives the copy.
 
@@ -35,7 +35,7 @@ def pack(found: CollectedFiles, name: str, folder: str) -> Parcel:
     with tempfile.NamedTemporaryFile(dir=store, prefix=".", delete=False) as part:
         try:
             with tarfile.open(fileobj=part, mode="w", format=tarfile.PAX_FORMAT) as archive:
-                for file in found.files:
+                for file in collected_files.files:
                     _add(archive, file)
             part.flush()
             digest = hash_file(Path(part.name))

@@ -119,7 +119,7 @@ def _names(code: Code) -> list[str]:
         return []
 
 
-def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
+def module_faults(code: Code, job: JobFile, image: str, contents: Contents) -> Iterator[LaunchFault]:
     """Yield a fault if the module after ``python -m`` is neither in the project nor in the image."""
     words = code.words
     if code.facts.facts or code.facts.joins or "-m" not in words[:-1]:
@@ -130,11 +130,11 @@ def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iter
     module = words[words.index("-m") + 1]
     top = module.partition(".")[0]
     if has_folder(code.start / top):
-        if top not in found.modules:
+        if top not in contents.modules:
             yield LaunchFault(f"the project has no module `{module}`", "correct the name, or add the file")
-    elif found.whole and found.modules and top not in found.modules | sys.stdlib_module_names:
+    elif contents.whole and contents.modules and top not in contents.modules | sys.stdlib_module_names:
         yield LaunchFault(
-            f"neither {image} nor the project has a module `{top}`{suggest_near(top, found.modules)}",
+            f"neither {image} nor the project has a module `{top}`{suggest_near(top, contents.modules)}",
             fix_for_module(code, top)
             or "launch in the folder that contains the package, or name that folder with --project DIR",
         )

@@ -176,7 +176,7 @@ def _check_signature(env: Path, digest: str, demand: KeyDemand, tell: Tell) -> N
         return
     keyrings: list[Path | None] = [at_home(required.key) for required in demand.required]
     for keyring in keyrings or [None]:
-        found = signature_of(env, keyring)
-        require_signed(env, found, digest)
-        if found.state == "good":
-            tell.step(f"{env.name} is signed by {found.user}")
+        signature = signature_of(env, keyring)
+        require_signed(env, signature, digest)
+        if signature.state == "good":
+            tell.step(f"{env.name} is signed by {signature.user}")

@@ -150,9 +150,9 @@ def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageC
                 fix="launch the signed SIF",
             )
         return ImageCheck(signature="none")
-    found = _signatures(image.local_file, demand)
-    _tell_signature(image.name, found, tell)
-    return found
+    check = _signatures(image.local_file, demand)
+    _tell_signature(image.name, check, tell)
+    return check
 
 
 def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
@@ -174,9 +174,9 @@ def _why(required: RequiredKey) -> str:
     return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
 
 
-def _tell_signature(name: str, found: ImageCheck, tell: Tell) -> None:
-    keys = ", ".join(found.signers)
-    match found.signature:
+def _tell_signature(name: str, check: ImageCheck, tell: Tell) -> None:
+    keys = ", ".join(check.signers)
+    match check.signature:
         case "good":
             tell.step(f"{name} is signed by {keys}")
         case "unknown-key":

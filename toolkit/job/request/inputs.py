@@ -77,8 +77,8 @@ def image_of(option: str, site: Site | None) -> Path | OnCluster:
     """
     if not option.startswith(ON_CLUSTER):
         return find_image(option)
-    found = _on_cluster("image", option, site)
-    return found if found.name.endswith(".sif") or _is_path(option) else OnCluster(f"{found}.sif")
+    path = _on_cluster("image", option, site)
+    return path if path.name.endswith(".sif") or _is_path(option) else OnCluster(f"{path}.sif")
 
 
 def data_of(option: str | None, dataset: str, site: Site | None) -> Path | OnCluster:
@@ -235,8 +235,8 @@ def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) ->
         return ""
     folder = posixpath.join(expand_variables(runner, site.shared), "images")
     names: Iterable[str] = (image.name, f"{image.stem}-{digest[:12]}{image.suffix}")
-    found = remote_hashes(runner, [posixpath.join(folder, name) for name in names])
-    return next((path for path, sha in found.items() if sha == digest), "")
+    hashes = remote_hashes(runner, [posixpath.join(folder, name) for name in names])
+    return next((path for path, sha in hashes.items() if sha == digest), "")
 
 
 def _facts_there(runner: Runner, path: str) -> ImageFacts:

@@ -120,8 +120,8 @@ def _of_project(
     for layer, required in settings:
         if layer.source == PROJECT:
             # toolkit merges variables one by one, so `toolkit.toml` may give only some of them.
-            found = (n for n in layer.fields.given_values() if n == "env" or origins.get(n) == layer.where(n))
-            used = sorted(found, key=lambda name: layer.lines.get(name, 0))
+            names = (n for n in layer.fields.given_values() if n == "env" or origins.get(n) == layer.where(n))
+            used = sorted(names, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
     return ()
 
@@ -207,8 +207,8 @@ def _is_utf8(text: str) -> bool:
 
 
 def _settings() -> list[_Settings]:
-    found = (config_dir() / "config.toml", Path(PROJECT))
-    return [_settings_file(file) for file in found if os.path.lexists(file)]
+    files = (config_dir() / "config.toml", Path(PROJECT))
+    return [_settings_file(file) for file in files if os.path.lexists(file)]
 
 
 def _settings_file(file: Path) -> _Settings:
@@ -237,8 +237,8 @@ def _job_file(file: Path) -> JobLayer:
     from toolkit.launch.request.jobyaml import read
 
     text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))
-    found = read(text, str(file))
-    return layers.check_layer(_of_caller(found.values, str(file)), str(file), found.lines, strict=False)
+    document = read(text, str(file))
+    return layers.check_layer(_of_caller(document.values, str(file)), str(file), document.lines, strict=False)
 
 
 def _show_value(value: object) -> str:

@@ -33,12 +33,12 @@ def find_image(option: str) -> Path:
         BadInput: if the file does not exist, or a job cannot start it.
         Missing: if the recipe's image was not built.
     """
-    if found := image_here(option):
+    if path := image_here(option):
         # slow import, which only an image file needs
         from toolkit.image.startable import check_startable
 
-        check_startable(found, "--image")
-        return found
+        check_startable(path, "--image")
+        return path
     if is_path(option):
         raise BadInput(f"--image {option}: no such file")
     known = names(_RECIPES, ".toml")
@@ -181,7 +181,7 @@ def expand_variables(runner: Runner, path: str) -> str:
     Raises:
         Missing: if a variable is not set on the cluster.
     """
-    return _VARIABLE.sub(lambda found: _value(runner, found[1] or found[2]), path)
+    return _VARIABLE.sub(lambda match: _value(runner, match[1] or match[2]), path)
 
 
 def image_there(image: Path, digest: str, base: str) -> str:
@@ -211,8 +211,8 @@ def check_directory(directory: str) -> None:
 
 
 def _value(runner: Runner, name: str) -> str:
-    if found := login_variable(runner, name):
-        return found
+    if value := login_variable(runner, name):
+        return value
     raise Missing(
         f"{runner.place} has no variable {name}, which the site profile uses for the folder",
         fix=f"set {name} on {runner.place}, or give `--directory` with a full path",

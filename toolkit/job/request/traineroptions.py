@@ -38,9 +38,9 @@ def trainer_faults(spec: JobSpec, image: ImageFacts, runner: Runner) -> Iterator
         sweep_values.fill_command(options, row) for row in sweep_values.rows(spec.sweep)[:_MOST_TASKS]
     ] or [tuple(options)]
     for words in dict.fromkeys(tried):
-        found = [*_faults(spec, module, words, runner)]
-        yield from found
-        if found:
+        faults = [*_faults(spec, module, words, runner)]
+        yield from faults
+        if faults:
             return
 
 

@@ -21,10 +21,10 @@ class CancelResult(NamedTuple):
         return not isinstance(self.error, Missing)
 
 
-def cancel_all(found: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
+def cancel_all(job_records: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
     """Cancel each job, and call ``say`` after each cancelled job."""
     tried = []
-    for record in found:
+    for record in job_records:
         try:
             result = cancel(record)
             say(result)

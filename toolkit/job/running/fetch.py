@@ -52,8 +52,8 @@ def list_results(runner: Runner, record: JobRecord) -> list[ResultFile]:
     if not done.stdout:
         done.require(f"listing {folder} on {runner.place}", "the folder of the run may have been deleted")
     array = bool(record.spec.array)
-    found = (_entry(folder, line, array=array) for line in done.text.split("\0") if line)
-    return sorted((file for file in found if file is not None), key=lambda file: file.path)
+    entries = (_entry(folder, line, array=array) for line in done.text.split("\0") if line)
+    return sorted((file for file in entries if file is not None), key=lambda file: file.path)
 
 
 def _entry(folder: str, line: str, *, array: bool) -> ResultFile | None:
@@ -75,13 +75,13 @@ def _of_task(path: str) -> tuple[str, str]:
     return (first + slash, rest) if slash and first.isdigit() else ("", path)
 
 
-def match_patterns(found: Iterable[ResultFile], patterns: Sequence[str]) -> list[ResultFile]:
+def match_patterns(results: Iterable[ResultFile], patterns: Sequence[str]) -> list[ResultFile]:
     """Return the files whose path, name or folder matches a pattern; without patterns, return all files.
 
     Raises:
         BadInput: if a pattern matches no file.
     """
-    files = list(found)
+    files = list(results)
     for pattern in patterns:
         if not any(_matches(file, pattern) for file in files):
             names = ", ".join(file.path for file in files[:10]) or "nothing"

@@ -167,22 +167,22 @@ def failure(record: JobRecord) -> CheckFailed:
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):
         return _world_of_one_error(record)
-    found = explanation.of_job(record)
+    output_explanation = explanation.of_job(record)
     detail = _failed_tasks(record)
     if first := output.first_failure(text):
         detail.append(
             f"rank {first.rank} on {first.node} failed first: {first.how}; the last lines of its output:"
         )
         detail += [f"    {line}" for line in first.last_lines]
-    known = causes(found.findings)
-    detail += _cause(found, known)
+    known = causes(output_explanation.findings)
+    detail += _cause(output_explanation, known)
     if _has_checkpoint(record):
         detail.append(f"to resume from the last checkpoint: toolkit jobs resume {record.key}")
     if record.forced:
         detail.append(f"you forced mode {record.mode}, although toolkit predicted '{record.predicted}'")
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
     fixes = [step for finding in known for step in finding.fix.splitlines()]
-    fixes = fixes or list(found.fault.fix if found.fault else ())
+    fixes = fixes or list(output_explanation.fault.fix if output_explanation.fault else ())
     how = "ended as" if record.state in FINAL_STATES else "is"
     return CheckFailed(
         f"job {record.id or record.key} {how} {record.state}{code}",
@@ -209,15 +209,15 @@ def _failed_tasks(record: JobRecord) -> list[str]:
     ]
 
 
-def _cause(found: OutputExplanation, known: list[KnownFault]) -> list[str]:
+def _cause(output_explanation: OutputExplanation, known: list[KnownFault]) -> list[str]:
     """Return lines with the first error in the output, its causes or fault class, and advice on a retry."""
-    if found.root is None or found.fault is None:
-        return [f"consequence: {finding.title} ({finding.id})" for finding in found.findings]
-    lines = [f"line {found.root.number}: {found.root.text}"]
+    if output_explanation.root is None or output_explanation.fault is None:
+        return [f"consequence: {finding.title} ({finding.id})" for finding in output_explanation.findings]
+    lines = [f"line {output_explanation.root.number}: {output_explanation.root.text}"]
     lines += [f"cause: {finding.title} ({finding.id})" for finding in known]
     if not known:
-        lines.append(f"{found.fault.title} ({found.fault.id})")
-    return [*lines, *([ADVICE[found.retry]] if found.retry else [])]
+        lines.append(f"{output_explanation.fault.title} ({output_explanation.fault.id})")
+    return [*lines, *([ADVICE[output_explanation.retry]] if output_explanation.retry else [])]
 
 
 def _world_of_one_error(record: JobRecord) -> CheckFailed:

@@ -102,9 +102,9 @@ def _use(
         if place is None:
             notebook.clear(patient, record)
             raise _ended_early(record)
-        url, found = notebook.address(tunnel.port, token), record
+        url, session_record = notebook.address(tunnel.port, token), record
         record = _forward_until_end(
-            patient, record, place, tunnel, lambda: session.on_open(found, place, url)
+            patient, record, place, tunnel, lambda: session.on_open(session_record, place, url)
         )
         notebook.clear(patient, record)
     except Lost as error:

@@ -33,33 +33,33 @@ def find(job: str | None, tell: "Tell") -> JobRecord:
 
 def find_all(jobs: Iterable[str], tell: "Tell") -> list[JobRecord]:
     """Return the records of the given jobs without duplicates; without jobs, return the last job's record."""
-    found = [find(job, tell) for job in jobs] or [find(None, tell)]
-    return list({record.key: record for record in found}.values())
+    job_records = [find(job, tell) for job in jobs] or [find(None, tell)]
+    return list({record.key: record for record in job_records}.values())
 
 
-def by_place(found: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
+def by_place(job_records: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
     """Return the records of jobs that have not ended, grouped by host."""
     places: dict[Where, list[JobRecord]] = {}
-    for record in found:
+    for record in job_records:
         if record.state not in FINAL_STATES:
             places.setdefault(where_of(record), []).append(record)
     return places
 
 
-def refresh_everywhere(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
+def refresh_everywhere(job_records: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
     """Ask Slurm on all hosts at once about the jobs that have not ended.
 
     Returns:
         each record, and whether its host answered.
     """
-    places = by_place(found)
+    places = by_place(job_records)
     if not places:
-        return [(record, True) for record in found]
+        return [(record, True) for record in job_records]
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_PLACES_AT_ONCE) as pool:
         looked = {r.key: (r, ok) for place in pool.map(_look, places.values()) for r, ok in place}
-    return [looked.get(record.key, (record, True)) for record in found]
+    return [looked.get(record.key, (record, True)) for record in job_records]
 
 
 def refresh_record(record: JobRecord) -> JobRecord:

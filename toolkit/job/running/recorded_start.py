@@ -47,8 +47,8 @@ def start_of_record(record: JobRecord) -> JobStart:
     once = not record.restarts and len(record.numbers) < 2
     size = (record.spec.nodes, record.spec.ranks)
     submitted = _written(folder / records.SCRIPT) if once else None
-    found = job_start(record.key, times.decode("ascii", "replace"), metrics, submitted, size)
-    return _require_start(found, record.key)
+    start = job_start(record.key, times.decode("ascii", "replace"), metrics, submitted, size)
+    return _require_start(start, record.key)
 
 
 def _in_folder(folder: Path) -> JobStart | None:
@@ -57,13 +57,13 @@ def _in_folder(folder: Path) -> JobStart | None:
     return job_start(folder.resolve().name, times.decode("ascii", "replace"), metrics, submitted)
 
 
-def _require_start(found: JobStart | None, job: str) -> JobStart:
-    if found is None:
+def _require_start(start: JobStart | None, job: str) -> JobStart:
+    if start is None:
         raise CheckFailed(
             f"{job}: the job recorded no times; its script may not have started",
             fix="launch the job with this release of toolkit, and wait until the job starts",
         )
-    return found
+    return start
 
 
 def _bytes(path: Path) -> bytes:

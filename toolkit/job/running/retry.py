@@ -40,13 +40,13 @@ def retry_faults(
     for count in range(1, _MOST + 1):
         if not record.spec.requeue or record.state != "failed":
             break
-        found = explanation.of_job(record)
-        if found.root is None or found.retry not in ("transient", "node"):
-            tell.notice(f"--requeue: {ADVICE[found.retry or 'user']}")
+        output_explanation = explanation.of_job(record)
+        if output_explanation.root is None or output_explanation.retry not in ("transient", "node"):
+            tell.notice(f"--requeue: {ADVICE[output_explanation.retry or 'user']}")
             break
-        excluded += _node_of(found)
+        excluded += _node_of(output_explanation)
         more = (f"--exclude={','.join(dict.fromkeys(excluded))}",) if excluded else ()
-        tell.step(f"Job {record.id} failed: {found.root.text}")
+        tell.step(f"Job {record.id} failed: {output_explanation.root.text}")
         tell.step(
             f"Submitting the job again ({count} of {_MOST}){f' without {excluded[-1]}' if more else ''}"
         )
@@ -54,7 +54,11 @@ def retry_faults(
     return record
 
 
-def _node_of(found: OutputExplanation) -> list[str]:
+def _node_of(output_explanation: OutputExplanation) -> list[str]:
     """Return the name of the faulty node, or an empty list if the output names no faulty node."""
-    named = found.retry == "node" and found.root is not None and _NODE.fullmatch(found.root.node)
-    return [found.root.node] if named and found.root else []
+    named = (
+        output_explanation.retry == "node"
+        and output_explanation.root is not None
+        and _NODE.fullmatch(output_explanation.root.node)
+    )
+    return [output_explanation.root.node] if named and output_explanation.root else []

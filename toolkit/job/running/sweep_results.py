@@ -51,9 +51,9 @@ def read_result(record: JobRecord) -> SweepResult:
             continue
         task, folder = known.get(index, JobTask(index=index, state="pending")), local_folder / str(index)
         output = runner.read(str(folder / records.OUTPUT), most=_MOST).decode("utf-8", "replace")
-        found = figures_of(folder, output)
+        figures = figures_of(folder, output)
         tasks.append(
-            TaskResult(index=index, values=row, state=task.state, exit_code=task.exit_code, figures=found)
+            TaskResult(index=index, values=row, state=task.state, exit_code=task.exit_code, figures=figures)
         )
     ended = {task.index: task.figures for task in tasks if task.state == "completed"}
     return SweepResult(job=record.key, state=record.state, tasks=tuple(tasks), best=best(ended))

@@ -25,5 +25,5 @@ def _read(record: JobRecord, runner: Runner, folder: Callable[[JobTask], str]) -
     paths = {
         task.index: f"{folder(task)}/{records.METRICS}" for task in record.tasks if task.state not in _WAITING
     }
-    found = {i: pace(runner.read(path, most=records.METRICS_MOST)) for i, path in paths.items()}
-    return {index: describe_pace(now) for index, now in found.items() if now}
+    paces = {i: pace(runner.read(path, most=records.METRICS_MOST)) for i, path in paths.items()}
+    return {index: describe_pace(now) for index, now in paces.items() if now}

@@ -24,15 +24,15 @@ _PATIENCE_SECONDS = 600.0
 """Seconds for which toolkit retries an unreachable host."""
 
 
-def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> list[JobRecord]:
+def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> list[JobRecord]:
     """Wait until all jobs have ended, or with ``first`` until a job has ended, and return the ended jobs.
 
     Raises:
         Missing: if a host is unreachable for ten minutes, or refuses the login.
         Interrupted: on Ctrl-C; the jobs continue.
     """
-    now = {record.key: record for record in found}
-    left = {record.key for record in found if record.state not in FINAL_STATES}
+    now = {record.key: record for record in jobs_to_end}
+    left = {record.key for record in jobs_to_end if record.state not in FINAL_STATES}
     hosts: dict[Where, _Host] = {}
     reasons = _Reasons(tell)
     pause = _FIRST_PAUSE

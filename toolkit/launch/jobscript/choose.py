@@ -75,8 +75,8 @@ def _fix(verdict: Verdict, wanted: Mode | None) -> str:
     open_ones = [p for p in verdict.predictions if p.outcome == "unknown"]
     if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
         return _try_out(open_ones[0])
-    found = main_fault(verdict, wanted)
-    return found.fix if found else "see the reasons: `toolkit doctor IMAGE`"
+    fault = main_fault(verdict, wanted)
+    return fault.fix if fault else "see the reasons: `toolkit doctor IMAGE`"
 
 
 def _try_out(prediction: Prediction) -> str:

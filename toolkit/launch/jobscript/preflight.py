@@ -85,8 +85,8 @@ def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...
     """
     program, mpi = image.program, image.mpi
     if mpi is None or (program is not None and not program.mpi) or families(image):
-        found = ("--python", program.python) if program and program.python else ()
-        return (*found, "--mpi4py", "yes") if user_site else ()
+        python_words = ("--python", program.python) if program and program.python else ()
+        return (*python_words, "--mpi4py", "yes") if user_site else ()
     linked = program is not None and program.linked
     python = program.python if program else ""
     mpi4py = python and (user_site or any("/mpi4py/" in path for path in image.programs))

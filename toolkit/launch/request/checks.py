@@ -163,8 +163,8 @@ def check_spec(spec: JobSpec) -> None:
         BadInput: if a value is wrong; the error names the option.
     """
     values = {name: getattr(spec, name) for name in spec.__struct_fields__}
-    for found in objections(values):
-        raise value_error(found)
+    for fault in objections(values):
+        raise value_error(fault)
     check_command(spec.command)
     _check_elastic(spec)
 
@@ -180,14 +180,14 @@ def check_names(**names: str | None) -> None:
     """Raise an error if Slurm could misread a name; the keys of ``names`` are field names."""
     for field, value in names.items():
         if value is not None:
-            for found in objections({field: value}):
-                raise value_error(found)
+            for fault in objections({field: value}):
+                raise value_error(fault)
 
 
 def check_time(time: str) -> None:
     """Raise an error if sbatch would not accept the time limit."""
-    for found in objections({"time": time}):
-        raise value_error(found)
+    for fault in objections({"time": time}):
+        raise value_error(fault)
 
 
 def check_command(command: Sequence[str]) -> None:
@@ -199,10 +199,10 @@ def check_command(command: Sequence[str]) -> None:
         )
 
 
-def value_error(found: ValueFault) -> BadInput:
+def value_error(fault: ValueFault) -> BadInput:
     """Return the error for a wrong value, with the option that sets it."""
-    shown = found.value if isinstance(found.value, int) else repr(found.value)
-    return BadInput(f"{option(found.field)} {shown}: {found.what}")
+    shown = fault.value if isinstance(fault.value, int) else repr(fault.value)
+    return BadInput(f"{option(fault.field)} {shown}: {fault.what}")
 
 
 def as_name(text: str) -> str:

@@ -46,8 +46,8 @@ def complete_job(merged: MergedJob, site: Site | None) -> MergedJob:
     if not layers:
         return merged
     more = merge(layers)
-    found = merge([JobLayer("", job), *layers])
-    return MergedJob(found.job, {**merged.origins, **more.origins}, merged.note)
+    completed_job = merge([JobLayer("", job), *layers])
+    return MergedJob(completed_job.job, {**merged.origins, **more.origins}, merged.note)
 
 
 def _with_array(merged: MergedJob) -> MergedJob:
@@ -81,7 +81,7 @@ def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
         choice = partition.choose(spec, site, job.site or "", unsaid)
     except BadInput as error:
         raise BadInput(error.message, fix=error.fix, detail=_elsewhere(values, origins, of_site)) from None
-    found, part = choice.spec, choice.partition
+    specification, part = choice.spec, choice.partition
     if part is None:
         return merged
     reasons = {
@@ -91,7 +91,7 @@ def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
         "constraint": "",
     }
     for field, reason in reasons.items():
-        value = getattr(found, field)
+        value = getattr(specification, field)
         if value != getattr(spec, field):
             job = msgspec.structs.replace(job, **{field: value or None})
             origins[field] = reason

@@ -118,14 +118,14 @@ def _sayable(facts: SiteFacts) -> SiteFacts:
     )
 
 
-def with_answers(found: Draft, answers: Mapping[str, str]) -> Site:
+def with_answers(draft_profile: Draft, answers: Mapping[str, str]) -> Site:
     """Return the site profile with the user's answers; the keys are options such as ``--account``.
 
     Raises:
         BadInput: if an answer is invalid or not among the choices.
     """
-    known = {question.option: question.choices for question in found.questions}
-    site = found.site
+    known = {question.option: question.choices for question in draft_profile.questions}
+    site = draft_profile.site
     for option, value in answers.items():
         choices = known.get(option, ())
         if option == "--partition":

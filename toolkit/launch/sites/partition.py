@@ -59,10 +59,10 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     trials = [
         trial(spec, partition, site, unsaid if len(named) == 1 else ()) for partition in named if partition
     ]
-    for found in trials:
-        if found.problems:
-            alternatives = [part for part in site.partitions if part.name != found.partition.name]
-            raise _refusal(found, [trial(spec, part, site, unsaid) for part in alternatives], name)
+    for fit in trials:
+        if fit.problems:
+            alternatives = [part for part in site.partitions if part.name != fit.partition.name]
+            raise _refusal(fit, [trial(spec, part, site, unsaid) for part in alternatives], name)
     return (
         PartitionChoice(trials[0].spec, trials[0].partition)
         if len(named) == len(trials) == 1
@@ -75,12 +75,12 @@ def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> Par
     # If the profile has no default partition, the limits of Slurm's default partition are unknown.
     usual = site.partition() or Partition(name="")
     trials = [trial(spec, part, site, unsaid) for part in dict.fromkeys((usual, *site.partitions))]
-    fitting = [found for found in trials if not found.problems]
+    fitting = [fit for fit in trials if not fit.problems]
     if not fitting:
-        first, *more = (found for found in trials if found.partition.name)
+        first, *more = (fit for fit in trials if fit.partition.name)
         raise _refusal(first, more, name)
     kinds = _kinds(trials[0])
-    best = min(fitting, key=lambda found: len(_unstated_limits(found.partition, kinds)))
+    best = min(fitting, key=lambda fit: len(_unstated_limits(fit.partition, kinds)))
     if best.partition is usual:
         return PartitionChoice(best.spec, site.partition())
     chosen = msgspec.structs.replace(best.spec, partition=best.partition.name)
@@ -102,7 +102,7 @@ def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
 
 def _refusal(named: PartitionFit, alternatives: Sequence[PartitionFit], site: str) -> BadInput:
     """Return the error if a partition cannot run a job; the fix names partitions that can."""
-    fitting = [found.partition for found in alternatives if not found.problems]
+    fitting = [fit.partition for fit in alternatives if not fit.problems]
     if alternatives and not fitting:
         return _nowhere([named, *alternatives], site)
     kinds = _kinds(named)
@@ -118,21 +118,21 @@ def _refusal(named: PartitionFit, alternatives: Sequence[PartitionFit], site: st
 
 def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
     """Return the error if no partition can run a job, with the limits of each partition."""
-    options = dict.fromkeys(problem.option for found in trials for problem in found.problems)
+    options = dict.fromkeys(problem.option for fit in trials for problem in fit.problems)
     limits: dict[str, list[str]] = {}
-    for found in trials:
-        limits.setdefault(_limits(found), []).append(found.partition.name)
+    for fit in trials:
+        limits.setdefault(_limits(fit), []).append(fit.partition.name)
     limits_text = "; ".join(f"{', '.join(names)}: {having}" for having, names in limits.items())
     return BadInput(
         f"{', '.join(options)}: no partition of site {site} can run this job ({limits_text})", fix=_LESS
     )
 
 
-def _kinds(found: PartitionFit) -> list[str]:
+def _kinds(fit: PartitionFit) -> list[str]:
     """Return the kinds of limits that matter for the choice of another partition."""
-    kinds = [problem.kind for problem in found.problems]
-    if found.spec.gpus_per_node:
-        kinds += ["GPUs", *(["GPU type"] if found.spec.gpu else [])]
+    kinds = [problem.kind for problem in fit.problems]
+    if fit.spec.gpus_per_node:
+        kinds += ["GPUs", *(["GPU type"] if fit.spec.gpu else [])]
     return list(dict.fromkeys(kinds))
 
 
@@ -141,8 +141,8 @@ def _unstated_limits(partition: Partition, kinds: Iterable[str]) -> list[str]:
     return [kind for kind in kinds if not states(partition, kind)]
 
 
-def _limits(found: PartitionFit) -> str:
-    return " and ".join(dict.fromkeys(problem.limit for problem in found.problems))
+def _limits(fit: PartitionFit) -> str:
+    return " and ".join(dict.fromkeys(problem.limit for problem in fit.problems))
 
 
 def _find(wanted: str, site: Site, name: str) -> Partition | None:
@@ -151,14 +151,14 @@ def _find(wanted: str, site: Site, name: str) -> Partition | None:
     Raises:
         BadInput: if the profile has no partition with this name.
     """
-    found = site.partition(wanted)
-    if found is None and wanted:
+    partition = site.partition(wanted)
+    if partition is None and wanted:
         known = [part.name for part in site.partitions]
         raise BadInput(
             f"--partition {wanted}: site {name} has no such partition{suggest_near(wanted, known)}; "
             f"choices: {', '.join(known)}"
         )
-    return found
+    return partition
 
 
 def _named_by_sbatch(spec: JobSpec, site: Site) -> str:

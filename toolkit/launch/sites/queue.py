@@ -71,8 +71,8 @@ def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[La
     for part in chosen:
         if not part.up:
             yield LaunchFault(f"partition {part.name} is down", _other_partitions(spec, known, part, counted))
-        for found in problems(spec, partition_of(part, counted=counted)):
-            message = f"{found.option}: partition {part.name} has {found.limit}"
+        for problem in problems(spec, partition_of(part, counted=counted)):
+            message = f"{problem.option}: partition {part.name} has {problem.limit}"
             yield LaunchFault(message, _other_partitions(spec, known, part, counted))
 
 

@@ -31,8 +31,8 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
     if the profile's default exceeds the node. Memory is reduced to the memory of a node. A constraint that
     the nodes do not meet is removed.
     """
-    found = _problems(spec, partition, site)
-    kinds = {problem.kind for problem in found}
+    limit_problems = _problems(spec, partition, site)
+    kinds = {problem.kind for problem in limit_problems}
     changes: dict[str, int | str | None] = {}
     too_many = "cores" in kinds or (spec.memory_per_cpu and "memory" in kinds)
     if "cpus_per_rank" in unsaid and (spec.cpus_per_rank is None or too_many):
@@ -43,7 +43,7 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
     if "constraint" in unsaid and "features" in kinds:
         changes["constraint"] = ""
     if not changes:
-        return PartitionFit(partition, spec, found)
+        return PartitionFit(partition, spec, limit_problems)
     fitted = msgspec.structs.replace(spec, **changes)
     return PartitionFit(partition, fitted, _problems(fitted, partition, site))
 

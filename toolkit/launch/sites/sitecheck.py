@@ -55,13 +55,13 @@ def _of_scheduler(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
         yield ProfileCheck("scheduler", "holds", f"slurm {host.slurm.version}")
 
 
-def _compare_field(field: str, value: str, found: str | None, why: str) -> ProfileCheck:
-    if found is None:
+def _compare_field(field: str, value: str, actual: str | None, why: str) -> ProfileCheck:
+    if actual is None:
         return ProfileCheck(field, "undecided", f"{value}: {why}")
     return ProfileCheck(
         field,
-        "holds" if value == found else "differs",
-        value if value == found else f"{value}: the cluster has {found}",
+        "holds" if value == actual else "differs",
+        value if value == actual else f"{value}: the cluster has {actual}",
     )
 
 
@@ -78,14 +78,14 @@ def _of_modules(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
 
 def _folders(site: Site) -> dict[str, str]:
     """Return the folders that a profile names, by field; for ``directory``, its parent folder."""
-    found = {f"container.binds[{n}]": bind.split(":")[0] for n, bind in enumerate(site.container.binds)}
+    folders = {f"container.binds[{n}]": bind.split(":")[0] for n, bind in enumerate(site.container.binds)}
     if site.scratch:
-        found["scratch"] = site.scratch
+        folders["scratch"] = site.scratch
     if site.directory:
-        found["directory"] = posixpath.dirname(site.directory.rstrip("/")) or site.directory
+        folders["directory"] = posixpath.dirname(site.directory.rstrip("/")) or site.directory
     if site.shared:
-        found["shared"] = site.shared
-    return found
+        folders["shared"] = site.shared
+    return folders
 
 
 def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
@@ -153,8 +153,8 @@ def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Profil
 def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     usual = site.defaults
     if usual.partition and not site.partitions:
-        found = _partition_by_name(facts, usual.partition)
-        yield from _presence("defaults.partition", usual.partition, found, facts)
+        partition = _partition_by_name(facts, usual.partition)
+        yield from _presence("defaults.partition", usual.partition, partition, facts)
     rows = facts.associations
     if usual.account:
         accounts = None if rows is None else tuple(row.account for row in rows)
@@ -181,44 +181,46 @@ def _member(field: str, name: str, known: tuple[str, ...] | None) -> ProfileChec
 
 
 def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    found = _partition_by_name(facts, part.name)
-    yield from _presence(f"{path}.name", part.name, found, facts)
-    if found is None:
+    partition = _partition_by_name(facts, part.name)
+    yield from _presence(f"{path}.name", part.name, partition, facts)
+    if partition is None:
         return
     for name, value, now in (
-        ("max_time", part.max_time, found.max_time or None),
-        ("max_nodes", part.max_nodes, (found.max_nodes or "no limit") if found.max_time else None),
-        ("nodes", part.nodes, found.nodes or None),
-        ("cores", part.cores, found.cores or found.cpus),
-        ("threads", part.threads, found.threads),
-        ("memory_mb", part.memory_mb, found.memory_mb),
-        ("gpus", part.gpus, found.gpus),
-        ("gpu", part.gpu, found.gpu or None),
+        ("max_time", part.max_time, partition.max_time or None),
+        ("max_nodes", part.max_nodes, (partition.max_nodes or "no limit") if partition.max_time else None),
+        ("nodes", part.nodes, partition.nodes or None),
+        ("cores", part.cores, partition.cores or partition.cpus),
+        ("threads", part.threads, partition.threads),
+        ("memory_mb", part.memory_mb, partition.memory_mb),
+        ("gpus", part.gpus, partition.gpus),
+        ("gpu", part.gpu, partition.gpu or None),
     ):
         # 0 GPUs is a value to check: the nodes have no GPUs.
         if value not in {None, ""}:
             yield _limit(f"{path}.{name}", part.name, value, now)
     for number, feature in enumerate(part.features):
         field = f"{path}.features[{number}]"
-        if found.features is None:
+        if partition.features is None:
             yield ProfileCheck(field, "undecided", f"{part.name}: {feature}: the features are unknown")
         else:
-            exists = feature in found.features
+            exists = feature in partition.features
             value = f"{part.name}: {feature}" if exists else f"{part.name}: no node has {feature}"
             yield ProfileCheck(field, "holds" if exists else "differs", value)
 
 
 def _presence(
-    field: str, name: str, found: PartitionFacts | None, facts: SiteFacts
+    field: str, name: str, partition: PartitionFacts | None, facts: SiteFacts
 ) -> Iterator[ProfileCheck]:
     if facts.partitions is None:
         yield ProfileCheck(field, "undecided", f"{name}: sinfo did not answer")
-    elif found is None:
+    elif partition is None:
         known = " ".join(part.name for part in facts.partitions)
         yield ProfileCheck(field, "differs", f"{name}: unknown partition; partitions: {known}")
     else:
         yield ProfileCheck(
-            field, "holds" if found.up else "differs", name if found.up else f"{name}: the partition is down"
+            field,
+            "holds" if partition.up else "differs",
+            name if partition.up else f"{name}: the partition is down",
         )
 
 

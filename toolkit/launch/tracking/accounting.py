@@ -54,7 +54,7 @@ def steps(number: str) -> Command:
 
 def parse_steps(text: str) -> list[StepEnd]:
     """Return the ends of jobs and steps in the output of :func:`steps`, which has one line for each."""
-    found = []
+    ends = []
     for line in text.splitlines():
         values = line.split("|")
         if len(values) != len(_COLUMNS) or not values[1].split():
@@ -62,19 +62,19 @@ def parse_steps(text: str) -> list[StepEnd]:
         step, state, code, nodes, elapsed, limit, memory, memory_request = values
         # sacct prints "CANCELLED by 1000" as a state.
         nodes = "" if nodes == "None assigned" else nodes
-        found.append(StepEnd(step, state.split()[0], code, nodes, elapsed, limit, memory, memory_request))
-    return found
+        ends.append(StepEnd(step, state.split()[0], code, nodes, elapsed, limit, memory, memory_request))
+    return ends
 
 
 def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
     """Return the failures without repetitions: first steps of ranks, then the script, then the job."""
-    found: dict[tuple[str, str], StepEnd] = {}
+    failed_ends: dict[tuple[str, str], StepEnd] = {}
     for end in sorted(
         ends, key=lambda step_end: ("." not in step_end.step, step_end.step.endswith((".batch", ".extern")))
     ):
         if end.has_failed:
-            found.setdefault((end.state, end.exit_code), end)
-    return list(found.values())
+            failed_ends.setdefault((end.state, end.exit_code), end)
+    return list(failed_ends.values())
 
 
 def show(number: str) -> Command:

@@ -18,13 +18,13 @@ def indexes(written: str) -> tuple[int, ...]:
     >>> indexes("0-6:3,9%2"), indexes("[4-5]")
     ((0, 3, 6, 9), (4, 5))
     """
-    found: list[int] = []
+    task_numbers: list[int] = []
     for part in written.strip("[]").partition("%")[0].split(","):
         if match := re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part):
             first = int(match[1])
             numbers = range(first, int(match[2] or first) + 1, int(match[3] or 1) or 1)
-            found += numbers[: MOST_TASKS - len(found)]
-    return tuple(dict.fromkeys(found))
+            task_numbers += numbers[: MOST_TASKS - len(task_numbers)]
+    return tuple(dict.fromkeys(task_numbers))
 
 
 def foremost(states: Iterable[JobState]) -> JobState:

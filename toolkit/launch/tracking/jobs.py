@@ -303,8 +303,8 @@ def size_of_output(runner: Runner, record: JobRecord) -> int | None:
     if record.spec.array:
         return None
     text = runner.read(posixpath.join(record.spec.directory, records.TIMES)).decode("ascii", "replace")
-    found = re.findall(r"^output (\d+)$", text, re.MULTILINE)
-    return int(found[-1]) or None if found else None
+    sizes = re.findall(r"^output (\d+)$", text, re.MULTILINE)
+    return int(sizes[-1]) or None if sizes else None
 
 
 def cancel(runner: Runner, record: JobRecord) -> JobRecord:

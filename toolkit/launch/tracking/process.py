@@ -42,14 +42,14 @@ def process_of(record: JobRecord, proc: Path = _PROC) -> int | None:
 
     The result is also ``None`` if the script recorded no number.
     """
-    found = _script_process(record)
-    return found.number if found and _lives(found, proc) else None
+    process = _script_process(record)
+    return process.number if process and _lives(process, proc) else None
 
 
 def is_lost(record: JobRecord, proc: Path = _PROC) -> bool:
     """Return whether a local job ended without an exit status, for example in a power failure."""
-    found = _script_process(record)
-    return record.nodes == socket.gethostname() and found is not None and not _lives(found, proc)
+    process = _script_process(record)
+    return record.nodes == socket.gethostname() and process is not None and not _lives(process, proc)
 
 
 def group_of(record: JobRecord) -> int:
@@ -115,11 +115,11 @@ def _script_process(record: JobRecord) -> _ScriptProcess | None:
         return None
 
 
-def _lives(found: _ScriptProcess, proc: Path) -> bool:
-    fields = _fields(proc / str(found.number) / "stat")
+def _lives(process: _ScriptProcess, proc: Path) -> bool:
+    fields = _fields(proc / str(process.number) / "stat")
     if not fields or fields[0] in _ENDED:
         return False
-    return (fields[_STARTED], (proc / _BOOT).read_text().strip()) == (found.started, found.boot)
+    return (fields[_STARTED], (proc / _BOOT).read_text().strip()) == (process.started, process.boot)
 
 
 def _fields(stat: Path) -> list[str]:

@@ -88,15 +88,15 @@ def keep(record: JobRecord, name: str, content: bytes) -> None:
 
 def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
     """Return all readable records, oldest first; ``on_damage`` gets a message for each unreadable record."""
-    found = []
+    job_records = []
     for file in sorted(jobs_dir().glob(f"*/{RECORD}")):
         try:
-            found.append(_read(file))
+            job_records.append(_read(file))
         except FileNotFoundError:
             continue  # deleted after the folder was listed
         except BadInput as error:
             on_damage(error.message)
-    return sorted(found, key=lambda record: (record.submitted, record.key))
+    return sorted(job_records, key=lambda record: (record.submitted, record.key))
 
 
 def find(

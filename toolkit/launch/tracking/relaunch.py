@@ -78,17 +78,17 @@ def check_image(runner: Runner, record: JobRecord) -> None:
 
 
 def _check_file(runner: Runner, record: JobRecord, option: str, image: str, digest: str) -> None:
-    found = remote_hashes(runner, [image]).get(image)
+    actual = remote_hashes(runner, [image]).get(image)
     wanted = digest.removeprefix("sha256:")
-    if found is None:
+    if actual is None:
         raise Missing(
             f"{runner.place}: {image}, the image of {record.key}, no longer exists",
             fix=f"launch with {option} and a copy of the file; toolkit compares its digest",
         )
-    if found != wanted:
+    if actual != wanted:
         raise CheckFailed(
             f"{runner.place}: {image} has changed since {record.key}: "
-            f"sha256 {found[:12]}… instead of {wanted[:12]}…",
+            f"sha256 {actual[:12]}… instead of {wanted[:12]}…",
             fix=f"launch with {option} to use another file on purpose",
         )
 

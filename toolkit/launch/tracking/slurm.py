@@ -215,15 +215,15 @@ def parse_own_jobs(text: str, directory: str) -> list[str]:
     the task's subfolder, whose name is the task index.
     """
     name_of_job = posixpath.basename(directory)
-    found = set()
+    numbers = set()
     for line in text.splitlines():
         name, _, where = line.strip().partition("|")
         number = name.partition("_")[0]  # the number of an array's task is NUMBER_INDEX
         above, last = posixpath.split(where)
         of_job = last == name_of_job or (posixpath.basename(above) == name_of_job and last.isdecimal())
         if number.isdecimal() and of_job:
-            found.add(number)
-    return sorted(found, key=int)
+            numbers.add(number)
+    return sorted(numbers, key=int)
 
 
 def scancel(*numbers: str) -> Command:
@@ -255,10 +255,10 @@ def output_path(directory: str, output: str, number: str, name: str, task: str |
         del values["j"]
         values["a"] = task
 
-    def put(found: re.Match[str]) -> str:
-        width, kind = found[1], found[2]
+    def put(match: re.Match[str]) -> str:
+        width, kind = match[1], match[2]
         if kind != "%" and kind not in values:
-            return found[0]
+            return match[0]
         return "%" if kind == "%" else values[kind].zfill(int(width or 0) if kind != "x" else 0)
 
     return posixpath.join(directory, re.sub(r"%(\d{0,2})([aAjx%])", put, output))

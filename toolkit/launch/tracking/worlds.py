@@ -26,14 +26,14 @@ def all_alone(text: str, ranks: int) -> bool:
     """
     if ranks < 2:
         return False
-    found = 0
+    count = 0
     for line in text[:_MOST].splitlines():
         for match in _WORLDS.finditer(line[:2000]):
             number, size = (int(value) for value in match.groups() if value is not None)
             if size != 1 or number != 0:
                 return False
-            found += 1
-    return found >= ranks
+            count += 1
+    return count >= ranks
 
 
 def same_epochs(text: str, ranks: int) -> str:

@@ -32,8 +32,8 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
     if verdict.chosen is not None:
         sure = verdict.of(verdict.chosen).shown != "ok?"
         return DoctorAnswer("Yes" if sure else "Perhaps", verdict.chosen)
-    if mode is not None and (found := [p for p in verdict.predictions if p.mode == mode]):
-        return _of_mode(found[0])
+    if mode is not None and (predictions := [p for p in verdict.predictions if p.mode == mode]):
+        return _of_mode(predictions[0])
     works = [p.mode for p in verdict.predictions if p.works]
     if works:
         return DoctorAnswer(
@@ -45,9 +45,9 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
     return DoctorAnswer("No", fault.title if fault else "no launch mode is predicted to work")
 
 
-def host_answer(place: str, found: tuple[Finding, ...]) -> DoctorAnswer:
+def host_answer(place: str, all_findings: tuple[Finding, ...]) -> DoctorAnswer:
     """Return whether a host can launch containers, for a report without an image."""
-    errors = [finding for finding in found if finding.severity == "error"]
+    errors = [finding for finding in all_findings if finding.severity == "error"]
     if errors:
         return DoctorAnswer("No", errors[0].title)
     return DoctorAnswer("Yes", f"{place} can launch containers")

@@ -42,8 +42,8 @@ def buildfile_page(
         lines += [line for text in texts for line in wrap_text(text, 4, width, first="  · ", hang=4)]
     lines += ["", style("Launch modes", "bold")]
     lines += [*_modes(verdict, host, request, style, width, everything=everything), ""]
-    if found := build.faults + (verdict.findings if everything else ()):
-        lines += [style("Findings", "bold"), *findings(found, style, width)]
+    if all_findings := build.faults + (verdict.findings if everything else ()):
+        lines += [style("Findings", "bold"), *findings(all_findings, style, width)]
     return join_lines(lines).rstrip()
 
 

@@ -9,15 +9,20 @@ _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 
 
 def findings(
-    found: tuple[Finding, ...], style: Style, width: int, *, labelled: bool = True, answer_text: str = ""
+    all_findings: tuple[Finding, ...],
+    style: Style,
+    width: int,
+    *,
+    labelled: bool = True,
+    answer_text: str = "",
 ) -> Iterator[str]:
     """Yield the lines of each finding; all findings that lack facts share one entry.
 
     If ``labelled`` is false, the severity is omitted, because a finding about an unneeded launch mode stops
     nothing. A fix that the text ``answer_text`` already contains is not repeated.
     """
-    undecided = [f for f in found if f.undecided and f.severity == "info"]
-    for finding in (f for f in found if f not in undecided):
+    undecided = [f for f in all_findings if f.undecided and f.severity == "info"]
+    for finding in (f for f in all_findings if f not in undecided):
         yield from _head(finding, style, width, labelled=labelled)
         yield from wrap_text(finding.title, 11, width)
         for line in finding.evidence:

@@ -58,21 +58,21 @@ def page(
 
 def host_page(
     host: HostFacts,
-    found: tuple[Finding, ...],
+    all_findings: tuple[Finding, ...],
     next_command: str = "toolkit doctor IMAGE",
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
     """Return the page about a host, without an image."""
     width = min(width, _WIDEST)
-    doctor_answer = host_answer(host.place, found)
+    doctor_answer = host_answer(host.place, all_findings)
     lines = [
         *answer_lines(doctor_answer, next_command if doctor_answer.word == "Yes" else "", style, width),
         "",
     ]
     lines += [*side_by_side(host, None, style, width), ""]
-    if found:
-        lines += [style("Findings", "bold"), *findings(found, style, width)]
+    if all_findings:
+        lines += [style("Findings", "bold"), *findings(all_findings, style, width)]
     return join_lines(lines).rstrip()
 
 
@@ -96,11 +96,11 @@ def _needed_findings(
     return tuple(msgspec.structs.replace(f, modes=()) for f in wrong)
 
 
-def _left_out(verdict: Verdict, found: tuple[Finding, ...], shown: tuple[Finding, ...]) -> str:
+def _left_out(verdict: Verdict, all_findings: tuple[Finding, ...], shown: tuple[Finding, ...]) -> str:
     """Return a sentence about what the option ``--all`` would show in addition."""
     works = [p.mode for p in verdict.predictions if p.outcome == "ok" and p.mode != verdict.chosen]
     also = f"Also predicted to work: {', '.join(works)}. " if works and verdict.chosen else ""
-    more = len(found) - len(shown)
+    more = len(all_findings) - len(shown)
     further = f", {more} further finding{'s' if more > 1 else ''}" if more else ""
     count = len(verdict.predictions)
     modes = f"all {count} launch modes" if count > 1 else "the launch mode"

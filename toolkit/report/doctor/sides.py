@@ -81,8 +81,8 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     for label, parts in (("host   ", host_parts), ("image  ", inside)):
         # Keep a name and its version on the same line.
         tied = ", ".join(part.replace(" ", _TIED) for part in _words(*parts).split(", "))
-        found = wrap_text(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
-        lines = [line.replace(_TIED, " ") for line in found]
+        wrapped = wrap_text(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
+        lines = [line.replace(_TIED, " ") for line in wrapped]
         yield f"  {style(label, 'dim')}{lines[0][2 + len(label) :]}"
         yield from lines[1:]
 

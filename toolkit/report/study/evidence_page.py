@@ -26,10 +26,10 @@ ul.demands { list-style: none; padding-left: 0; }
 _NONE = "-"
 
 
-def text_of(form: Form, report: Report, found: Sequence[Series], width: int = 100) -> str:
+def text_of(form: Form, report: Report, series_list: Sequence[Series], width: int = 100) -> str:
     """Return the evidence as text for a terminal of ``width`` columns."""
     parts = [f"{form.title}\n{textwrap.fill(one_line(form.source), width, break_long_words=False)}"]
-    for series in found:
+    for series in series_list:
         title = f"{one_line(series.label)}\n" if series.label else ""
         parts.append(title + table(_titles(report), [_cells(row) for row in series.rows]))
         parts.append("\n".join(line for demand in series.demands for line in _demand_lines(demand, width)))
@@ -41,17 +41,17 @@ def text_of(form: Form, report: Report, found: Sequence[Series], width: int = 10
     return "\n\n".join(parts)
 
 
-def json_of(form: Form, found: Sequence[Series]) -> bytes:
+def json_of(form: Form, series_list: Sequence[Series]) -> bytes:
     """Return the evidence as JSON (schema ``toolkit.evidence/1``)."""
-    return msgspec.json.encode({"schema": "toolkit.evidence/1", "form": form.name, "series": found})
+    return msgspec.json.encode({"schema": "toolkit.evidence/1", "form": form.name, "series": series_list})
 
 
-def page(form: Form, report: Report, found: Sequence[Series], script: str) -> str:
+def page(form: Form, report: Report, series_list: Sequence[Series], script: str) -> str:
     """Return an HTML page with the figures, the demands, the environment and the job script ``script``."""
     title = escape(form.title)
     source = escape(form.source)
     body = [f"<header><h1>{title}</h1><p>Source of the form: {source}</p></header>"]
-    body += [_section(report, series) for series in found]
+    body += [_section(report, series) for series in series_list]
     if form.text:
         items = "".join(f"<li>{escape(text)}</li>" for text in form.text)
         body.append(f"<section><h2>To be written by the applicant</h2><ul>{items}</ul></section>")

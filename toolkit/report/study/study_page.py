@@ -101,8 +101,8 @@ def _own(svg: str, name: str) -> str:
 
 
 def _figures(report: Report) -> str:
-    found = rows(report)
-    cells = {id(row): _cells(row) for row in found}
+    size_rows = rows(report)
+    cells = {id(row): _cells(row) for row in size_rows}
     # Columns without any value are omitted.
     idle = _OVER_SMALLEST if all(len(line.curve.points) == 1 for line in report.lines) else ()
     columns = [i for i in range(len(_HEAD)) if i not in idle and any(c[i] != _NONE for c in cells.values())]
@@ -114,13 +114,13 @@ def _figures(report: Report) -> str:
         name = f"<caption>{escape(line.label)}</caption>" if len(report.lines) > 1 else ""
         body = "".join(
             f'<tr class="{row.kind}">{"".join(f"<td>{cells[id(row)][i]}</td>" for i in columns)}</tr>'
-            for row in found
+            for row in size_rows
             if row.series == line.label
         )
         table = f"<table>{name}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         parts.append(f'<div class="wide">{table}</div>')
     note = "<p>Medians, and below them the least and the greatest of all runs."
-    if any(row.kind == "predicted" for row in found):
+    if any(row.kind == "predicted" for row in size_rows):
         note += " Rows in italics are predicted by the model, with the range of 95 of 100 measurements."
     return "\n".join([*parts, f"</div>{note}</p></section>"])
 

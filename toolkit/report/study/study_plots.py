@@ -50,12 +50,12 @@ def plots(report: Report) -> list[Plot]:
         "font.size": 11,
         "font.family": ["DejaVu Sans", "sans-serif"],
     }
-    found = []
+    drawn_plots = []
     with mpl.rc_context(settings):
         for name, title, draw in _kinds(report):
             with mpl.rc_context({"svg.hashsalt": name}):
-                found.append(_plot(report, name, title, draw))
-    return found
+                drawn_plots.append(_plot(report, name, title, draw))
+    return drawn_plots
 
 
 def _kinds(report: Report) -> Iterator[tuple[str, str, Draw]]:

@@ -67,8 +67,8 @@ def efficiency(axes: "Axes", report: Report) -> None:
 
 
 def _draw_measured(axes: "Axes", line: ReportCurve, number: int, value: Value) -> None:
-    found = [(point.ranks, value(point)) for point in line.curve.points]
-    measured = [(ranks, spread) for ranks, spread in found if spread]
+    points = [(point.ranks, value(point)) for point in line.curve.points]
+    measured = [(ranks, spread) for ranks, spread in points if spread]
     ys = [spread.value for _, spread in measured]
     errors = [[s.value - s.low for _, s in measured], [s.high - s.value for _, s in measured]]
     axes.errorbar(
@@ -128,9 +128,9 @@ def _ideal(axes: "Axes", report: Report, value: Callable[..., float]) -> None:
 
 def _sizes(report: Report) -> list[int]:
     """Return the numbers of ranks on the axis: all measured sizes and the predicted sizes."""
-    found = {point.ranks for line in report.lines for point in line.curve.points}
-    found |= {n for line in report.lines if line.fit for n in further(line.curve)[:2]}
-    return sorted(found)
+    rank_counts = {point.ranks for line in report.lines for point in line.curve.points}
+    rank_counts |= {n for line in report.lines if line.fit for n in further(line.curve)[:2]}
+    return sorted(rank_counts)
 
 
 def _ranks(axes: "Axes", report: Report) -> None:

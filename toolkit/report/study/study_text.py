@@ -14,18 +14,18 @@ _FULL, _EMPTY = "█", "·"
 
 def text_of(report: Report, width: int = 100) -> str:
     """Return the report as text, without plots and environment."""
-    found = rows(report)
+    size_rows = rows(report)
     several = len(report.lines) > 1
-    rated = any(row.rate is not None for row in found)
+    rated = any(row.rate is not None for row in size_rows)
     # A single size has no speed-up.
     compared = any(len(line.curve.points) > 1 for line in report.lines)
     titles = [
         *["series"] * several, "ranks", "nodes", f"s/{report.work}", "spread", *[f"{report.units}/s"] * rated,
         *(["speed-up", "efficiency", ""] if compared else []),
     ]  # fmt: skip
-    body = [[*[row.series] * several, *_cells(row, rated=rated, compared=compared)] for row in found]
+    body = [[*[row.series] * several, *_cells(row, rated=rated, compared=compared)] for row in size_rows]
     parts = [table(titles, body)]
-    if any(row.kind == "predicted" for row in found):
+    if any(row.kind == "predicted" for row in size_rows):
         parts.append(
             "~ marks a prediction of the fitted model; 95 of 100 measurements are expected within its spread."
         )

@@ -35,15 +35,15 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
         CheckFailed: if the timeline has fewer than three steps.
     """
     tally = tally_events(events(file))
-    found = shares(tally)
-    if found is None:
+    phases = shares(tally)
+    if phases is None:
         raise CheckFailed(
             f"{file}: contains {tally.events:,} events, but fewer than three steps with allreduces"
         )
     advice = advise(tally)
-    parts = {name: getattr(found, name) for name in _MEANING}
+    parts = {name: getattr(phases, name) for name in _MEANING}
     rows = [(name, percent(part), "█" * round(part * _BAR), _MEANING[name]) for name, part in parts.items()]
-    steps = f"{found.steps:,} steps of {1000 * found.step_seconds:.3g} ms (median)"
+    steps = f"{phases.steps:,} steps of {1000 * phases.step_seconds:.3g} ms (median)"
     head = f"{one_line(file.name)}: {tally.events:,} events, {steps}"
     text = [head, table(("of a step", "part", "", "meaning"), rows), _lag(tally), _waiting_rows(tally)]
     text.append(
@@ -52,7 +52,7 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     data: dict[str, Any] = {
         "schema": "toolkit.timeline/1",
         "events": tally.events,
-        "shares": found,
+        "shares": phases,
         "lag_seconds": {rank: micros / 1e6 for rank, micros in tally.lag.items()},
         "negotiated": tally.negotiated,
         "advice": None if advice is None else {**_fields(advice), "variables": advice.variables},
@@ -76,10 +76,10 @@ def _lag(tally: Tally) -> str:
 
 
 def _waiting_rows(tally: Tally) -> str:
-    found = sorted(tally.tensors.values(), key=lambda tensor: -tensor.waited)[:_TENSORS]
+    tensors = sorted(tally.tensors.values(), key=lambda tensor: -tensor.waited)[:_TENSORS]
     rows = [
         (f"{tensor.waited / 1e6:.3g} s", f"{tensor.reduced:,}", format_size(tensor.size), _short(tensor))
-        for tensor in found
+        for tensor in tensors
         if tensor.reduced
     ]
     return f"Longest negotiations:\n{table(('in all', 'times', 'size', 'tensor'), rows)}" if rows else ""
