@@ -83,18 +83,20 @@ def open_image(
     budget = Budget(reference.shown)
     with ExitStack() as stack:
         try:
-            found = _open(reference, platform, tell or Silent(), budget, stack)
-            tree = _with_env(found.tree, Path(view.env), budget, stack) if view.env else found.tree
-            facts = _facts(found, tree, reference.shown, budget, view)
+            opened_image = _open(reference, platform, tell or Silent(), budget, stack)
+            tree = (
+                _with_env(opened_image.tree, Path(view.env), budget, stack) if view.env else opened_image.tree
+            )
+            facts = _facts(opened_image, tree, reference.shown, budget, view)
         except OSError as error:
             raise BadInput(
                 f"{reference.shown}: {error.strerror}", fix="give the path of an image that you can read"
             ) from error
         _check_platform(facts, platform)
-        yield tree, _with_compression(facts, found.tree)
+        yield tree, _with_compression(facts, opened_image.tree)
 
 
-def _facts(found: _Opened, tree: FileTree, path: str, budget: Budget, view: RankView) -> ImageFacts:
+def _facts(opened_image: _Opened, tree: FileTree, path: str, budget: Budget, view: RankView) -> ImageFacts:
     def read() -> ImageFacts:
         # this import is slow, and cached facts do not need it
         from toolkit.image.software.describe import describe
@@ -102,17 +104,17 @@ def _facts(found: _Opened, tree: FileTree, path: str, budget: Budget, view: Rank
         return describe(
             tree,
             path,
-            found.form,
-            architecture=found.architecture,
-            digest=found.digest,
+            opened_image.form,
+            architecture=opened_image.architecture,
+            digest=opened_image.digest,
             budget=budget,
-            config=found.config,
+            config=opened_image.config,
             view=view,
         )
 
-    if found.digest is None or found.form not in _WHOLE_FILES:
+    if opened_image.digest is None or opened_image.form not in _WHOLE_FILES:
         return read()
-    return facts_of(found.digest, found.form, path, view, read)
+    return facts_of(opened_image.digest, opened_image.form, path, view, read)
 
 
 def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:

@@ -112,8 +112,8 @@ def load_bundle(path: Path) -> Bundle:
                 " toolkit.host/1",
                 fix=_FIX,
             )
-        found = msgspec.json.decode(content, type=Bundle)
-        return msgspec.structs.replace(found, host=with_described_runtime(found.host))
+        bundle = msgspec.json.decode(content, type=Bundle)
+        return msgspec.structs.replace(bundle, host=with_described_runtime(bundle.host))
     except msgspec.ValidationError as error:
         field, what, _ = shape(str(error), Bundle)
         raise BadInput(f"{path}: {f'{field}: ' if field else ''}{what}", fix=_FIX) from error

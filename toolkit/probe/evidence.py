@@ -89,7 +89,7 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
 
 
 def _sections(lines: list[str]) -> list[tuple[str, Section]]:
-    found: list[tuple[str, Section]] = []
+    sections: list[tuple[str, Section]] = []
     name = ""
     raw: list[str] = []
     for line in lines:
@@ -99,5 +99,5 @@ def _sections(lines: list[str]) -> list[tuple[str, Section]]:
             if not _NOISE.match(line, 1):
                 raw.append(line[1:])
         elif rc := _STATUS.fullmatch(line):
-            found.append((name, Section(name, tuple(raw), int(rc[1]))))
-    return found
+            sections.append((name, Section(name, tuple(raw), int(rc[1]))))
+    return sections

@@ -22,7 +22,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
     def section(name: str) -> Section:
         return sections.get(name, Section(name, (), TIMED_OUT))
 
-    found = _slurm(section, sections, book)
+    slurm_facts = _slurm(section, sections, book)
     launchers = _launchers(section, book)
     found_runtimes = _runtimes(section, book)
     return HostFacts(
@@ -31,9 +31,9 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         kernel=_line("kernel", section("kernel"), "uname -r", book),
         distribution=_distribution(section("os-release"), book),
         glibc=_glibc(section("glibc"), book),
-        slurm=found,
+        slurm=slurm_facts,
         schedulers=_schedulers(section("schedulers"), book),
-        pmix=_pmix(section("pmix"), found, book),
+        pmix=_pmix(section("pmix"), slurm_facts, book),
         mpis=launchers,
         folder_mpis=_folder_mpis(section, book),
         runtime=found_runtimes[0] if found_runtimes else None,
@@ -52,9 +52,9 @@ def _schedulers(section: Section, book: HostEvidence) -> tuple[str, ...] | None:
     """Return the job schedulers on PATH besides Slurm; None if an earlier release did not query them."""
     if not section.ok:
         return None  # the script of an earlier release did not query schedulers
-    found = tuple(line for line in section.lines if line in {"lsf", "flux", "pbs", "grid-engine"})
-    book.note("schedulers", f"bsub, flux, qsub, pbsnodes on PATH: {' '.join(found) or 'none'}")
-    return found
+    names = tuple(line for line in section.lines if line in {"lsf", "flux", "pbs", "grid-engine"})
+    book.note("schedulers", f"bsub, flux, qsub, pbsnodes on PATH: {' '.join(names) or 'none'}")
+    return names
 
 
 def _line(name: str, section: Section, command: str, book: HostEvidence) -> str | None:
@@ -85,24 +85,24 @@ def _glibc(section: Section, book: HostEvidence) -> str | None:
 
 
 def _slurm(section: _Ask, sections: Sections, book: HostEvidence) -> SlurmFacts | None:
-    found = slurm.slurm(sections)
-    if found is None:
+    slurm_facts = slurm.slurm(sections)
+    if slurm_facts is None:
         book.lacks("slurm", section("slurm"), "sinfo, srun")
         return None
-    book.note("slurm.version", f"sinfo --version: slurm {found.version}")
-    if found.mpi_types is None:
+    book.note("slurm.version", f"sinfo --version: slurm {slurm_facts.version}")
+    if slurm_facts.mpi_types is None:
         book.unread("slurm.mpi_types", section("mpi-list"), "srun --mpi=list")
     else:
-        book.note("slurm.mpi_types", f"srun --mpi=list: {' '.join(found.mpi_types)}")
-    if found.mpi_default is None:
+        book.note("slurm.mpi_types", f"srun --mpi=list: {' '.join(slurm_facts.mpi_types)}")
+    if slurm_facts.mpi_default is None:
         book.unread("slurm.mpi_default", section("slurm-config"), "scontrol show config")
     else:
-        book.note("slurm.mpi_default", f"scontrol show config: MpiDefault = {found.mpi_default}")
-    if not found.settings:
+        book.note("slurm.mpi_default", f"scontrol show config: MpiDefault = {slurm_facts.mpi_default}")
+    if not slurm_facts.settings:
         book.unread("slurm.settings", section("slurm-config"), "scontrol show config")
-    if found.nodes is None:
+    if slurm_facts.nodes is None:
         book.unread("slurm.nodes", section("partitions"), "sinfo")
-    return found
+    return slurm_facts
 
 
 def _environment(section: Section, book: HostEvidence) -> dict[str, str]:
@@ -111,10 +111,10 @@ def _environment(section: Section, book: HostEvidence) -> dict[str, str]:
     return public(launcher.variables(section))
 
 
-def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str | None:
-    types = (found.mpi_types if found else None) or ()
+def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) -> str | None:
+    types = (slurm_facts.mpi_types if slurm_facts else None) or ()
     plugins = [t for t in types if is_plugin(t)]
-    if found and found.mpi_types is not None and not plugins:
+    if slurm_facts and slurm_facts.mpi_types is not None and not plugins:
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
         return None
     if plugins == ["pspmix"]:
@@ -143,12 +143,12 @@ def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | Non
     if "launcher -" not in libraries.lines:
         book.unknown["folder_mpis"] = libraries.trouble or "an earlier probe, which did not search folders"
         return None
-    found = launcher.of_folders(libraries, section("launcher-environment"))
-    named = ", ".join(f"{mpi.library}: {mpi.implementation} {mpi.version or '?'}" for mpi in found)
+    mpis = launcher.of_folders(libraries, section("launcher-environment"))
+    named = ", ".join(f"{mpi.library}: {mpi.implementation} {mpi.version or '?'}" for mpi in mpis)
     book.note(
         "folder_mpis", named or "no libmpi in Cray's folders, nor in folders that variables of modules name"
     )
-    return found
+    return mpis
 
 
 def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
@@ -157,18 +157,18 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
         book.lacks("mpis", section_of_launchers, "mpirun --version")
         return None
     libraries = section("mpi-libraries")
-    found = launcher.launchers(section_of_launchers, section("launcher-environment"), libraries)
-    if not found:
+    mpis = launcher.launchers(section_of_launchers, section("launcher-environment"), libraries)
+    if not mpis:
         book.note("mpis", "mpirun, mpiexec: not found on PATH without loaded modules")
-        return found
-    first = found[0]
+        return mpis
+    first = mpis[0]
     leaks = ", ".join(first.leaks) if first.leaks else ("nothing" if first.leaks == () else "not seen")
     book.note(
         "mpis",
         f"{first.launcher} --version: {first.implementation} {first.version or '?'}"
         f"; variables that name its installation: {leaks}",
     )
-    for mpi in found:
+    for mpi in mpis:
         if mpi.library is None:
             why = libraries.trouble or "no matching library beside the launcher or in the loader's cache"
             book.unknown["mpis.library"] = f"{mpi.launcher}: {why}"
@@ -185,16 +185,16 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
             f"{first.library}: {first.soname or 'no soname found'}, needs {len(first.needs or ())} libraries"
             f" and glibc {first.glibc_needed or '?'}, {how}",
         )
-    return found
+    return mpis
 
 
 def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]:
     """Return the container runtimes of a machine; the preferred runtime comes first."""
-    found = tuple(runtime for kind in RUNTIMES if (runtime := kind.read(section(kind.SECTION))))
+    runtimes = tuple(runtime for kind in RUNTIMES if (runtime := kind.read(section(kind.SECTION))))
     late = next((kind.NAMES[0] for kind in RUNTIMES if section(kind.SECTION).status == TIMED_OUT), "")
     if late:
         book.unknown["other_runtimes"] = f"{late} --version: {NO_ANSWER}"
-    if not found:
+    if not runtimes:
         section_of_runtime = section("runtime")
         book.lacks("runtime", section_of_runtime, "apptainer, singularity")
         if unused := section_of_runtime.values("other"):
@@ -202,33 +202,37 @@ def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]
             others_text = f"found but not used: {', '.join(unused)}"
             book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {others_text}"
         return ()
-    _note_runtime(found[0], book)
-    return found
+    _note_runtime(runtimes[0], book)
+    return runtimes
 
 
-def _note_runtime(found: ContainerRuntime, book: HostEvidence) -> None:
-    how = {True: "setuid", False: "unprivileged", None: "installation not examined"}[found.setuid]
-    book.note("runtime", f"{found.path} --version: {found.name} {found.version or '?'}, {how}")
-    if not found.version:
-        book.unknown["runtime.version"] = f"{found.path} --version: not understood"
-    if not found.settings:
-        book.unknown["runtime.settings"] = f"{found.name.partition('-')[0]}.conf: not found or not readable"
-    if found.setuid is None:
-        book.unknown["runtime.setuid"] = f"{found.name} buildcfg does not print the path of the starter"
+def _note_runtime(program: ContainerRuntime, book: HostEvidence) -> None:
+    how = {True: "setuid", False: "unprivileged", None: "installation not examined"}[program.setuid]
+    book.note(
+        "runtime",
+        f"{program.path} --version: {program.name} {program.version or '?'}, {how}",
+    )
+    if not program.version:
+        book.unknown["runtime.version"] = f"{program.path} --version: not understood"
+    if not program.settings:
+        book.unknown["runtime.settings"] = f"{program.name.partition('-')[0]}.conf: not found or not readable"
+    if program.setuid is None:
+        book.unknown["runtime.setuid"] = f"{program.name} buildcfg does not print the path of the starter"
 
 
 def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
-    found = runtime.user_namespaces(section)
-    if found is None:
+    allowed = runtime.user_namespaces(section)
+    if allowed is None:
         book.unknown["user_namespaces"] = (
             f"unshare -Ur true: "
             f"{_refusal(section) or 'works for root; toolkit does not know whether it works for other users'}"
         )
     else:
         book.note(
-            "user_namespaces", _by_profile(section) or f"unshare -Ur true: {_describe_trial(section, found)}"
+            "user_namespaces",
+            _by_profile(section) or f"unshare -Ur true: {_describe_trial(section, allowed)}",
         )
-    return found
+    return allowed
 
 
 def _describe_trial(section: Section, works: bool) -> str:

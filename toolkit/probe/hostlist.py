@@ -68,7 +68,7 @@ def _expand_part(part: str) -> list[str]:
 
 
 def _numbers(ranges: str) -> list[str]:
-    found: list[str] = []
+    numbers: list[str] = []
     for text in ranges.split(","):
         match = _RANGE.fullmatch(text.strip())
         if match is None:
@@ -76,5 +76,5 @@ def _numbers(ranges: str) -> list[str]:
         first, last = match[1], match[2] or match[1]
         if int(last) - int(first) > _MOST:
             return []
-        found += [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
-    return found
+        numbers += [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
+    return numbers

@@ -33,74 +33,74 @@ class MachineFacts:
 
     def gpu_driver(self) -> str | None:
         section = self.ask("gpu")
-        found = system.gpu_driver(section)
-        if found:
-            self.book.note("gpu_driver", f"NVIDIA driver {found}")
+        version = system.gpu_driver(section)
+        if version:
+            self.book.note("gpu_driver", f"NVIDIA driver {version}")
         elif system.has_no_driver(section):
             self.book.absent["gpu_driver"] = _no_driver(section)
         else:
             self.book.unknown["gpu_driver"] = f"nvidia-smi: {system.smi_trouble(section) or 'not understood'}"
-        return found
+        return version
 
     def gpus(self) -> tuple[str, ...] | None:
         section = self.ask("gpu")
-        found = system.gpus(section)
-        if found:
-            self.book.note("gpus", f"nvidia-smi, /proc/driver/nvidia: {', '.join(found)}")
+        models = system.gpus(section)
+        if models:
+            self.book.note("gpus", f"nvidia-smi, /proc/driver/nvidia: {', '.join(models)}")
         elif system.has_no_driver(section):
             self.book.absent["gpus"] = _no_driver(section)
         else:
             self.book.unknown["gpus"] = f"nvidia-smi: {system.smi_trouble(section) or 'lists none'}"
-        return found
+        return models
 
     def mig(self) -> tuple[str, ...] | None:
         section = self.ask("gpu")
-        found = system.mig(section)
-        if found is not None:
-            self.book.note("mig", f"nvidia-smi -L: {' '.join(found) or 'no MIG instances'}")
+        instances = system.mig(section)
+        if instances is not None:
+            self.book.note("mig", f"nvidia-smi -L: {' '.join(instances) or 'no MIG instances'}")
         elif system.has_no_driver(section):
             self.book.absent["mig"] = _no_driver(section)
         else:
             self.book.unknown["mig"] = (
                 f"nvidia-smi -L: {system.smi_trouble(section) or 'the probe did not read this fact'}"
             )
-        return found
+        return instances
 
     def gpu_mismatch(self) -> bool:
         section = self.ask("gpu")
-        found = system.mismatch(section)
-        if found:
+        text = system.mismatch(section)
+        if text:
             self.book.note("gpu_mismatch", f"nvidia-smi: {system.smi_trouble(section)}")
-        return found
+        return text
 
     def user_namespaces_limit(self) -> int | None:
-        found = runtime.namespaces_limit(self.ask("user-namespaces"))
-        if found is None:
+        limit = runtime.namespaces_limit(self.ask("user-namespaces"))
+        if limit is None:
             self.book.unknown["user_namespaces_limit"] = (
                 "user.max_user_namespaces: the kernel does not report it"
             )
         else:
-            self.book.note("user_namespaces_limit", f"user.max_user_namespaces = {found}")
-        return found
+            self.book.note("user_namespaces_limit", f"user.max_user_namespaces = {limit}")
+        return limit
 
     def fuse3(self) -> str | None:
         section = self.ask("fuse3")
-        found = system.first_line(section)
-        if found:
-            self.book.note("fuse3", f"libfuse3.so, fusermount3 -V: {found}")
+        line = system.first_line(section)
+        if line:
+            self.book.note("fuse3", f"libfuse3.so, fusermount3 -V: {line}")
         else:
             self.book.lacks("fuse3", section, "libfuse3.so and fusermount3")
-        return found
+        return line
 
     def kernel_mounts(self) -> tuple[str, ...] | None:
         section = self.ask("kernel-mounts")
-        found = runtime.kernel_mounts(section) if section.ok else None
-        if found is None:
+        mounts = runtime.kernel_mounts(section) if section.ok else None
+        if mounts is None:
             self.book.unknown["kernel_mounts"] = (
                 "the list of kernel modules cannot be read, or the probe did not read this fact"
             )
             return None
-        has, lacks = found
+        has, lacks = mounts
         modules = "; ".join((*section.values("has"), *(f"no module {name}" for name in lacks)))
         self.book.note("kernel_mounts", f"kernel: {modules}")
         return has
@@ -110,31 +110,31 @@ class MachineFacts:
         if not section.ok:
             self.book.unread("amd_gpus", section, "/sys/bus/pci/drivers/amdgpu")
             return None
-        found = system.amd_gpus(section)
-        counted = ", ".join(f"{found.count(name)} of {name}" for name in dict.fromkeys(found))
+        models = system.amd_gpus(section)
+        counted = ", ".join(f"{models.count(name)} of {name}" for name in dict.fromkeys(models))
         self.book.note("amd_gpus", f"/sys/bus/pci/drivers/amdgpu, /sys/class/kfd: {counted or 'no AMD GPU'}")
-        return found
+        return models
 
     def gpu_libraries_glibc(self) -> str | None:
         section = self.ask("gpu-libraries")
         files = section.values("file")
-        found = machine.newest_glibc(section.values("glibc"))
-        if found:
-            self.book.note("gpu_libraries_glibc", f"{', '.join(files)}: GLIBC_{found} is the newest")
+        version = machine.newest_glibc(section.values("glibc"))
+        if version:
+            self.book.note("gpu_libraries_glibc", f"{', '.join(files)}: GLIBC_{version} is the newest")
         elif section.ok and not files:
             self.book.absent["gpu_libraries_glibc"] = "no library of a GPU driver in the loader's cache"
         else:
             self.book.unread("gpu_libraries_glibc", section, "libraries of the GPU driver")
-        return found
+        return version
 
     def gpu_container_cli(self) -> str | None:
         section = self.ask("gpu-container")
-        found = system.first_line(section)
-        if found:
-            self.book.note("gpu_container_cli", found)
+        line = system.first_line(section)
+        if line:
+            self.book.note("gpu_container_cli", line)
         else:
             self.book.lacks("gpu_container_cli", section, "nvidia-container-cli")
-        return found
+        return line
 
     def cpu_level(self) -> str | None:
         none = "/proc/cpuinfo has no flags of an x86 processor"
@@ -150,33 +150,33 @@ class MachineFacts:
         self, name: str, read: Callable[[Section], _T | None], source: str, none: str
     ) -> _T | None:
         section = self.ask("cpu")
-        found = read(section)
-        if found is not None:
-            self.book.note(name, f"{source}: {found}")
+        value = read(section)
+        if value is not None:
+            self.book.note(name, f"{source}: {value}")
         elif section.ok and not section.lines:
             self.book.absent[name] = none
         else:
             self.book.unread(name, section, "/proc/cpuinfo")
-        return found
+        return value
 
     def shm(self) -> int | None:
         section = self.ask("memory")
-        found = machine.shm(section)
-        if found is None:
+        size = machine.shm(section)
+        if size is None:
             self.book.unread("shm", section, "df /dev/shm")
         else:
-            self.book.note("shm", f"df /dev/shm: {found / _GIB:.1f} GiB")
-        return found
+            self.book.note("shm", f"df /dev/shm: {size / _GIB:.1f} GiB")
+        return size
 
     def locked_memory(self) -> int | None:
         section = self.ask("memory")
-        found = machine.locked_memory(section)
-        if found is None:
+        size = machine.locked_memory(section)
+        if size is None:
             self.book.unread("locked_memory", section, "ulimit -l")
         else:
-            limit = "unlimited" if found < 0 else f"{found // 1024} KiB"
+            limit = "unlimited" if size < 0 else f"{size // 1024} KiB"
             self.book.note("locked_memory", f"ulimit -l: {limit}")
-        return found
+        return size
 
     def interfaces(self) -> tuple[str, ...] | None:
         return self._list_fact("interfaces", "network", "/sys/class/net", machine.interfaces)
@@ -186,14 +186,14 @@ class MachineFacts:
 
     def libfabric(self) -> str | None:
         section = self.ask("libfabric")
-        found = next((line for line in section.lines if line.startswith("/")), None) if section.ok else None
-        if found:
-            self.book.note("libfabric", f"ldconfig -p: {found}")
+        line = next((line for line in section.lines if line.startswith("/")), None) if section.ok else None
+        if line:
+            self.book.note("libfabric", f"ldconfig -p: {line}")
         elif section.ok:
             self.book.absent["libfabric"] = "no libfabric.so.1 in the loader's cache"
         else:
             self.book.unread("libfabric", section, "ldconfig -p")
-        return found
+        return line
 
     def user_packages(self) -> tuple[str, ...] | None:
         return self._list_fact(
@@ -204,14 +204,14 @@ class MachineFacts:
         return machine.user_site(self.ask("user-packages"))
 
     def infiniband(self) -> tuple[str, ...] | None:
-        found = self._list_fact("infiniband", "network", "/sys/class/infiniband", machine.infiniband)
-        if found:
+        devices = self._list_fact("infiniband", "network", "/sys/class/infiniband", machine.infiniband)
+        if devices:
             links = self.link_layers()
-            shown = (f"{name} ({links[name]})" if name in links else name for name in found)
+            shown = (f"{name} ({links[name]})" if name in links else name for name in devices)
             self.book.note("infiniband", f"/sys/class/infiniband: {' '.join(shown)}")
         elif idle := machine.idle(self.ask("network")):
             self.book.note("infiniband", f"/sys/class/infiniband: every port is down: {' '.join(idle)}")
-        return found
+        return devices
 
     def link_layers(self) -> dict[str, str]:
         return machine.link_layers(self.ask("network"))
@@ -221,16 +221,16 @@ class MachineFacts:
 
     def ptrace_scope(self) -> int | None:
         section = self.ask("neighbours")
-        found = machine.number(section, "ptrace_scope")
-        if found is not None:
-            self.book.note("ptrace_scope", f"kernel.yama.ptrace_scope = {found}")
+        value = machine.number(section, "ptrace_scope")
+        if value is not None:
+            self.book.note("ptrace_scope", f"kernel.yama.ptrace_scope = {value}")
         elif section.ok and not section.values("ptrace_scope"):
             self.book.absent["ptrace_scope"] = (
                 "the kernel has no kernel.yama.ptrace_scope, so it does not restrict ptrace"
             )
         else:
             self.book.unread("ptrace_scope", section, "kernel.yama.ptrace_scope")
-        return found
+        return value
 
     def xpmem(self) -> bool | None:
         section = self.ask("neighbours")
@@ -258,14 +258,14 @@ class MachineFacts:
             self.book.unread("mca_params", section, file)
             return None
         files = section.values("file")
-        found = public(machine.mca_params(section), "OMPI_MCA_")
+        settings = public(machine.mca_params(section), "OMPI_MCA_")
         self.book.note(
             "mca_params",
-            f"{', '.join(files)}: {', '.join(found) or 'no settings'}"
+            f"{', '.join(files)}: {', '.join(settings) or 'no settings'}"
             if files
             else "no ~/.openmpi/mca-params.conf and no ~/.pmix/mca-params.conf",
         )
-        return found
+        return settings
 
     def tmpdir(self) -> str | None:
         section = self.ask("temporary")
@@ -299,9 +299,9 @@ class MachineFacts:
         if not section.ok:
             self.book.unread(name, section, where)
             return None
-        found = read(section)
-        self.book.note(name, f"{where}: {' '.join(found) or 'none'}")
-        return found
+        names = read(section)
+        self.book.note(name, f"{where}: {' '.join(names) or 'none'}")
+        return names
 
 
 def _no_driver(section: Section) -> str:

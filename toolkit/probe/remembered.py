@@ -54,17 +54,17 @@ class HostMemory:
         cached = hints.recall(_FOLDER, name, _Kept)
         if cached and cached.state == state and 0 <= (age := time.time() - cached.asked) < self._seconds:
             try:
-                found = read(cached.raw, runner.place.rpartition("@")[2], choice)
+                bundle = read(cached.raw, runner.place.rpartition("@")[2], choice)
             except CheckFailed:
                 return probe()
             self.age = age
-            return found
+            return bundle
         now = time.time()
-        found = probe()
+        bundle = probe()
         # Do not cache an answer with a timeout, because the next probe may succeed.
-        if found.groups and not found.silent and _UNANSWERED not in found.raw:
-            hints.keep(_FOLDER, name, _Kept(found.raw, now, state), _MOST)
-        return found
+        if bundle.groups and not bundle.silent and _UNANSWERED not in bundle.raw:
+            hints.keep(_FOLDER, name, _Kept(bundle.raw, now, state), _MOST)
+        return bundle
 
 
 def forget() -> None:

@@ -53,19 +53,19 @@ def signing_key(wanted: str) -> SigningKey:
     # gpg compares an address in brackets exactly; any other text may be a part of the user ID.
     exact = f"<{wanted}>" if "@" in wanted and "<" not in wanted else wanted
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
-    found = _keys(listed.text)
-    if not found and _is_about_home(listed):
+    keys = _keys(listed.text)
+    if not keys and _is_about_home(listed):
         raise _unusable(listed, "gpg cannot search for the key")
-    if not found:
+    if not keys:
         raise Missing(
             f"--key {wanted}: gpg has no such secret key",
             fix="list your secret keys: `gpg --list-secret-keys`; make a key: `gpg --quick-generate-key "
             "'NAME <EMAIL>'`",
         )
-    if len(found) > 1:
-        several = ", ".join(key for key, *_ in found)
+    if len(keys) > 1:
+        several = ", ".join(key for key, *_ in keys)
         raise BadInput(f"--key {wanted}: several keys match: {several}", fix="give a fingerprint")
-    fingerprint, validity, abilities, user = found[0]
+    fingerprint, validity, abilities, user = keys[0]
     states = {"e": "has expired", "r": "was revoked", "d": "is disabled", "i": "is invalid"}
     if why := states.get(validity):
         raise CheckFailed(
@@ -153,10 +153,10 @@ class Verifier:
             )
         if not gpg_status.is_answer(done.text):
             raise _unusable(done, "gpg cannot check signatures")
-        found = gpg_status.signature(done.text, text.read_bytes() if text.is_file() else b"")
-        if found.state == "good" and not text.is_file():
+        signature = gpg_status.signature(done.text, text.read_bytes() if text.is_file() else b"")
+        if signature.state == "good" and not text.is_file():
             raise Missing("gpg is too old to report which text was signed", fix="install GnuPG 2.2 or later")
-        return found
+        return signature
 
 
 def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
@@ -198,15 +198,15 @@ def _unusable(done: Completed, what: str) -> Missing:
 
 def _keys(text: str) -> list[tuple[str, str, str, str]]:
     """Return fingerprint, validity, capabilities and user ID of each secret key in gpg's colon listing."""
-    found: list[tuple[str, str, str, str]] = []
+    keys: list[tuple[str, str, str, str]] = []
     for row in (line.split(":") for line in text.splitlines()):
         if row[0] == "sec" and len(row) > 11:
-            found.append(("", row[1], row[11], ""))
-        elif found and row[0] == "fpr" and len(row) > 9 and not found[-1][0]:
-            found[-1] = (row[9], *found[-1][1:])
-        elif found and row[0] == "uid" and len(row) > 9 and not found[-1][3]:
-            found[-1] = (*found[-1][:3], row[9])
-    return [key for key in found if key[0]]
+            keys.append(("", row[1], row[11], ""))
+        elif keys and row[0] == "fpr" and len(row) > 9 and not keys[-1][0]:
+            keys[-1] = (row[9], *keys[-1][1:])
+        elif keys and row[0] == "uid" and len(row) > 9 and not keys[-1][3]:
+            keys[-1] = (*keys[-1][:3], row[9])
+    return [key for key in keys if key[0]]
 
 
 def _gpg(*words: str, stdin: bytes | None = None, seconds: float = _SECONDS) -> Completed:

@@ -33,10 +33,10 @@ def known_remote_hash(runner: Runner, path: str) -> str:
     name = hashlib.sha256(f"{runner.place}\0{path}\0{file_identity}".encode()).hexdigest()
     if file_identity and (cached := hints.recall(_FOLDER, name, str)):
         return cached
-    found = remote_hashes(runner, [path]).get(path, "")
-    if file_identity and found and _identity(runner, path) == (file_identity, True):
-        hints.keep(_FOLDER, name, found, _MOST)
-    return found
+    digest = remote_hashes(runner, [path]).get(path, "")
+    if file_identity and digest and _identity(runner, path) == (file_identity, True):
+        hints.keep(_FOLDER, name, digest, _MOST)
+    return digest
 
 
 def _identity(runner: Runner, path: str) -> tuple[str, bool]:

@@ -36,7 +36,7 @@ class LoginPathRunner:
         return self._until_found(command, self._runner.run)
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        return self._until_found(command, lambda found: self._runner.stream(found, on_line))
+        return self._until_found(command, lambda full_command: self._runner.stream(full_command, on_line))
 
     def converse(self, command: Command) -> Conversation:
         return self._runner.converse(self._with_login_path(command))

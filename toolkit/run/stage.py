@@ -71,18 +71,18 @@ def part_name(parcel: Parcel) -> str:
 def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     part = part_name(parcel)
     resumed = _send(direct, parcel, part, tell)
-    found = remote_hashes(runner, [part])
-    if resumed and found.get(part) not in {None, parcel.sha256}:
+    hashes = remote_hashes(runner, [part])
+    if resumed and hashes.get(part) not in {None, parcel.sha256}:
         # The partial copy of an earlier try may have wrong bytes.
         _remove(runner, part)
         _send(direct, parcel, part, tell)
-        found = remote_hashes(runner, [part])
-    if part not in found:
+        hashes = remote_hashes(runner, [part])
+    if part not in hashes:
         # Another process may have copied the same file and finished first.
         if remote_hashes(runner, [parcel.target]).get(parcel.target) == parcel.sha256:
             return
         raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read on the target")
-    if found[part] != parcel.sha256:
+    if hashes[part] != parcel.sha256:
         _remove(runner, part)
         raise CheckFailed(
             f"{runner.place}: {parcel.target} differs from {parcel.source} after the copy",
@@ -159,12 +159,12 @@ def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
     done = _sha256sum(runner, "--zero", "--", *paths)
     if not done.stdout and _NO_SUCH_OPTION.search(done.errors):  # coreutils before 8.25, or BusyBox
         return _one_by_one(runner, paths)
-    found = {}
+    digests = {}
     for entry in done.text.split("\0"):
         digest, separator, path = entry.partition("  ")
         if separator:
-            found[path] = digest
-    return found
+            digests[path] = digest
+    return digests
 
 
 def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:

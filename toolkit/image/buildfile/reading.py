@@ -85,20 +85,20 @@ def read_buildfile(path: Path) -> BuildFile:
 
 def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFile:
     """Return the facts in the text of a build file; ``read`` returns the text of a package list."""
-    found = steps(name, text)
-    last = _last_stages(found)
+    all_steps = steps(name, text)
+    last = _last_stages(all_steps)
     parts = _Parts(name)
-    for step in (step for step in found if step.stage in last):
+    for step in (step for step in all_steps if step.stage in last):
         if step.kind == "from":
-            _begin(step, parts, found)
-    for package in package_installs(tuple(step for step in found if step.stage in last), read):
+            _begin(step, parts, all_steps)
+    for package in package_installs(tuple(step for step in all_steps if step.stage in last), read):
         if isinstance(package, UnreadList):
             parts.unknown.append(
                 f"{parts.at(package.line)}: {package.name} is not in the folder of the build file"
             )
         else:
             _take(package, parts)
-    env = _environment(found, last)
+    env = _environment(all_steps, last)
     return BuildFile(
         _facts(parts, env),
         tuple(parts.notes),
@@ -107,13 +107,13 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
     )
 
 
-def _last_stages(found: tuple[BuildStep, ...]) -> set[int]:
+def _last_stages(all_steps: tuple[BuildStep, ...]) -> set[int]:
     """Return the numbers of the stages whose files are in the image.
 
     The image contains its last stage, the stages that this stage is based on, and the stages that it copies
     from.
     """
-    starts = [step for step in found if step.kind == "from"]
+    starts = [step for step in all_steps if step.kind == "from"]
     if not starts:
         return {0}
     names = {_label(step.text): step.stage for step in starts if _label(step.text)}
@@ -123,7 +123,7 @@ def _last_stages(found: tuple[BuildStep, ...]) -> set[int]:
         if stage in chosen:
             continue
         chosen.add(stage)
-        for step in found:
+        for step in all_steps:
             if step.stage != stage:
                 continue
             words = step.text.split()
@@ -140,11 +140,11 @@ def _label(text: str) -> str:
     return words[words.index("AS") + 1] if "AS" in words[:-1] else words[-1] if "as" in words[:-1] else ""
 
 
-def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None:
+def _begin(step: BuildStep, parts: _Parts, all_steps: tuple[BuildStep, ...]) -> None:
     """Add the facts of a stage's base image to ``parts``; the base image of a later stage replaces them."""
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
-    if base in {_label(step.text) for step in found if step.kind == "from"} or not base:
+    if base in {_label(step.text) for step in all_steps if step.kind == "from"} or not base:
         return
     parts.base = base
     known = base_of(base)
@@ -198,9 +198,9 @@ def _packaged_version(name: str, package: PackageInstall, parts: _Parts) -> str:
     return {"openmpi": parts.distribution.openmpi, "mpich": parts.distribution.mpich}.get(name, "")
 
 
-def _environment(found: tuple[BuildStep, ...], last: set[int]) -> dict[str, str]:
+def _environment(all_steps: tuple[BuildStep, ...], last: set[int]) -> dict[str, str]:
     env: dict[str, str] = {}
-    for step in found:
+    for step in all_steps:
         if step.stage in last and step.kind == "env":
             env |= assignments("env", step.text)
     return {name: value for name, value in env.items() if name.startswith(_MPI_VARIABLES)}

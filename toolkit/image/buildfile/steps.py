@@ -35,8 +35,8 @@ def is_buildfile(name: str) -> bool:
 
 def steps(name: str, text: str) -> tuple[BuildStep, ...]:
     """Return the steps of a build file, with each variable replaced by its value."""
-    found = _definition(text) if name.endswith(".def") else _dockerfile(text)
-    return tuple(_substitute_variables(found))
+    raw_steps = _definition(text) if name.endswith(".def") else _dockerfile(text)
+    return tuple(_substitute_variables(raw_steps))
 
 
 def _dockerfile(text: str) -> Iterator[BuildStep]:
@@ -113,9 +113,9 @@ def _join_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
         yield begun, waiting
 
 
-def _substitute_variables(found: Iterator[BuildStep]) -> Iterator[BuildStep]:
+def _substitute_variables(raw_steps: Iterator[BuildStep]) -> Iterator[BuildStep]:
     values: dict[str, str] = {}
-    for step in found:
+    for step in raw_steps:
         text = _fill_variables(step.text, values)
         values.update(assignments(step.kind, text))
         yield replace(step, text=text)
@@ -135,8 +135,8 @@ def assignments(kind: Kind, text: str) -> dict[str, str]:
         name, _, value = text.partition(" ")
         return {name: value.strip()} if value.strip() else {}
     pattern = r"(?:^|[\s;&])(?:export\s+|ARG\s+|ENV\s+)?([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|[^\s;&]*)"
-    found = re.findall(pattern, text) if kind in {"env", "run"} else []
-    return {name: value.strip("\"'") for name, value in found}
+    pairs = re.findall(pattern, text) if kind in {"env", "run"} else []
+    return {name: value.strip("\"'") for name, value in pairs}
 
 
 def commands(text: str) -> Iterator[list[str]]:

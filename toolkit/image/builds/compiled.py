@@ -157,10 +157,10 @@ def _cached_result(step: Step, key: str) -> Made | None:
     try:
         noted = (folder / _SUM).read_text("utf-8").strip()
         path = next(path for path in folder.iterdir() if fnmatch(path.name, output_of(step)))
-        found = hash_file(path)
+        digest = hash_file(path)
     except (OSError, BadInput, StopIteration):
         return None
-    return Made(path=path, sha256=found, key=key) if found == noted else None
+    return Made(path=path, sha256=digest, key=key) if digest == noted else None
 
 
 def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
@@ -170,14 +170,14 @@ def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
     beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))
     try:
         path = _taken_out(step, stream, beside)
-        found = hash_file(path)
-        (beside / _SUM).write_text(f"{found}\n", "utf-8")
+        digest = hash_file(path)
+        (beside / _SUM).write_text(f"{digest}\n", "utf-8")
         beside.chmod(0o755)
         shutil.rmtree(folder, ignore_errors=True)
         beside.replace(folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return Made(path=folder / path.name, sha256=found, key=key)
+    return Made(path=folder / path.name, sha256=digest, key=key)
 
 
 def _taken_out(step: Step, stream: Iterator[bytes], folder: Path) -> Path:

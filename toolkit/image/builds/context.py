@@ -21,7 +21,7 @@ def compile_context(
     """
     lock = making.lock
     needed = {name: path for name, path in compiled_files.items() if name in making.ready.values()}
-    found: dict[str, bytes | Path] = {
+    contents: dict[str, bytes | Path] = {
         "Dockerfile": dockerfile(making, ("base",), only=step).encode(),
         **parts(("packages.sh", "compile.sh", "python.sh", *step.parts)),
         **_context_files("toolchain", lock.build.debian, files),
@@ -29,11 +29,11 @@ def compile_context(
         **_context_files("wheels", step.wheels, files),
         **{f"compiled/{name}": path for name, path in needed.items()},
     }
-    found |= {f"patches/{name}": text for name, text in patches_of(lock).items() if name in step.patches}
+    contents |= {f"patches/{name}": text for name, text in patches_of(lock).items() if name in step.patches}
     if step.requirements:
-        found |= _context_files("tools", lock.build.wheels, files)
-        found[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)
-    return found
+        contents |= _context_files("tools", lock.build.wheels, files)
+        contents[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)
+    return contents
 
 
 def stack_context(making: Making, files: Mapping[str, Path], compiled_files: Mapping[str, Path]) -> Files:
@@ -53,7 +53,7 @@ def image_context(making: Making, stack: str) -> Files:
 def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
     """Return the files that all build stages need, except the packages of the base image."""
     lock, steps = making.lock, making.steps
-    found: dict[str, bytes | Path] = {
+    contents: dict[str, bytes | Path] = {
         **_context_files("toolchain", lock.build.debian, files),
         **_context_files(
             "sources", tuple(file for step in steps for file in (step.source, *step.extra)), files
@@ -61,11 +61,11 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
         **_stack_files(making, files),
         **own_files(making),
     }
-    found |= {f"patches/{name}": text for name, text in patches_of(lock).items()}
+    contents |= {f"patches/{name}": text for name, text in patches_of(lock).items()}
     for step in steps:
         if step.requirements:
-            found[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)
-    return found
+            contents[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)
+    return contents
 
 
 def own_files(making: Making) -> dict[str, bytes | Path]:

@@ -84,20 +84,20 @@ def _predicate(lock: Lock) -> dict[str, object]:
 
 def _materials(lock: Lock) -> list[dict[str, object]]:
     base = lock.base.name
-    found = {lock.recipe: _material(f"{lock.recipe}.lock.json", "", lock_sha256(lock))}
+    materials = {lock.recipe: _material(f"{lock.recipe}.lock.json", "", lock_sha256(lock))}
     stages = (lock.build, lock.run)
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (*lock.base.packages, *(f for stage in stages for f in stage.debian)):
-        found[file.sha256] = _of(file, debian(file, base))
+        materials[file.sha256] = _of(file, debian(file, base))
     for file in (f for stage in stages for f in stage.wheels):
-        found[file.sha256] = _of(file, pypi(file))
+        materials[file.sha256] = _of(file, pypi(file))
     for file in (f for stage in stages for f in stage.sources):
         wheel = providers.get(file.name) == "pypi"
-        found[file.sha256] = _of(file, pypi(file) if wheel else generic(file))
+        materials[file.sha256] = _of(file, pypi(file) if wheel else generic(file))
     if lock.base.published:
         digest = lock.base.published.rpartition("sha256:")[2]
-        found[base] = _material(base, f"docker://{lock.base.published}", digest)
-    return [found[key] for key in sorted(found, key=lambda key: (str(found[key]["name"]), key))]
+        materials[base] = _material(base, f"docker://{lock.base.published}", digest)
+    return [materials[key] for key in sorted(materials, key=lambda key: (str(materials[key]["name"]), key))]
 
 
 def _of(file: LockedFile, purl: str) -> dict[str, object]:

@@ -85,10 +85,10 @@ TOOL: _Item = {
 
 def sbom(lock: Lock) -> bytes:
     """Return the SBOM of a lock as JSON."""
-    found = _files(lock)
+    items = _files(lock)
     refs: dict[Component, str] = {}
     for chosen in lock.solution.chosen:
-        refs[chosen.component] = _mark(found, chosen, lock)
+        refs[chosen.component] = _mark(items, chosen, lock)
     root = f"image:{lock.recipe}"
     document = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -114,8 +114,8 @@ def sbom(lock: Lock) -> bytes:
                 ),
             },
         },
-        "components": [found[ref] for ref in sorted(found)],
-        "dependencies": _dependencies(root, found, refs),
+        "components": [items[ref] for ref in sorted(items)],
+        "dependencies": _dependencies(root, items, refs),
         **_gaps(lock, root, refs),
     }
     return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2) + b"\n"
@@ -123,18 +123,18 @@ def sbom(lock: Lock) -> bytes:
 
 def _files(lock: Lock) -> dict[str, _Item]:
     """Return the SBOM entry of each locked file that the finished image contains, by package URL."""
-    found: dict[str, _Item] = {}
+    items: dict[str, _Item] = {}
     for file in (*lock.base.packages, *lock.run.debian):
-        found.setdefault(*_component(file, debian(file, lock.base.name), "application"))
+        items.setdefault(*_component(file, debian(file, lock.base.name), "application"))
     for file in lock.run.wheels:
-        found.setdefault(*_component(file, pypi(file), "library"))
+        items.setdefault(*_component(file, pypi(file), "library"))
     # The image contains no source archives, but it contains the components that were compiled from them.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
         wheel = providers.get(file.name) == "pypi"
         properties = {"toolkit:compiled": "yes", "toolkit:in-package-lists": "yes" if wheel else "no"}
-        found.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", properties))
-    return found
+        items.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", properties))
+    return items
 
 
 def _component(
@@ -160,13 +160,13 @@ def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
     return tuple(f"HOROVOD_WITH_{word.upper()}=1" for word in words) if component == "horovod" else words
 
 
-def _mark(found: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
+def _mark(items: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
     """Add a component's facts to the SBOM entry of its file or to a new entry; return the reference."""
-    ref = _shown_by(found, chosen.component)
+    ref = _shown_by(items, chosen.component)
     if not ref:
         ref, item = _unseen(chosen, lock)
-        found[ref] = item
-    item = found[ref]
+        items[ref] = item
+    item = items[ref]
     if licence := lock.licences.get(chosen.component):
         name = licence.removeprefix(REFERENCE)
         item["licenses"] = [
@@ -186,10 +186,10 @@ def _mark(found: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
     return ref
 
 
-def _shown_by(found: Mapping[str, _Item], component: Component) -> str:
+def _shown_by(items: Mapping[str, _Item], component: Component) -> str:
     for name in _SHOWN_BY.get(component, ()):
-        for ref in sorted(found):
-            if found[ref]["name"] == name:
+        for ref in sorted(items):
+            if items[ref]["name"] == name:
                 return ref
     return ""
 
@@ -218,14 +218,14 @@ def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
 
 
 def _dependencies(
-    root: str, found: Mapping[str, _Item], refs: Mapping[Component, str]
+    root: str, items: Mapping[str, _Item], refs: Mapping[Component, str]
 ) -> list[dict[str, object]]:
     needs = {
         ref: sorted({refs[need] for need in _NEEDS.get(component, ()) if need in refs} - {ref})
         for component, ref in refs.items()
     }
     needed = {ref for refs_needed in needs.values() for ref in refs_needed}
-    edges = {root: sorted(set(found) - needed), **needs}
+    edges = {root: sorted(set(items) - needed), **needs}
     return [{"ref": ref, "dependsOn": edges[ref]} for ref in sorted(edges)]
 
 

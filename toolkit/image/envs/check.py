@@ -100,9 +100,9 @@ def _bytes(env: Path) -> EnvCheck:
 
 def _contents(tree: SquashTree, lock: EnvLock) -> EnvCheck:
     stems = (name.removesuffix(_INFO) for name in tree.names(lock.site) if name.endswith(_INFO))
-    found = {canonicalize_name(stem.partition("-")[0]): stem.partition("-")[2] for stem in stems}
+    versions = {canonicalize_name(stem.partition("-")[0]): stem.partition("-")[2] for stem in stems}
     wanted = {package.name: package.version for package in lock.packages}
-    odd = sorted({*found} ^ {*wanted} | {name for name in wanted if found.get(name) != wanted[name]})  # type: ignore[call-overload]  # a normalised name is a text
+    odd = sorted({*versions} ^ {*wanted} | {name for name in wanted if versions.get(name) != wanted[name]})  # type: ignore[call-overload]  # a normalised name is a text
     detail = f"{', '.join(odd[:5])}: different from the lock" if odd else f"{len(wanted)} packages"
     return EnvCheck(name="packages", ok=not odd, told=detail)
 

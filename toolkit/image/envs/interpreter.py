@@ -63,12 +63,12 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
         ToolkitError: for the reasons of :func:`toolkit.image.inspect.open_image`.
     """
     with open_image(image, tell=tell) as (tree, facts):
-        found = read_python(tree, facts, image.name)
+        image_python = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
             # a job starts from the image file, so take the digest of the file
             digest = f"sha256:{hash_file(image)}"
-            return replace(found, base=msgspec.structs.replace(found.base, digest=digest))
-        return found
+            return replace(image_python, base=msgspec.structs.replace(image_python.base, digest=digest))
+        return image_python
 
 
 def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
@@ -82,11 +82,11 @@ def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
         )
     command = _command(tree, facts)
     sites = tuple(_sites(tree, command, ".".join(version.split(".")[:2]), facts))
-    found: dict[str, tuple[str, str]] = {}
+    packages: dict[str, tuple[str, str]] = {}
     for site in sites:
         for entry in files.names(tree, site):
             if _INFO.match(entry) and (metadata := _metadata(tree, posixpath.join(site, entry))):
-                found.setdefault(canonicalize_name(metadata[0]), (metadata[1], metadata[2]))
+                packages.setdefault(canonicalize_name(metadata[0]), (metadata[1], metadata[2]))
     base = EnvBase(
         name=name,
         digest=facts.digest or "",
@@ -95,9 +95,9 @@ def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
         python=version,
         command=command,
         sites=sites,
-        has={name: version for name, (version, _) in sorted(found.items())},
+        has={name: version for name, (version, _) in sorted(packages.items())},
     )
-    return ImagePython(base, _satisfied_requirements(found, base))
+    return ImagePython(base, _satisfied_requirements(packages, base))
 
 
 def _command(tree: FileTree, facts: ImageFacts) -> str:
@@ -164,7 +164,9 @@ def markers(base: EnvBase) -> dict[str, str]:
     return {"extra": "", **{name: str(value) for name, value in target.items()}}
 
 
-def _satisfied_requirements(found: dict[str, tuple[str, str]], base: EnvBase) -> dict[str, InstalledPackage]:
+def _satisfied_requirements(
+    packages_by_name: dict[str, tuple[str, str]], base: EnvBase
+) -> dict[str, InstalledPackage]:
     """Return each distribution with the subset of its requirements that the image satisfies.
 
     An image may work although it violates a requirement, because ``pip install --no-deps`` ignores
@@ -172,17 +174,19 @@ def _satisfied_requirements(found: dict[str, tuple[str, str]], base: EnvBase) ->
     """
     target = markers(base)
     packages = {}
-    for name, (version, text) in found.items():
+    for name, (version, text) in packages_by_name.items():
         metadata = Parser().parsestr(text.partition("\n\n")[0])
         lines = [
-            line for line in map(str, metadata.get_all("Requires-Dist", [])) if _holds(line, found, target)
+            line
+            for line in map(str, metadata.get_all("Requires-Dist", []))
+            if _holds(line, packages_by_name, target)
         ]
         extras = tuple(map(str, metadata.get_all("Provides-Extra", [])))
         packages[name] = InstalledPackage(name, version, tuple(lines), extras)
     return packages
 
 
-def _holds(line: str, found: dict[str, tuple[str, str]], target: dict[str, str]) -> bool:
+def _holds(line: str, packages: dict[str, tuple[str, str]], target: dict[str, str]) -> bool:
     try:
         wanted = Requirement(" ".join(line.split()))
     except InvalidRequirement:
@@ -193,5 +197,5 @@ def _holds(line: str, found: dict[str, tuple[str, str]], target: dict[str, str])
         return True
     if wanted.marker is not None and not wanted.marker.evaluate(target):
         return True
-    package = found.get(canonicalize_name(wanted.name))
+    package = packages.get(canonicalize_name(wanted.name))
     return package is not None and wanted.specifier.contains(package[0], prereleases=True)

@@ -132,5 +132,5 @@ def _interpreter(minor: str) -> str:
     """
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return sys.executable
-    found = shutil.which(f"python{minor}")
-    return found if found and os.access(found, os.X_OK) else ""
+    path = shutil.which(f"python{minor}")
+    return path if path and os.access(path, os.X_OK) else ""

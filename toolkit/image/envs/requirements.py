@@ -83,9 +83,9 @@ def parse_requirement(line: str, where: str) -> Requirement:
 
 
 def _conda(text: str, path: Path) -> EnvRequirements:
-    found = of_conda(text, str(path))
-    lines = _requirements("\n".join(found.pip), path, 0)
-    return EnvRequirements(requirements=found.requirements, left=found.left).join(lines)
+    conda = of_conda(text, str(path))
+    lines = _requirements("\n".join(conda.pip), path, 0)
+    return EnvRequirements(requirements=conda.requirements, left=conda.left).join(lines)
 
 
 def _project(path: Path) -> EnvRequirements:
@@ -117,10 +117,10 @@ def _code_of(folder: Path) -> str:
 
 
 def _requirements(text: str, path: Path, depth: int) -> EnvRequirements:
-    found = EnvRequirements()
+    requirements = EnvRequirements()
     for number, line in _lines(text):
-        found = found.join(_line(line, f"-f {path}:{number}", path, depth))
-    return found
+        requirements = requirements.join(_line(line, f"-f {path}:{number}", path, depth))
+    return requirements
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -160,9 +160,11 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
         case "-r" | "--requirement" | "-c" | "--constraint" if depth < _DEEPEST:
             file = path.parent / value
             text = read_given(file, most=_MOST, label=where).decode("utf-8", "replace")
-            found = _requirements(text, file, depth + 1)
+            requirements = _requirements(text, file, depth + 1)
             return (
-                found if name in {"-r", "--requirement"} else EnvRequirements(constraints=found.requirements)
+                requirements
+                if name in {"-r", "--requirement"}
+                else EnvRequirements(constraints=requirements.requirements)
             )
         case "-e" | "--editable":
             return _outside(value, where, path)

@@ -133,7 +133,7 @@ class _Search:
 
     def _dependents(self) -> tuple[str, ...]:
         """Return the image's packages that depend on a package in ``replaced``."""
-        found = []
+        names = []
         for name, package in self.stays.items():
             needs = {
                 canonicalize_name(parse_requirement(line, name).name)
@@ -141,8 +141,8 @@ class _Search:
                 if "extra" not in line
             }
             if needs & self.replaced:
-                found.append(name)
-        return tuple(found)
+                names.append(name)
+        return tuple(names)
 
 
 def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:

@@ -52,11 +52,11 @@ class FolderBlobs:
             except (FileNotFoundError, NotADirectoryError):
                 return None
             file = self._opened.enter_context(os.fdopen(number, "rb"))
-            found = os.fstat(number)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(number)
+            if not stat.S_ISREG(status.st_mode):
                 return None
-            self._budget.add_stored(found.st_size)
-            self._parts[path] = SourceRange(FileSource(file), 0, found.st_size)
+            self._budget.add_stored(status.st_size)
+            self._parts[path] = SourceRange(FileSource(file), 0, status.st_size)
         return self._parts[path]
 
 

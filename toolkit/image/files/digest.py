@@ -43,18 +43,18 @@ def check_digest(sif: Path) -> str:
     """
     if not sif.is_file() or not digest_file(sif).is_file():
         return ""
-    found = known_sha256(sif)
-    if found != (wanted := noted_digest(sif, found)):
+    digest = known_sha256(sif)
+    if digest != (wanted := noted_digest(sif, digest)):
         raise CheckFailed(
-            f"{sif}: its content has changed since it was made: sha256 {found[:12]}…, "
+            f"{sif}: its content has changed since it was made: sha256 {digest[:12]}…, "
             f"{digest_file(sif).name} says {wanted[:12]}…",
             fix="build or copy the image again",
         )
     return wanted
 
 
-def noted_digest(sif: Path, found: str) -> str:
-    """Return the SHA-256 that the checksum file has for a SIF; ``found`` is the SIF's real SHA-256.
+def noted_digest(sif: Path, digest: str) -> str:
+    """Return the SHA-256 that the checksum file has for a SIF; ``digest`` is the SIF's real SHA-256.
 
     Users may rename a SIF together with its checksum file. A line with another name and the real SHA-256
     therefore also applies to the SIF.
@@ -65,7 +65,7 @@ def noted_digest(sif: Path, found: str) -> str:
     noted = digest_file(sif)
     lines = tuple(_read(noted))
     names = {"", sif.name, behind_links(sif).name}
-    own = [line.digest for line in lines if line.name in names or line.digest == found]
+    own = [line.digest for line in lines if line.name in names or line.digest == digest]
     if not own:
         raise BadInput(
             f"{noted}: contains no SHA-256 of {sif.name}",
@@ -104,10 +104,10 @@ def known_sha256(path: Path) -> str:
     name = hashlib.sha256(repr(file_identity).encode()).hexdigest()
     if cached := hints.recall(_DIGESTS, name, str):
         return cached
-    found = hash_file(path)
+    digest = hash_file(path)
     if file_identity[-1] < (now - hints.SETTLED_SECONDS) * 1e9 and identity(path) == file_identity:
-        hints.keep(_DIGESTS, name, found, _MOST_DIGESTS)
-    return found
+        hints.keep(_DIGESTS, name, digest, _MOST_DIGESTS)
+    return digest
 
 
 def publish(part: Path, target: Path, digest: str) -> None:
@@ -131,11 +131,11 @@ def note(target: Path, digest: str) -> None:
 def _checksums(target: Path) -> dict[Path, str]:
     """Return the checksum files of a SIF and of a link to it, each with the file name that it contains."""
     real = behind_links(target)
-    found = {digest_file(real): real.name}
+    names = {digest_file(real): real.name}
     linked = digest_file(target)
     if linked.is_file() and behind_links(linked) != behind_links(digest_file(real)):
-        found[linked] = target.name
-    return found
+        names[linked] = target.name
+    return names
 
 
 def _write(checksums: Mapping[Path, str], digest: str) -> None:

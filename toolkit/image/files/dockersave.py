@@ -39,8 +39,8 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
     config = content(blobs, image.Config)
     if config is None:
         raise _broken(blobs.name, f"its configuration {image.Config[:80]!r} is missing")
-    found = hashlib.sha256(config).hexdigest()
-    if (named := _NAMED_BY_DIGEST.fullmatch(image.Config)) and named[1] != found:
+    digest = hashlib.sha256(config).hexdigest()
+    if (named := _NAMED_BY_DIGEST.fullmatch(image.Config)) and named[1] != digest:
         raise _broken(blobs.name, "its configuration does not match the digest in its name")
     settings, inner = read_config(config, blobs.name)
     paths = image.Layers or []
@@ -48,7 +48,7 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
         raise CheckFailed(f"{blobs.name}: the image has {len(paths)} layers, more than any engine accepts")
     if len(inner) != len(paths):
         raise _broken(blobs.name, f"it has {len(paths)} layers, but its configuration names {len(inner)}")
-    return StoredImage(settings, tuple(map(_layer, paths, inner)), f"sha256:{found}")
+    return StoredImage(settings, tuple(map(_layer, paths, inner)), f"sha256:{digest}")
 
 
 def _layer(path: str, inner: str) -> ImageLayer:

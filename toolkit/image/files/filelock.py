@@ -35,8 +35,8 @@ def identity(path: Path) -> tuple[int, ...]:
 
     The kernel sets ctime at each write, rename and change of mode, and no program can set it (inode(7)).
     """
-    found = path.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _open_lock(path: Path) -> BinaryIO:

@@ -94,45 +94,45 @@ class LayeredTree:
             self._store_entry(entry, len(self._sources) - 1)
 
     def kind(self, path: str) -> Kind | None:
-        found = self._find(path)
-        return None if found is None else "folder" if isinstance(found, _Folder) else found.kind
+        node = self._find(path)
+        return None if node is None else "folder" if isinstance(node, _Folder) else node.kind
 
     def names(self, path: str) -> tuple[str, ...]:
-        found = self._find(path)
-        return tuple(found.children) if isinstance(found, _Folder) else ()
+        node = self._find(path)
+        return tuple(node.children) if isinstance(node, _Folder) else ()
 
     def target(self, path: str) -> str:
-        found = self._find(path)
-        return found.target if isinstance(found, _Leaf) else ""
+        node = self._find(path)
+        return node.target if isinstance(node, _Leaf) else ""
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
-        found = self._find(path)
-        if not isinstance(found, _Leaf) or found.kind != "file":
+        node = self._find(path)
+        if not isinstance(node, _Leaf) or node.kind != "file":
             return b""
-        if found.why:
-            raise OSError(errno.EIO, found.why)
-        wanted = min(limit, found.size)
-        if found.kept is not None:
-            return _unpacker().decompress(found.kept)[:wanted]
-        return self._read(found, wanted)
+        if node.why:
+            raise OSError(errno.EIO, node.why)
+        wanted = min(limit, node.size)
+        if node.kept is not None:
+            return _unpacker().decompress(node.kept)[:wanted]
+        return self._read(node, wanted)
 
     def pieces(self, path: str) -> Iterator[bytes]:
         """Yield the content of a file in pieces, so that the whole file is never in memory."""
-        found = self._find(path)
-        if not isinstance(found, _Leaf) or found.kept is not None or found.why or found.kind != "file":
+        node = self._find(path)
+        if not isinstance(node, _Leaf) or node.kept is not None or node.why or node.kind != "file":
             yield self.content(path)
             return
-        source = self._lent(found.source)
-        for at in range(0, found.size, _PIECE):
-            wanted = min(_PIECE, found.size - at)
-            yield self._checked(source.read_at(found.offset + at, wanted), wanted)
+        source = self._lent(node.source)
+        for at in range(0, node.size, _PIECE):
+            wanted = min(_PIECE, node.size - at)
+            yield self._checked(source.read_at(node.offset + at, wanted), wanted)
 
     def part(self, path: str) -> SourceRange | None:
         """Return a file as a range of its layer, or None if the path is not a readable file."""
-        found = self._find(path)
-        if not isinstance(found, _Leaf) or found.kind != "file" or found.why:
+        node = self._find(path)
+        if not isinstance(node, _Leaf) or node.kind != "file" or node.why:
             return None
-        return SourceRange(self._sources[found.source], found.offset, found.size)
+        return SourceRange(self._sources[node.source], node.offset, node.size)
 
     def _read(self, leaf: _Leaf, wanted: int) -> bytes:
         key = leaf.source, leaf.offset

@@ -25,8 +25,8 @@ class MountedTree:
             return "file"
         if (inside := self._inside(path)) is not None:
             return self._over.kind(inside)
-        found = self._base.kind(path)
-        return found if found is not None or path not in self._added else "folder"
+        kind = self._base.kind(path)
+        return kind if kind is not None or path not in self._added else "folder"
 
     def names(self, path: str) -> tuple[str, ...]:
         if (inside := self._inside(path)) is not None:

@@ -96,11 +96,11 @@ def _candidates(
     """Return the images of an index and of the indexes inside that index."""
     if deep > _MOST_DEEP or len(listed) + len(digests) > _MOST:
         raise CheckFailed(f"{blobs.name}: toolkit stopped reading: its indexes form a loop")
-    found: list[_Candidate] = []
+    candidates: list[_Candidate] = []
     for descriptor in listed:
         notes = descriptor.annotations or {}
         own = tuple(notes[key] for key in (_NAME, _FULL_NAME) if key in notes) or names
-        if (descriptor.digest, own) in {(c.found.digest, c.names) for c in found}:
+        if (descriptor.digest, own) in {(c.found.digest, c.names) for c in candidates}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
             # Docker adds attestations as entries of an index (docs.docker.com/build/metadata/attestations);
@@ -113,10 +113,10 @@ def _candidates(
             _blob(blobs, descriptor), _Manifest, f"{blobs.name}: {descriptor.digest[:19]}…"
         )
         if manifest.manifests is not None:
-            found += _candidates(blobs, manifest.manifests, own, deep + 1, digests)
+            candidates += _candidates(blobs, manifest.manifests, own, deep + 1, digests)
         else:
-            found.append(_Candidate(descriptor, manifest, own, descriptor.platform))
-    return found
+            candidates.append(_Candidate(descriptor, manifest, own, descriptor.platform))
+    return candidates
 
 
 def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
@@ -162,13 +162,13 @@ def this_platform() -> str:
     return f"linux/{_MACHINES.get(machine, machine)}"
 
 
-def _fits(found: _Platform, platform: str) -> bool:
+def _fits(own_platform: _Platform, platform: str) -> bool:
     os, _, rest = platform.partition("/")
     architecture, _, variant = rest.partition("/")
     return (
-        found.os in {"", os}
-        and found.architecture in {"", architecture}
-        and (not variant or found.variant in {"", variant})
+        own_platform.os in {"", os}
+        and own_platform.architecture in {"", architecture}
+        and (not variant or own_platform.variant in {"", variant})
     )
 
 

@@ -77,9 +77,9 @@ class HashingSource:
         Raises:
             CheckFailed: if the digest of the content is wrong.
         """
-        if (found := self.finish()) != self._wanted:
+        if (digest := self.finish()) != self._wanted:
             raise CheckFailed(
                 f"{self._name}: its content does not match the digest in its name: "
-                f"{self._hash.name} {found[:12]}…, named {self._wanted[:12]}…",
+                f"{self._hash.name} {digest[:12]}…, named {self._wanted[:12]}…",
                 fix="copy or save the image again",
             )

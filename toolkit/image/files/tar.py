@@ -170,7 +170,7 @@ def _text(raw: bytes) -> str:
 
 def _records(raw: bytes, name: str) -> dict[str, str]:
     """Return the PAX records that the inspector uses: path, linkpath, size and sparse files."""
-    found: dict[str, str] = {}
+    records: dict[str, str] = {}
     at = 0
     while at < len(raw) and raw[at] != 0:
         record = _RECORD.match(raw, at)
@@ -179,9 +179,9 @@ def _records(raw: bytes, name: str) -> dict[str, str]:
             raise _broken(name, "an invalid PAX header")
         key = record[2].decode("utf-8", "replace")
         if key in {"path", "linkpath", "size"} or key.startswith("GNU.sparse."):
-            found[key] = raw[record.end() : end - 1].decode("utf-8", "surrogateescape")
+            records[key] = raw[record.end() : end - 1].decode("utf-8", "surrogateescape")
         at = end
-    return found
+    return records
 
 
 def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int:

@@ -117,11 +117,11 @@ class Tables:
         start = self.place(self._strings) if self._strings is not None else None
         if start is None:
             raise ValueError("no string table")
-        found = self._pages.take(start + at, _LONGEST).partition(b"\0")[0]
-        self._left -= len(found)
+        text = self._pages.take(start + at, _LONGEST).partition(b"\0")[0]
+        self._left -= len(text)
         if self._left < 0:
             raise ValueError("more names than toolkit's limit")
-        return found.decode("utf-8", "replace")
+        return text.decode("utf-8", "replace")
 
     def data(self) -> bytes:
         """Return the bytes of loaded segments that are not executable, or of all loaded segments."""
@@ -206,10 +206,10 @@ class Tables:
 
     def _entry(self, name: bytes, at: int, length: int) -> int | None:
         table = self._pages.take(at, length)
-        found = table.find(name)
-        while found >= 0 and found % 24:
-            found = table.find(name, found + 1)
-        return at + found if found >= 0 else None
+        position = table.find(name)
+        while position >= 0 and position % 24:
+            position = table.find(name, position + 1)
+        return at + position if position >= 0 else None
 
 
 def tables(pages: Pages) -> Tables | None:
@@ -222,9 +222,9 @@ def tables(pages: Pages) -> Tables | None:
 
 def symbol(pages: Pages, name: str) -> str | None:
     """Return the text at a symbol of a library, or None if the symbol is undefined."""
-    found = tables(pages)
+    file_tables = tables(pages)
     try:
-        text = found.symbol(name) if found else None
+        text = file_tables.symbol(name) if file_tables else None
     except (ValueError, struct.error, OverflowError):
         return None
     return None if text is None else text.decode("utf-8", "replace")
@@ -232,8 +232,8 @@ def symbol(pages: Pages, name: str) -> str | None:
 
 def data(pages: Pages) -> bytes:
     """Return the bytes of an ELF file that may contain texts, or the first bytes of another file."""
-    found = tables(pages)
-    return found.data() if found else pages.take(0, _ALL)
+    file_tables = tables(pages)
+    return file_tables.data() if file_tables else pages.take(0, _ALL)
 
 
 def read_elf(pages: Pages | bytes) -> Elf | None:

@@ -22,7 +22,7 @@ def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str
     if start < 0 or start + _HEAD_SIZE > len(content):
         return None
     _, count, _ = _HEAD.unpack_from(content, start)
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     special: dict[str, str] = {}
     for number in range(min(count, _MOST)):
         at = start + _HEAD_SIZE + number * _ENTRY.size
@@ -33,8 +33,8 @@ def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str
             continue
         soname, path = _text(content, start + key), _text(content, start + value)
         if soname and path.startswith("/"):
-            (special if capabilities else found).setdefault(soname, path)
-    return {**special, **found}
+            (special if capabilities else libraries).setdefault(soname, path)
+    return {**special, **libraries}
 
 
 def _text(content: bytes, at: int) -> str:

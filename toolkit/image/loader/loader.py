@@ -168,8 +168,8 @@ class Loader:
                     f"the image has more than {_MOST_FILES} programs and libraries, which is toolkit's limit"
                 )
             pages = self.pages(real)
-            self._elves[real] = found = read_elf(pages)
-            self.listed += _weight(found) if found else 0
+            self._elves[real] = elf = read_elf(pages)
+            self.listed += _weight(elf) if elf else 0
             if self.listed > _MOST_NAMES:
                 raise CheckFailed(
                     "the programs and libraries of the image list more names than toolkit's limit"
@@ -223,20 +223,20 @@ class Loader:
         return self._closures[key]
 
     def _follow(self, start: tuple[str, ...], most: int) -> tuple[dict[str, str | None], bool]:
-        found: dict[str, str | None] = {}
+        closure: dict[str, str | None] = {}
         waiting: deque[tuple[str, ...]] = deque([start])
-        while waiting and len(found) < most:
+        while waiting and len(closure) < most:
             users = waiting.popleft()
             elf = self.elf(users[0])
             for soname in elf.needed if elf else ():
-                if soname not in found:
+                if soname not in closure:
                     where = self.find(soname, *users)
                     if where is None and _ITSELF.match(soname):
                         continue
-                    found[soname] = where = intern(where) if where else None
+                    closure[soname] = where = intern(where) if where else None
                     if where:
                         waiting.append((where, *users))
-        return found, not waiting
+        return closure, not waiting
 
     def _elf_folders(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
         """Return the RPATH or RUNPATH folders of a file, with ``$ORIGIN`` and ``$LIB`` replaced."""
@@ -248,10 +248,10 @@ class Loader:
         return self._folders[key]
 
     def _written(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
-        found = self.elf(path)
-        written: tuple[str, ...] = getattr(found, kind) if found else ()
+        elf = self.elf(path)
+        written: tuple[str, ...] = getattr(elf, kind) if elf else ()
         origin = posixpath.dirname(self.real_path(path) or path)
-        libs = _LIB.get((found.architecture if found else None) or "", ("lib",))
+        libs = _LIB.get((elf.architecture if elf else None) or "", ("lib",))
         folders = (
             _put_variable(_put_variable(p, "ORIGIN", origin), "LIB", lib)
             for p in written

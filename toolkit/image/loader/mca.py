@@ -37,28 +37,28 @@ class McaComponent:
 
 def components(content: bytes) -> tuple[McaComponent, ...]:
     """Return the components whose structures a binary contains, without duplicates, in file order."""
-    found: dict[McaComponent, None] = {}
+    components_by_key: dict[McaComponent, None] = {}
     for number, start in enumerate(_START.finditer(content)):
         if number >= _MOST:
             break
         at = start.start()
         if at + _SIZE <= len(content) and (component := _read(content, at)):
-            found[component] = None
-    return tuple(found)
+            components_by_key[component] = None
+    return tuple(components_by_key)
 
 
-def release(found: tuple[McaComponent, ...], *projects: str) -> str | None:
+def release(components: tuple[McaComponent, ...], *projects: str) -> str | None:
     """Return the version that most components of these projects have, or None."""
-    named = Counter(c.release for c in found if c.project in projects)
+    named = Counter(c.release for c in components if c.project in projects)
     return named.most_common(1)[0][0] if named else None
 
 
-def by_framework(found: tuple[McaComponent, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
+def by_framework(components: tuple[McaComponent, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
     """Return the sorted component names of each framework, without the placeholder ``base``."""
     return {
         framework: names
         for framework in frameworks
-        if (names := tuple(sorted({c.name for c in found if c.framework == framework} - {"base"})))
+        if (names := tuple(sorted({c.name for c in components if c.framework == framework} - {"base"})))
     }
 
 

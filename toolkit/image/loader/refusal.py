@@ -40,7 +40,7 @@ class SymbolCheck:
         closure, whole = self._loader.closure(path)
         if not whole or None in closure.values() or len(closure) > _MOST:
             return None
-        libraries = {soname: found for soname, found in closure.items() if found}
+        libraries = {soname: path for soname, path in closure.items() if path}
         files = (path, *libraries.values())
         line = self._by_version(files, libraries)
         if line is None and symbols and any(map(_ITSELF.match, libraries)):
@@ -49,8 +49,8 @@ class SymbolCheck:
 
     def _by_version(self, files: Iterable[str], libraries: dict[str, str]) -> str | None:
         for file in files:
-            found = self.of(file)
-            for soname, versions in (found.needs if found else {}).items():
+            file_symbols = self.of(file)
+            for soname, versions in (file_symbols.needs if file_symbols else {}).items():
                 library = libraries.get(soname)
                 symbols = self.of(library) if library else None
                 if symbols is None or not symbols.defines:
@@ -62,25 +62,25 @@ class SymbolCheck:
     def _by_symbol(self, files: Iterable[str], scope: Iterable[str]) -> str | None:
         exports: set[bytes] = set()
         for file in scope:
-            found = self.of(file)
-            if found is None:
+            symbols = self.of(file)
+            if symbols is None:
                 return None
-            exports |= found.exports
+            exports |= symbols.exports
         for file in files:
-            found = None if _BASE.match(posixpath.basename(file)) else self.of(file)
-            if lost := sorted((found.imports if found else frozenset()) - exports):
+            symbols = None if _BASE.match(posixpath.basename(file)) else self.of(file)
+            if lost := sorted((symbols.imports if symbols else frozenset()) - exports):
                 return f"symbol lookup error: {file}: undefined symbol: {lost[0].decode('utf-8', 'replace')}"
         return None
 
 
 def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     """Return the ld.so error of each program that cannot start; ``programs`` maps paths to MPI libraries."""
-    symbolic, found = SymbolCheck(loader), {}
+    symbolic, lines = SymbolCheck(loader), {}
     for path, library in list(programs.items())[:_MOST_PROGRAMS]:
         extension = ".so" in posixpath.basename(path)
         line = symbolic.refusal(path, symbols=not extension)
         if line is None and extension and library:
             line = symbolic.refusal(library)
         if line:
-            found[path] = line
-    return found
+            lines[path] = line
+    return lines

@@ -55,8 +55,8 @@ class Environment:
 def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> Environment:
     """Return the variables after all of an image's scripts, run in order, starting from ``variables``."""
     shell = ImageShell(tree, {"PATH": BEGINNING, **(variables or {})})
-    found = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
-    own = (path for path in found if posixpath.basename(path) not in _RUNTIME)
+    scripts = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
+    own = (path for path in scripts if posixpath.basename(path) not in _RUNTIME)
     for script in islice(own, _MOST_SCRIPTS):
         shell.read(script, files.text(tree, script, _MOST_TEXT) or "")
     return shell.environment()
@@ -64,8 +64,8 @@ def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> E
 
 def driver_searched(tree: FileTree) -> bool:
     """Return whether a script of the image adds the GPU driver folder of the host to LD_LIBRARY_PATH."""
-    found = islice(files.glob(tree, "/.singularity.d/env/*.sh"), _MOST_SCRIPTS)
-    return any(DRIVER in (files.text(tree, script, _MOST_TEXT) or "") for script in found)
+    scripts = islice(files.glob(tree, "/.singularity.d/env/*.sh"), _MOST_SCRIPTS)
+    return any(DRIVER in (files.text(tree, script, _MOST_TEXT) or "") for script in scripts)
 
 
 class ImageShell:
@@ -120,13 +120,13 @@ class ImageShell:
             self.conda = root
             self._before("PATH", f"{root}/condabin")
             return True
-        found = read_activation(self.tree, words, self.conda)
-        if found is None:
+        activation = read_activation(self.tree, words, self.conda)
+        if activation is None:
             return False
-        self._before("PATH", f"{found.prefix}/bin")
-        self._set(found.variable, found.prefix, "", certain=True)
-        self.exported.add(found.variable)
-        for script in found.scripts[:_MOST_SCRIPTS]:
+        self._before("PATH", f"{activation.prefix}/bin")
+        self._set(activation.variable, activation.prefix, "", certain=True)
+        self.exported.add(activation.variable)
+        for script in activation.scripts[:_MOST_SCRIPTS]:
             if inner := self._sourced_script([".", script]):
                 self._read_in(*inner)
             elif "PATH=" in (files.text(self.tree, script, _MOST_TEXT) or "PATH="):

@@ -36,12 +36,12 @@ class Symbols:
 
 def read_symbols(pages: Pages) -> Symbols | None:
     """Return the symbols of a 64-bit ELF file, or None if the file is damaged or is not such a file."""
-    found = tables(pages)
-    if found is None or not found.wide:
+    file_tables = tables(pages)
+    if file_tables is None or not file_tables.wide:
         return None
     try:
-        names, entries = _names(found), _entries(found)
-        bound = _bound(found)
+        names, entries = _names(file_tables), _entries(file_tables)
+        bound = _bound(file_tables)
         exports, imports = set(), set()
         for number, (name, info, _, section, _, _) in enumerate(entries):
             if info >> 4 == 0:
@@ -51,7 +51,7 @@ def read_symbols(pages: Pages) -> Symbols | None:
                 exports.add(text)
             elif number in bound and info >> 4 != _WEAK:
                 imports.add(text)
-        return Symbols(frozenset(exports), frozenset(imports), _needs(found), _defines(found))
+        return Symbols(frozenset(exports), frozenset(imports), _needs(file_tables), _defines(file_tables))
     except (ValueError, struct.error, OverflowError, IndexError):
         return None
 
@@ -94,8 +94,8 @@ def _bound(file: Tables) -> set[int]:
         or bool((file.first(_FLAGS) or 0) & 8)
         or bool((file.first(_FLAGS_1) or 0) & 1)
     )
-    found = _referenced_symbols(file, _RELA, _RELASZ)
-    return found | _referenced_symbols(file, _JMPREL, _PLTRELSZ) if now else found
+    names = _referenced_symbols(file, _RELA, _RELASZ)
+    return names | _referenced_symbols(file, _JMPREL, _PLTRELSZ) if now else names
 
 
 def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
@@ -109,7 +109,7 @@ def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
 
 def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
     """Return the versions that the file requires of each library, without weak requirements."""
-    found: dict[str, tuple[str, ...]] = {}
+    versions_by_file: dict[str, tuple[str, ...]] = {}
     at = file.offset(_VERNEED)
     for _ in range(_MOST_FILES):
         if at is None:
@@ -123,18 +123,18 @@ def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
             entry += step
             if step == 0:
                 break
-        found[file.text(name)] = tuple(versions)
+        versions_by_file[file.text(name)] = tuple(versions)
         at = at + following if following else None
-    return found
+    return versions_by_file
 
 
 def _defines(file: Tables) -> frozenset[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     at = file.offset(_VERDEF)
     for _ in range(_MOST_VERSIONS):
         if at is None:
             break
         _, _, _, _, _, first, following = struct.unpack("<HHHHIII", file.pages.take(at, 20))
-        found.add(file.text(struct.unpack("<II", file.pages.take(at + first, 8))[0]))
+        names.add(file.text(struct.unpack("<II", file.pages.take(at + first, 8))[0]))
         at = at + following if following else None
-    return frozenset(found)
+    return frozenset(names)

@@ -29,8 +29,10 @@ def read_wrapper(
     words = _last(text)
     if words is None:
         return shell.environment(), None
-    found = values(words, path, arguments, shell.values.get)
-    return shell.environment(), None if not found or any(UNTOLD in word for word in found[:2]) else found
+    program = values(words, path, arguments, shell.values.get)
+    return shell.environment(), None if not program or any(
+        UNTOLD in word for word in program[:2]
+    ) else program
 
 
 def certain_programs(text: str) -> tuple[str, ...]:
@@ -40,14 +42,14 @@ def certain_programs(text: str) -> tuple[str, ...]:
 
 def _last(text: str) -> list[str] | None:
     """Return the words of the only program that a script always starts, or None."""
-    found: list[str] | None = None
+    program: list[str] | None = None
     for sure, started, ends in _started_commands(text):
-        if not sure or (found is not None and found[0] != started[0]):
+        if not sure or (program is not None and program[0] != started[0]):
             return None
-        found = started
+        program = started
         if ends:
             break
-    return found
+    return program
 
 
 def _started_commands(text: str) -> Iterator[tuple[bool, list[str], bool]]:

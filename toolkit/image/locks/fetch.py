@@ -207,12 +207,12 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     size = os.fstat(part).st_size
     if file.size and size < file.size:
         raise Missing(f"{without_login(url)}: the download ended after {size} of {file.size} bytes")
-    found = hash_file(Path(f"/proc/self/fd/{part}"))
-    if found != file.sha256:
+    digest = hash_file(Path(f"/proc/self/fd/{part}"))
+    if digest != file.sha256:
         os.ftruncate(part, 0)
         if begun:  # the partial file of an earlier run was the start of another file
             return _take(url, file, part, stop)
-        raise _Wrong(f"{without_login(url)}: SHA-256 {found} instead of {file.sha256}")
+        raise _Wrong(f"{without_login(url)}: SHA-256 {digest} instead of {file.sha256}")
     os.fsync(part)
     return None
 

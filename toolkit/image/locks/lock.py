@@ -183,9 +183,9 @@ def save_lock(lock: Lock, file: Path) -> None:
 def compare_locks(old: Lock, new: Lock) -> tuple[LockChange, ...]:
     """Return the differences between two locks of a recipe, by build stage and name."""
     files = (
-        found
+        change
         for where, before, after in _stages(old, new)
-        for found in _changes_of_files(where, before, after)
+        for change in _changes_of_files(where, before, after)
     )
     return (
         *files,

@@ -30,9 +30,9 @@ def match_recipe(
     for mpi in MPIS:
         for uses in _uses(image):
             recipe = _recipe(image, {**uses, mpi: _PLACEHOLDER}, host)
-            found = find(recipe, "matched", rows, host, request)
-            if found is not None:
-                return pin_recipe(recipe, found)
+            solution = find(recipe, "matched", rows, host, request)
+            if solution is not None:
+                return pin_recipe(recipe, solution)
     return None
 
 

@@ -86,19 +86,19 @@ def addresses(files: Sequence[LockedFile], mirrors: Mirrors) -> dict[str, tuple[
     Raises:
         Missing: if this machine has no mirror for a file, or the package index does not respond.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    addresses_by_hash: dict[str, tuple[str, ...]] = {}
     offered: dict[str, list[LockedFile]] = defaultdict(list)
     for file in files:
         scheme, _, rest = file.origin.partition(":")
         if scheme == INDEX:
             offered[rest].append(file)
         elif scheme in ("debian", "debian-security"):
-            found[file.sha256] = _on_mirrors(file, scheme, rest, mirrors)
+            addresses_by_hash[file.sha256] = _on_mirrors(file, scheme, rest, mirrors)
         else:
-            found[file.sha256] = (file.origin,)
+            addresses_by_hash[file.sha256] = (file.origin,)
     for python, group in offered.items():
-        found |= _on_index(group, python)
-    return found
+        addresses_by_hash |= _on_index(group, python)
+    return addresses_by_hash
 
 
 def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> tuple[str, ...]:

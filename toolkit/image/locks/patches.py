@@ -18,7 +18,7 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
     Raises:
         BadInput: if toolkit lacks a patch, or has another patch with that name.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for step in lock.steps:
         for name, digest in step.patches.items():
             content = _read(name) if (data.shipped_folder("recipes") / "patches" / name).is_file() else b""
@@ -27,8 +27,8 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
                     f"{lock.recipe}: this toolkit does not have the patch {name} that the lock names",
                     fix=f"`toolkit image lock {lock.recipe} --upgrade`",
                 )
-            found[name] = content
-    return found
+            contents[name] = content
+    return contents
 
 
 def _read(name: str) -> bytes:

@@ -150,15 +150,15 @@ class _Python:
             what=f"the wheels of {self._name}",
             indexes=self._needs.indexes,
         )
-        found = pylock.wheels_of(
+        pairs = pylock.wheels_of(
             text,
             python=self.version,
             glibc=self._glibc,
             architecture=self._architecture,
             foreign=hosts_of(self._needs.indexes),
         )
-        same = {name for file, _ in found for name in _SAME.get(file.name, ())}
-        return tuple(dated for dated in found if dated[0].name not in {*_UNUSED, *same})
+        same = {name for file, _ in pairs for name in _SAME.get(file.name, ())}
+        return tuple(dated for dated in pairs if dated[0].name not in {*_UNUSED, *same})
 
     def sdists(self) -> tuple[DatedFile, ...]:
         wanted = [f"{c}=={self._needs.rows[c].version}" for c in self._needs.sdists]
@@ -208,14 +208,14 @@ def required_by(sdist: Path) -> tuple[str, ...]:
 
 
 def _sections(text: str) -> tuple[str, ...]:
-    found, marker = [], ""
+    lines, marker = [], ""
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.startswith("["):
             extra, _, condition = line.strip("[]").partition(":")
             marker = f"extra == '{extra}'" if extra else condition
         else:
-            found.append(f"{line} ; {marker}" if marker else line)
-    return tuple(found)
+            lines.append(f"{line} ; {marker}" if marker else line)
+    return tuple(lines)
 
 
 def _text(tar: tarfile.TarFile, name: str) -> str:

@@ -23,10 +23,10 @@ def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solu
     Raises:
         CheckFailed: if no stack satisfies the recipe, with the constraints that contradict each other.
     """
-    found = solve_rows(named.recipe, named.name, stacks(), host)
-    if isinstance(found, Conflict):
-        raise refusal(found)
-    return found
+    solution = solve_rows(named.recipe, named.name, stacks(), host)
+    if isinstance(solution, Conflict):
+        raise refusal(solution)
+    return solution
 
 
 def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:

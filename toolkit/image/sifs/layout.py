@@ -59,8 +59,8 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
         config = files[entry["Config"]]
         layer_files = [files[layer] for layer in entry["Layers"]]
         tell.detail(f"Proving {len(layer_files)} layers")
-        found = list(_proven(_json(blobs, config), layer_files, blobs))
-        layers = [_descriptor(f"{_LAYER}{layer.form}", layer.blob) for layer in found]
+        layers_of_image = list(_proven(_json(blobs, config), layer_files, blobs))
+        layers = [_descriptor(f"{_LAYER}{layer.form}", layer.blob) for layer in layers_of_image]
     except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
         raise CheckFailed(
             f"the archive from the Docker engine does not contain exactly one image: {error}",

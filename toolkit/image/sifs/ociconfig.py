@@ -66,8 +66,8 @@ def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.
     """
-    if LOCK in config.Labels and (found := _seconds(config.Labels.get(CREATION_LABEL, ""))) is not None:
-        return found
+    if LOCK in config.Labels and (moment := _seconds(config.Labels.get(CREATION_LABEL, ""))) is not None:
+        return moment
     if seconds := env.get(EPOCH):
         if not seconds.isdecimal():
             raise BadInput(f"{EPOCH}={seconds}: write seconds since 1970, as `date +%s` does")

@@ -174,8 +174,8 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
     except (BadInput, Damaged) as error:  # toolkit wrote the file, so the error is not the user's
         raise CheckFailed(error.message, fix=error.fix) from error
-    found = runtime.labels(sif)
-    if any(found.get(name) != value for name, value in labels.items()):
+    actual = runtime.labels(sif)
+    if any(actual.get(name) != value for name, value in labels.items()):
         raise CheckFailed(f"{sif.name}: the SIF differs from the image that was converted")
     done = runtime.execute(
         sif, ("sh", "-c", "test ! -x /opt/toolkit/venv/bin/python || python -c 'import zlib'")
@@ -220,9 +220,11 @@ def full_disks(where: Path) -> Iterator[None]:
 def _metadata(sif: Path) -> bytes:
     """Return the contents of all objects of a SIF except its file system: definition, labels, signatures."""
     with sif.open("rb") as file:
-        found = read_sif(file, sif)
+        sif_file = read_sif(file, sif)
         return b"".join(
-            content(file, entry, _MOST_OF_AN_OBJECT) for entry in found.table.used if entry != found.root
+            content(file, entry, _MOST_OF_AN_OBJECT)
+            for entry in sif_file.table.used
+            if entry != sif_file.root
         )
 
 

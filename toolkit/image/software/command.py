@@ -46,28 +46,28 @@ class StartedProgram:
 
 def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
     """Return the program that ``command`` starts; ``script`` is the text of the user's Python script."""
-    words, found = list(command), StartedProgram(environment=dict(loader.environment))
+    words, program = list(command), StartedProgram(environment=dict(loader.environment))
     for _ in range(_MOST_STEPS):
-        words, found = _without_env(words, found)
-        path = _find(loader, words[0], found) if words else None
+        words, program = _without_env(words, program)
+        path = _find(loader, words[0], program) if words else None
         if path is None:
-            return replace(found, why=f"{words[0] if words else 'the command'}: not in the image")
+            return replace(program, why=f"{words[0] if words else 'the command'}: not in the image")
         head = files.read(loader.tree, path, _HEAD) or b""
-        found = replace(found, path=path, chain=(*found.chain, path))
+        program = replace(program, path=path, chain=(*program.chain, path))
         starter = [] if head.startswith(_MAGIC) else _first_line(head) or ["/bin/sh"]
         name = posixpath.basename(starter[0] if starter else words[0])
         if starter and (name == "env" or _PYTHON.match(name)):
             words = [*starter, path, *words[1:]]
         elif _SHELL.match(name):
-            started = _of_shell(loader, [name, path, *words[1:]] if starter else words, found)
+            started = _of_shell(loader, [name, path, *words[1:]] if starter else words, program)
             if isinstance(started, StartedProgram):
                 return started
-            words, found = started
+            words, program = started
         elif starter:
-            return replace(found, why=f"{path}: started by {starter[0]}")
+            return replace(program, why=f"{path}: started by {starter[0]}")
         else:
-            return _of_binary(loader, words, found, script)
-    return replace(found, why=f"{command[0]}: starts a chain of more than {_MOST_STEPS} programs")
+            return _of_binary(loader, words, program, script)
+    return replace(program, why=f"{command[0]}: starts a chain of more than {_MOST_STEPS} programs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +99,23 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
     return EntryScript(path, changed) if changed else None
 
 
-def _without_env(words: list[str], found: StartedProgram) -> tuple[list[str], StartedProgram]:
+def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
     """Remove ``env NAME=VALUE`` from the start of a command, and add these variables to the environment."""
     if not words or posixpath.basename(words[0]) != "env":
-        return words, found
-    environment, rest = dict(found.environment), words[1:]
+        return words, program
+    environment, rest = dict(program.environment), words[1:]
     while rest and (rest[0] == "-S" or _ASSIGNED.match(rest[0])):
         if assigned := _ASSIGNED.match(rest[0]):
             environment[assigned[1]] = assigned[2]
         rest = rest[1:]
-    return rest, replace(found, environment=environment)
+    return rest, replace(program, environment=environment)
 
 
-def _find(loader: Loader, word: str, found: StartedProgram) -> str | None:
+def _find(loader: Loader, word: str, program: StartedProgram) -> str | None:
     """Return the path of a program in the image, or None if the image does not contain it."""
     if "/" in word:
         return word if word.startswith("/") and files.is_file(loader.tree, word) else None
-    return Loader(loader.tree, dict(found.environment)).program(word)
+    return Loader(loader.tree, dict(program.environment)).program(word)
 
 
 def _first_line(head: bytes) -> list[str] | None:
@@ -124,24 +124,26 @@ def _first_line(head: bytes) -> list[str] | None:
     return head[2:].partition(b"\n")[0].decode("utf-8", "replace").split() or None
 
 
-def _of_binary(loader: Loader, words: list[str], found: StartedProgram, script: str | None) -> StartedProgram:
+def _of_binary(
+    loader: Loader, words: list[str], program: StartedProgram, script: str | None
+) -> StartedProgram:
     """Return the program; for a Python interpreter, add the modules that its script imports."""
     if not _PYTHON.match(posixpath.basename(words[0])):
-        return found
+        return program
     text = script
     for number, word in enumerate(words[1:], start=1):
         if word == "-c":
             text = words[number + 1] if number + 1 < len(words) else ""
         elif word == "-m":
             module = (words[number + 1] if number + 1 < len(words) else "").partition(".")[0]
-            return replace(found, python=True, modules=frozenset({module}) & _MPI_MODULES or None)
+            return replace(program, python=True, modules=frozenset({module}) & _MPI_MODULES or None)
         elif not word.startswith("-") and words[number - 1] not in _WITH_VALUE:
             own = files.text(loader.tree, word, _MOST_TEXT) if word.startswith("/") else None
             text = own if own is not None else script
         else:
             continue
         break
-    return replace(found, python=True, modules=_imported_modules(text))
+    return replace(program, python=True, modules=_imported_modules(text))
 
 
 def _imported_modules(text: str | None) -> frozenset[str] | None:
@@ -158,7 +160,7 @@ def _imported_modules(text: str | None) -> frozenset[str] | None:
 
 
 def _of_shell(
-    loader: Loader, words: list[str], found: StartedProgram
+    loader: Loader, words: list[str], program: StartedProgram
 ) -> StartedProgram | tuple[list[str], StartedProgram]:
     """Return the command that a shell starts, and the variables that the shell sets before.
 
@@ -170,13 +172,13 @@ def _of_shell(
     else:
         path, rest = next(((w, words[n + 1 :]) for n, w in enumerate(words) if n and w[0] != "-"), ("", []))
         text = (files.text(loader.tree, path, _MOST_TEXT) if path.startswith("/") else None) or ""
-        found = replace(found, path=path, chain=tuple(dict.fromkeys((*found.chain, path))))
-    exports, started = read_wrapper(loader.tree, found.environment, path, text, rest)
+        program = replace(program, path=path, chain=tuple(dict.fromkeys((*program.chain, path))))
+    exports, started = read_wrapper(loader.tree, program.environment, path, text, rest)
     if started is None:
         return replace(
-            found, why=f"{path or words[0]}: which program it starts depends on conditions or on its input"
+            program, why=f"{path or words[0]}: which program it starts depends on conditions or on its input"
         )
-    return started, replace(found, environment=_merge_variables(found.environment, exports))
+    return started, replace(program, environment=_merge_variables(program.environment, exports))
 
 
 def _merge_variables(before: Mapping[str, str], exports: Environment) -> dict[str, str]:

@@ -59,21 +59,21 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
 
 def _libraries(tree: FileTree, facts: ImageFacts) -> frozenset[str]:
     """Return the names in ldconfig's index and in the folders of ``LD_LIBRARY_PATH``."""
-    found = read_cache(files.read(tree, _CACHE, _LONGEST_CACHE) or b"", facts.architecture)
-    if not found:
+    cached = read_cache(files.read(tree, _CACHE, _LONGEST_CACHE) or b"", facts.architecture)
+    if not cached:
         return frozenset()
     folders = [
         folder for folder in facts.environment.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")
     ]
-    return frozenset(found) | {name for folder in folders for name in files.names(tree, folder)}
+    return frozenset(cached) | {name for folder in folders for name in files.names(tree, folder)}
 
 
 def _sites(tree: FileTree, path: list[str], pythonpath: str) -> Iterator[str]:
     prefixes = dict.fromkeys(posixpath.dirname(folder) for folder in path if folder.endswith("/bin"))
     patterns = [*_SITES, *(f"{prefix}/lib/python3.*/site-packages" for prefix in prefixes if prefix != "/")]
-    found = (folder for pattern in patterns for folder in files.glob(tree, pattern))
+    site_folders = (folder for pattern in patterns for folder in files.glob(tree, pattern))
     yield from dict.fromkeys(
-        (*found, *(folder for folder in pythonpath.split(":") if folder.startswith("/")))
+        (*site_folders, *(folder for folder in pythonpath.split(":") if folder.startswith("/")))
     )
 
 

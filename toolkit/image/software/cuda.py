@@ -47,11 +47,11 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
                     return wheel
             return _by_name(finder, path)
         for beside in (f"{site}/torch/lib", f"{site}/nvidia/cu13/lib"):
-            if (path := _newest(finder, beside, name)) and (found := _by_name(finder, path)):
-                return found
+            if (path := _newest(finder, beside, name)) and (version := _by_name(finder, path)):
+                return version
     for folder in _folders(finder):
-        if (path := _newest(finder, folder, name)) and (found := _by_name(finder, path)):
-            return found
+        if (path := _newest(finder, folder, name)) and (version := _by_name(finder, path)):
+            return version
     return None
 
 
@@ -99,12 +99,12 @@ def tensorflow_built(finder: Finder, name: str) -> PackageVersion | UnknownVersi
 
 def pytorch(finder: Finder) -> PackageVersion | None:
     """Return the version of PyTorch, or None if the image has no PyTorch."""
-    found = python_package(finder.loader.tree, finder.places.sites, "torch")
-    if found is None:
+    package = python_package(finder.loader.tree, finder.places.sites, "torch")
+    if package is None:
         path, content = _torch(finder)
         match = re.search(r"^__version__ *= *['\"]([\w.+]+)['\"]", content, re.MULTILINE)
         return PackageVersion(match[1], path) if match else None
-    return found
+    return package
 
 
 def pytorch_cuda(finder: Finder) -> PackageVersion | UnknownVersion | None:

@@ -119,7 +119,7 @@ def _add_software(
     facts: ImageFacts,
     finder: Finder,
     hvd: horovod.HorovodPackage,
-    found: tuple[tuple[MpiFound, ...], dict[str, str]],
+    mpis_and_programs: tuple[tuple[MpiFound, ...], dict[str, str]],
     mpirun: str | None,
     book: ImageEvidence,
 ) -> ImageFacts:
@@ -129,11 +129,11 @@ def _add_software(
         facts: the facts known so far.
         finder: finds libraries in the image.
         hvd: the image's Horovod package.
-        found: the MPIs of the image, and the MPI that each program loads.
+        mpis_and_programs: the MPIs of the image, and the MPI that each program loads.
         mpirun: the real path of the ``mpirun`` on the image's PATH.
         book: records the evidence of each fact.
     """
-    mpis, programs = found
+    mpis, programs = mpis_and_programs
     facts = _system(facts, finder, mpis[0] if mpis else None, book)
     facts = _mpis(facts, finder.loader, mpirun, mpis, programs, book)
     facts = _fabric(facts, finder, book)
@@ -286,7 +286,7 @@ def _learning(
         ),
         cuda_compat=book.take("cuda_compat", compat, "/usr/local/cuda*/compat: no libcuda.so"),
         cuda_compat_folders=folders,
-        **{name: book.take(name, found, f"{name}: {without[name]}") for name, found in built.items()},
+        **{name: book.take(name, version, f"{name}: {without[name]}") for name, version in built.items()},
         **{
             name: book.take(name, cuda.library(finder, soname), f"{soname}.so: not in the image")
             for name, soname in libraries.items()
@@ -332,8 +332,8 @@ def _digest(digest: str | None, form: str, book: ImageEvidence) -> str | None:
 
 def _real(loader: Loader, name: str) -> str | None:
     """Return the real path of a program on the image's PATH, or None."""
-    found = loader.program(name)
-    return (files.resolve(loader.tree, found) or found) if found else None
+    path = loader.program(name)
+    return (files.resolve(loader.tree, path) or path) if path else None
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
@@ -350,17 +350,17 @@ def _path(name: str, path: str | None, looked_for: str, book: ImageEvidence) -> 
 def _package(
     tree: FileTree, places: tuple[str, ...], name: str, book: ImageEvidence, *alternatives: str
 ) -> str | None:
-    found = python_package(tree, places, name, *alternatives)
-    return book.take(name, found, f"{name}: no Python package of that name")
+    package = python_package(tree, places, name, *alternatives)
+    return book.take(name, package, f"{name}: no Python package of that name")
 
 
 def _entrypoint(tree: FileTree, config: ImageConfig | None, book: ImageEvidence) -> tuple[str, ...] | None:
-    found, where = started_command(tree, config)
-    if found:
+    words, where = started_command(tree, config)
+    if words:
         book.evidence["entrypoint"] = where
     else:
         book.absent["entrypoint"] = where
-    return found or None
+    return words or None
 
 
 def _architecture(
@@ -389,11 +389,11 @@ def _architecture(
 
 
 def _stack(tree: FileTree, book: ImageEvidence) -> dict[str, object] | None:
-    found, why = stack(tree)
-    if found is not None:
-        book.evidence["stack"] = f"{STACK_PATH}: {len(found)} entries"
+    content, why = stack(tree)
+    if content is not None:
+        book.evidence["stack"] = f"{STACK_PATH}: {len(content)} entries"
     elif why:
         book.unknown["stack"] = why
     else:
         book.absent["stack"] = f"{STACK_PATH}: not in the image"
-    return found
+    return content

@@ -21,16 +21,16 @@ class ImageEvidence:
         """Return the fields of :class:`ImageFacts` with the evidence and the reasons."""
         return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
 
-    def take(self, name: str, found: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
+    def take(self, name: str, version: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
         """Record the evidence of a fact, or why it is absent or unknown; return the fact's value."""
-        if isinstance(found, UnknownVersion):
-            self.unknown[name] = found.reason
+        if isinstance(version, UnknownVersion):
+            self.unknown[name] = version.reason
             return None
-        if found is None:
+        if version is None:
             self.absent[name] = looked_for
             return None
-        self.evidence[name] = found.evidence
-        return found.version
+        self.evidence[name] = version.evidence
+        return version.version
 
     def doubt(self, unread: Mapping[str, str]) -> None:
         """Change absent facts to unknown if toolkit could not read some files (path → reason)."""

@@ -164,10 +164,10 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     named = finder.loader.environment.get("FI_PROVIDER_PATH", match[1].decode())
     folders = {posixpath.normpath(folder) for folder in named.lstrip("@").split(":")}
     folder = finder.folder(path)
-    found = [
+    folders_of_plugins = [
         posixpath.normpath(posixpath.join(folder, below)) for below in ("libfabric", "prov", "../libfabric")
     ]
-    provider_folders = [folder for folder in found if finder.split_plugins(folder, _PROVIDER)[0]]
+    provider_folders = [folder for folder in folders_of_plugins if finder.split_plugins(folder, _PROVIDER)[0]]
     if _built_in(finder, path) or folders & set(provider_folders):
         return ""
     return next(iter(provider_folders), "")
@@ -220,14 +220,14 @@ def nccl_ofi_found(finder: Finder) -> bool | None:
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | UnknownVersion | None:
     """Return the version of the hwloc that programs load or Open MPI contains (component ``hwloc201``)."""
     path = finder.find_reachable("libhwloc.so.15") or finder.find_reachable("libhwloc.so.5")
-    found = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
-    if found is None:
+    version = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
+    if version is None:
         for name in built_in:
             if number := re.fullmatch(r"hwloc(\d)(\d{1,2}?)(\d)", name):
                 return PackageVersion(
                     ".".join(number.groups()), f"Open MPI has hwloc as its component {name}"
                 )
-    return found
+    return version
 
 
 def _lacking(broken: dict[str, str]) -> str:

@@ -53,14 +53,14 @@ def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
 
 
 def built_for(
-    loader: Loader, found: HorovodPackage, framework: str
+    loader: Loader, package: HorovodPackage, framework: str
 ) -> PackageVersion | UnknownVersion | None:
     """Return the framework version that Horovod was built with, from Horovod's metadata.json.
 
     horovod/horovod:horovod/tensorflow/CMakeLists.txt writes metadata.json; Horovod compares the versions when
     an import fails.
     """
-    library = found.libraries.get(framework)
+    library = package.libraries.get(framework)
     if library is None:
         return None
     path = f"{library.rpartition(f'/{framework}/')[0]}/metadata.json"
@@ -81,9 +81,9 @@ def _built(loader: Loader, path: str) -> set[str]:
     content = loader.texts(path)
     needed = loader.elf(path)
     sonames = " ".join(needed.needed if needed else ())
-    found = {name for name, texts in _BUILT.items() if any(t in content for t in texts)}
+    operations = {name for name, texts in _BUILT.items() if any(t in content for t in texts)}
     linked = {"mpi": "libmpi", "nccl": "libnccl", "cuda": "libcudart", "rocm": "libamdhip"}
-    return found | {name for name, library in linked.items() if library in sonames}
+    return operations | {name for name, library in linked.items() if library in sonames}
 
 
 def _classes(loader: Loader, path: str) -> set[str]:

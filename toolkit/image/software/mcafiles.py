@@ -28,11 +28,11 @@ def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
     if mpi is None or mpi.implementation != "openmpi" or mpi.prefix is None:
         return {}
     folders = _OF_DEBIAN if mpi.prefix == "/usr" else (posixpath.join(mpi.prefix, "etc"),)
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for name, prefix in _NAMED:
         for folder in folders:
             text = files.text(loader.tree, posixpath.join(folder, name), _MOST)
             if text is not None:
-                found |= {f"{prefix}{setting}": value for setting, value in _LINE.findall(text)}
+                settings |= {f"{prefix}{setting}": value for setting, value in _LINE.findall(text)}
                 break
-    return found
+    return settings

@@ -77,13 +77,13 @@ def find_mpis(
     loader: Loader, packages: dict[str, str], places: SearchFolders, programs: dict[str, str]
 ) -> tuple[MpiFound, ...]:
     """Return the MPIs of an image; the MPI that programs load comes first."""
-    found: dict[str, MpiFound] = {}
+    mpis: dict[str, MpiFound] = {}
     for path, why in _libraries(loader, places, programs):
         real = files.resolve(loader.tree, path) or path
-        if real not in found and len(found) < _MOST:
+        if real not in mpis and len(mpis) < _MOST:
             user = next((p for p, library in programs.items() if library == real), None)
-            found[real] = _describe(loader, path, real, why, packages, places, user)
-    return tuple(found.values())
+            mpis[real] = _describe(loader, path, real, why, packages, places, user)
+    return tuple(mpis.values())
 
 
 def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> list[tuple[str, str]]:
@@ -94,7 +94,7 @@ def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) 
     listed: list[tuple[str, str]] = []
     loaded = favourite(programs)
     for library in loaded:
-        users = [p for p, found in programs.items() if found == library]
+        users = [p for p, loaded in programs.items() if loaded == library]
         more = f" and {len(users) - 1} more" if len(users) > 1 else ""
         listed.append((library, f"loaded by {users[0]}{more}"))
     if len(loaded) > 1:
@@ -151,7 +151,7 @@ def _describe(
     started = launcher(loader, _prefix(real), implementation)
     elf = loader.elf(path)
     moved = openmpi.find_moved(loader, own, needed) if own else None
-    found = MpiFound(
+    mpi_entry = MpiFound(
         ImageMpi(
             implementation=implementation,
             version=version,
@@ -176,25 +176,25 @@ def _describe(
         pmix=_pmix(loader, path, version, how or {}, own, packages, needed) if content else None,
         loads=_loads(loader, needed, own),
     )
-    _note_version(found, path, real, by, why)
-    _note_moved(found, moved)
-    _note_start(found, path, reading)
-    _note(found, started[1] if started else None, real)
-    return found
+    _note_version(mpi_entry, path, real, by, why)
+    _note_moved(mpi_entry, moved)
+    _note_start(mpi_entry, path, reading)
+    _note(mpi_entry, started[1] if started else None, real)
+    return mpi_entry
 
 
-def _note_moved(found: MpiFound, moved: openmpi.OpenMpiFolder | None) -> None:
+def _note_moved(mpi_entry: MpiFound, moved: openmpi.OpenMpiFolder | None) -> None:
     """Record the evidence that an Open MPI searches for plugins in a folder that is missing."""
     if moved:
-        found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
+        mpi_entry.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
 
 
-def _note_version(found: MpiFound, path: str, real: str, by: str, why: str) -> None:
+def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) -> None:
     """Record the source of the version (``by``), and why toolkit lists this library."""
-    mpi = found.mpi
-    found.evidence["mpi"] = f"{path}: {mpi.implementation} {mpi.version or '?'} ({by}), {why}"
+    mpi = mpi_entry.mpi
+    mpi_entry.evidence["mpi"] = f"{path}: {mpi.implementation} {mpi.version or '?'} ({by}), {why}"
     if mpi.version is None:
-        found.unknown["mpi.version"] = f"{real}: {by}"
+        mpi_entry.unknown["mpi.version"] = f"{real}: {by}"
 
 
 def _read_followed(
@@ -238,14 +238,14 @@ def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi |
     return {plain(s): p for s, p in loaded} | dict(loaded)
 
 
-def _note_start(found: MpiFound, path: str, reading: _LibraryReading) -> None:
+def _note_start(mpi_entry: MpiFound, path: str, reading: _LibraryReading) -> None:
     """Record how ranks of this MPI start, or why toolkit does not know it."""
     if reading.own and reading.own.broken:
-        found.unknown["mpi.components"] = f"cannot be loaded: {_words(reading.own.broken)}"
+        mpi_entry.unknown["mpi.components"] = f"cannot be loaded: {_words(reading.own.broken)}"
     if reading.interfaces is None:
-        found.unknown["mpi.interfaces"] = f"{path}: {reading.reason}"
+        mpi_entry.unknown["mpi.interfaces"] = f"{path}: {reading.reason}"
     else:
-        found.evidence["mpi.interfaces"] = (
+        mpi_entry.evidence["mpi.interfaces"] = (
             f"{path}: {' '.join(reading.interfaces) or 'none'} ({reading.reason})"
         )
 
@@ -264,9 +264,9 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
     return max(fabric_versions, key=lambda version: [int(part) for part in version.split(".")], default=None)
 
 
-def _note(found: MpiFound, launched: str | None, real: str) -> None:
+def _note(mpi_entry: MpiFound, launched: str | None, real: str) -> None:
     """Record the evidence of an MPI's other facts, or the reasons for their absence."""
-    mpi, evidence, absent, unknown = found.mpi, found.evidence, found.absent, found.unknown
+    mpi, evidence, absent, unknown = mpi_entry.mpi, mpi_entry.evidence, mpi_entry.absent, mpi_entry.unknown
     if launched and mpi.launcher:
         evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
     else:
@@ -321,8 +321,8 @@ def _version(
     prefix = posixpath.dirname(posixpath.dirname(real))
     own = tuple(s for s in places.sites if s.startswith(f"{prefix}/"))
     wheel = _WHEELS.get(implementation, ())
-    if wheel and (found := python_package(loader.tree, own, *wheel)):
-        return found.version, f"by {found.evidence}"
+    if wheel and (wheel_version := python_package(loader.tree, own, *wheel)):
+        return wheel_version.version, f"by {wheel_version.evidence}"
     if match := re.search(rb"Open MPI v(\d{1,3}\.\d{1,3}\.\d{1,3}[a-z0-9]{0,8})", content):
         return match[1].decode(), "by its version text"
     if real.startswith(("/usr/lib/", "/lib/")):

@@ -24,7 +24,7 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
     if not files.is_file(loader.tree, f"{folder}/_mpiabi.py"):
         return {}
     named = ((_VARIANT.match(name), name) for name in files.names(loader.tree, folder))
-    return {found["abi"]: f"{folder}/{name}" for found, name in named if found}
+    return {variant["abi"]: f"{folder}/{name}" for variant, name in named if variant}
 
 
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:

@@ -104,15 +104,15 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
     The PMI-1 wire protocol of Slurm's pmi2 plugin and of Hydra is built in, and the text ``PMI_FD`` shows it.
     A build for Slurm's own PMI libraries is linked with these libraries instead.
     """
-    found: dict[str, str] = {}
+    faces: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}
     if "libpmix" in linked:
-        found["pmix"] = "linked"
+        faces["pmix"] = "linked"
     if b"PMI_FD" in content or "libpmi" in linked:
-        found["pmi1"] = "linked"
+        faces["pmi1"] = "linked"
     if b"PMI2_Init" in content or "libpmi2" in linked:
-        found["pmi2"] = "linked"
-    return dict(sorted(found.items()))
+        faces["pmi2"] = "linked"
+    return dict(sorted(faces.items()))
 
 
 def _variable(library: Pages, name: str) -> str | None:
@@ -125,9 +125,9 @@ def _side_by_side(content: bytes) -> "re.Match[bytes] | None":
     return next((match for order in _TOGETHER if (match := order.search(content))), None)
 
 
-def _texts(found: "re.Match[bytes]") -> dict[str, str]:
+def _texts(match: "re.Match[bytes]") -> dict[str, str]:
     return {
-        name: text.decode("utf-8", "replace") for name, text in found.groupdict().items() if text is not None
+        name: text.decode("utf-8", "replace") for name, text in match.groupdict().items() if text is not None
     }
 
 

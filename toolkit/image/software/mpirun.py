@@ -58,8 +58,8 @@ def _started_by(loader: Loader, real: str, path: str) -> tuple[str, str]:
         return real, path
     read = (posixpath.normpath(posixpath.join(folder, name)) for name in _VARIABLES)
     led = "I_MPI_ROOT" not in loader.environment and any(files.is_file(loader.tree, file) for file in read)
-    found = loader.program(_STARTER)
-    same = found is not None and files.resolve(loader.tree, found) == target
+    starter = loader.program(_STARTER)
+    same = starter is not None and files.resolve(loader.tree, starter) == target
     return (real, path) if led or same else (target, own)
 
 

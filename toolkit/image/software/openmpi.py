@@ -67,10 +67,10 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 
 
 def interfaces(
-    loader: Loader, found: OpenMpi, needed: dict[str, str | None]
+    loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
     """Return the launch interfaces and how toolkit found each (None if unknown), and a line of evidence."""
-    how, reason = _seen_interfaces(loader, found, needed)
+    how, reason = _seen_interfaces(loader, openmpi, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
         return None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
@@ -78,27 +78,27 @@ def interfaces(
 
 
 def _seen_interfaces(
-    loader: Loader, found: OpenMpi, needed: dict[str, str | None]
+    loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str], str]:
     how: dict[str, str] = {}
-    names = found.components.get("pmix", ())
+    names = openmpi.components.get("pmix", ())
     for name in names:
         face = "pmix" if _PMIX.match(name) else _SLURM.get(name)
         if face:
-            how[face] = f"component {name}" if ("pmix", name) in found.files else "linked"
-    if not names and (plugin := found.files.get(("ess", "pmi"))):
+            how[face] = f"component {name}" if ("pmix", name) in openmpi.files else "linked"
+    if not names and (plugin := openmpi.files.get(("ess", "pmi"))):
         # Before Open MPI 2.0, the component ess_pmi was linked with Slurm's PMI libraries.
         linked = {plain(soname).partition(".so")[0] for soname in loader.closure(plugin)[0]}
         how |= {face: "component ess_pmi" for face, lib in _OLD.items() if lib in linked}
     if names:
-        return dict(sorted(how.items())), f"components {' '.join(names)}{_not_loading(found)}"
+        return dict(sorted(how.items())), f"components {' '.join(names)}{_not_loading(openmpi)}"
     if how:
         return dict(sorted(how.items())), "component ess_pmi"
     if any(plain(soname).startswith("libpmix.so") for soname in needed):
         return {"pmix": "linked"}, "the library needs libpmix.so.2"
-    if found.pmix:
-        return {"pmix": "linked"}, f"PMIx {found.pmix} is built in"
-    return {}, f"the library contains neither PMIx nor PMI{_not_loading(found)}"
+    if openmpi.pmix:
+        return {"pmix": "linked"}, f"PMIx {openmpi.pmix} is built in"
+    return {}, f"the library contains neither PMIx nor PMI{_not_loading(openmpi)}"
 
 
 _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
@@ -117,7 +117,7 @@ class OpenMpiFolder:
     led_by: dict[str, str]
 
 
-def find_moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
+def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
     """Return the moved Open MPI that searches for its plugins in a missing folder, or None.
 
     The missing folder comes from Open MPI's configuration, or from OPAL_PREFIX in the image. If another
@@ -130,7 +130,7 @@ def find_moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) ->
     pal = next(
         (p for soname, p in needed.items() if p and without_hash(soname).startswith("libopen-pal.")), None
     )
-    files = [file for (framework, _), file in found.files.items() if framework == "shmem"]
+    files = [file for (framework, _), file in openmpi.files.items() if framework == "shmem"]
     if pal is None or not files or any(loader.environment.get(name) for name in _LEADING):
         return None
     named = loader.environment.get("OPAL_PREFIX", "").rstrip("/")
@@ -169,8 +169,10 @@ def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.Mc
     return tuple(c for path in own for c in mca.components(loader.texts(path)) if c.project == "pmix")
 
 
-def _not_loading(found: OpenMpi) -> str:
-    lost = [f"{name} lacks {why}" for name, why in found.broken.items() if name.startswith(("pmix_", "ess_"))]
+def _not_loading(openmpi: OpenMpi) -> str:
+    lost = [
+        f"{name} lacks {why}" for name, why in openmpi.broken.items() if name.startswith(("pmix_", "ess_"))
+    ]
     return f"; not loadable: {', '.join(lost)}" if lost else ""
 
 
@@ -208,14 +210,14 @@ def _files(loader: Loader, path: str, real: str) -> list[str]:
 def _merge_components(
     built_in: dict[str, tuple[str, ...]], plugins: dict[tuple[str, str], str], number: str | None
 ) -> dict[str, tuple[str, ...]]:
-    found = {framework: set(names) for framework, names in built_in.items()}
+    merged = {framework: set(names) for framework, names in built_in.items()}
     for framework, name in plugins:
-        found.setdefault(framework, set()).add(name)
-    if number and int(number.partition(".")[0]) < 5 and "vader" in found.get("btl", set()):
+        merged.setdefault(framework, set()).add(name)
+    if number and int(number.partition(".")[0]) < 5 and "vader" in merged.get("btl", set()):
         # In Open MPI 3 and 4, the component btl/sm only reports that btl/vader replaces it
         # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1). ompi_info does not list btl/sm either.
-        found["btl"].discard("sm")
-    return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
+        merged["btl"].discard("sm")
+    return {framework: tuple(sorted(names)) for framework, names in sorted(merged.items())}
 
 
 def _full(number: str, contents: list[bytes]) -> str:

@@ -27,8 +27,8 @@ class ComparedVersions:
 
 def labels(tree: FileTree) -> dict[str, str]:
     """Return the labels of an image; empty if it has none or they are invalid."""
-    found, _ = _json(tree, _LABELS)
-    values = found.items() if isinstance(found, dict) else ()
+    content, _ = _json(tree, _LABELS)
+    values = content.items() if isinstance(content, dict) else ()
     return {str(k): str(v) for k, v in values if isinstance(v, str | int | float)}
 
 
@@ -37,9 +37,9 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
 
     The reason is empty if the image has no stack.json.
     """
-    found, why = _json(tree, STACK_PATH)
-    if isinstance(found, dict):
-        return found, ""
+    content, why = _json(tree, STACK_PATH)
+    if isinstance(content, dict):
+        return content, ""
     return None, why or (f"{STACK_PATH}: not an object" if files.is_file(tree, STACK_PATH) else "")
 
 
@@ -52,7 +52,7 @@ def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
     except msgspec.ValidationError as error:
         return (f"{STACK_PATH} cannot be read as a stack: {error}",)
     mpi = facts.mpi
-    found = {
+    versions = {
         "mpi": mpi.implementation if mpi else "",
         "mpi_version": (mpi.version if mpi else "") or "",
         "pmix": facts.pmix,
@@ -64,7 +64,7 @@ def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
         "horovod": facts.horovod,
         "mpi4py": facts.mpi4py,
     }
-    pairs = [(n, getattr(stack, n), v or "") for n, v in found.items() if not _unread(n, facts)]
+    pairs = [(n, getattr(stack, n), v or "") for n, v in versions.items() if not _unread(n, facts)]
     pairs += [("numpy", stack.numpy, also.numpy)] if also.numpy is not None else []
     pairs += [("hwloc", stack.hwloc, also.hwloc)] if also.hwloc is not None else []
     lines = [_line(name, a, b) for name, a, b in pairs if not _agree(name, a[:_LONGEST], b)]
@@ -75,17 +75,17 @@ def _unread(name: str, facts: ImageFacts) -> bool:
     return name in facts.unknown or f"mpi.{name.removeprefix('mpi_')}" in facts.unknown
 
 
-def _agree(name: str, described: str, found: str) -> bool:
-    if name == "python" and found.count(".") == 1:
+def _agree(name: str, described: str, actual: str) -> bool:
+    if name == "python" and actual.count(".") == 1:
         # toolkit may know only the minor release of an interpreter outside a virtual environment
-        return described == found or described.startswith(f"{found}.")
-    return described == found or (bool(described and found) and is_same_version(described, found))
+        return described == actual or described.startswith(f"{actual}.")
+    return described == actual or (bool(described and actual) and is_same_version(described, actual))
 
 
-def _line(name: str, described: str, found: str) -> str:
+def _line(name: str, described: str, actual: str) -> str:
     return (
         f"stack.json says {name} {described[:_LONGEST] or 'is not there'}; "
-        f"toolkit found {upstream(found) if found else 'none'}"
+        f"toolkit found {upstream(actual) if actual else 'none'}"
     )
 
 
@@ -93,8 +93,8 @@ def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
     if facts.distribution is None:
         return []
     # os-release also has the release's code name, which stack.json omits
-    found = facts.distribution.partition(" (")[0]
-    return [] if stack.distribution == found else [_line("distribution", stack.distribution, found)]
+    actual = facts.distribution.partition(" (")[0]
+    return [] if stack.distribution == actual else [_line("distribution", stack.distribution, actual)]
 
 
 def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
@@ -113,9 +113,9 @@ def _json(tree: FileTree, path: str) -> tuple[object, str]:
     if content is None:
         return None, ""
     try:
-        found: object = msgspec.json.decode(content)
+        value: object = msgspec.json.decode(content)
         # a value that decodes may be nested too deeply to encode
-        msgspec.json.encode(found)
+        msgspec.json.encode(value)
     except DECODE_ERRORS as error:
         return None, f"{path}: no JSON: {error}"
-    return found, ""
+    return value, ""

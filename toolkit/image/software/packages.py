@@ -35,14 +35,14 @@ class UnknownVersion:
 
 def debian(tree: FileTree) -> dict[str, str]:
     """Return the version of each package that dpkg has installed, by name."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for block in _blocks(files.read(tree, "/var/lib/dpkg/status", _MOST_TEXT) or b""):
         # A line that starts with a space continues the field above.
         fields = dict(row.split(": ", 1) for row in block.splitlines() if ": " in row and row[0] != " ")
         name, version = fields.get("Package", ""), fields.get("Version", "")
         if name and 0 < len(version) <= _LONGEST and fields.get("Status", "").endswith(" installed"):
-            found[name] = version
-    return found
+            versions[name] = version
+    return versions
 
 
 def _blocks(content: bytes) -> Iterator[str]:

@@ -46,7 +46,7 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 
 
 def built_in(
-    loader: Loader, mpi: str, where: str, release: str | None, found: tuple[mca.McaComponent, ...]
+    loader: Loader, mpi: str, where: str, release: str | None, components_of_mpi: tuple[mca.McaComponent, ...]
 ) -> Pmix:
     """Return the facts of the PMIx inside an Open MPI, whose plugins are in ``lib/pmix``.
 
@@ -62,8 +62,8 @@ def built_in(
         own_release = PackageVersion(bundled, f"{where}: Open MPI {mpi} contains PMIx {bundled}")
     else:
         own_release = None
-    components = _components(loader, real, found)
-    return Pmix(own_release, "", components, _needs_plugins(components, found))
+    components = _components(loader, real, components_of_mpi)
+    return Pmix(own_release, "", components, _needs_plugins(components, components_of_mpi))
 
 
 def _needs_plugins(components: dict[str, tuple[str, ...]], built_in: tuple[mca.McaComponent, ...]) -> bool:
@@ -82,7 +82,7 @@ def _plugins(loader: Loader, real: str) -> list[str]:
 
 
 def _version(
-    real: str, content: bytes, found: tuple[mca.McaComponent, ...], packages: dict[str, str]
+    real: str, content: bytes, all_components: tuple[mca.McaComponent, ...], packages: dict[str, str]
 ) -> PackageVersion | None:
     match = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
     by_itself = (
@@ -98,13 +98,15 @@ def _version(
         return PackageVersion(package, f"{real}: dpkg has libpmix2 {package}")
     if by_itself:
         return by_itself
-    release = mca.release(found, "pmix")
+    release = mca.release(all_components, "pmix")
     return PackageVersion(release, f"{real}: its components are of PMIx {release}") if release else None
 
 
-def _components(loader: Loader, real: str, found: tuple[mca.McaComponent, ...]) -> dict[str, tuple[str, ...]]:
+def _components(
+    loader: Loader, real: str, all_components: tuple[mca.McaComponent, ...]
+) -> dict[str, tuple[str, ...]]:
     """Return the component names by framework, without plugins that lack a library."""
-    names = {framework: set(own) for framework, own in mca.by_framework(found, *_FRAMEWORKS).items()}
+    names = {framework: set(own) for framework, own in mca.by_framework(all_components, *_FRAMEWORKS).items()}
     for file in _plugins(loader, real)[:_MOST]:
         named = _PLUGIN.match(file)
         if named and named[1] in _FRAMEWORKS and None not in loader.closure(file)[0].values():

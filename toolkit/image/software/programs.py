@@ -59,8 +59,8 @@ _MOST_READ = 48 << 20
 
 def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
     """Return the real path of the MPI that each program loads; empty if ld.so does not find that MPI."""
-    found = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
-    return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
+    extensions = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
+    return {**extensions, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
 def missing_mpis(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
@@ -90,15 +90,15 @@ def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -
 
 
 def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> dict[str, str] | None:
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     for module in ("mpi4py", "horovod"):
         if not needs_mpi_module(program, module):
             continue
         for site in sites:
             if own := _of_module(loader, site, module):
-                found |= own
+                libraries |= own
                 break
-    return found or None
+    return libraries or None
 
 
 def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
@@ -123,8 +123,8 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
     ``tree`` is the image as a rank sees it. ``whole`` reads all files of the image. ``places`` are the
     image's software folders.
     """
-    found = loaded_mpis(whole, places, ())
-    listed = (file for pair in found.items() for file in pair if file)
+    libraries = loaded_mpis(whole, places, ())
+    listed = (file for pair in libraries.items() for file in pair if file)
     over = ((file, tree.mount_over(file)) for file in listed)
     return {file: folder for file, folder in over if folder}
 
@@ -135,25 +135,25 @@ def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
-    found: dict[str, str] = {}
+    differing: dict[str, str] = {}
     # the limit is reached; the result is correct for the programs that were searched
     with suppress(CheckFailed):
         for path, library in programs.items():
             if bare.spent > _ALL:
                 break
             if (bare_library := _loaded_mpi(bare, path) or "") != library:
-                found[path] = bare_library
-    return found
+                differing[path] = bare_library
+    return differing
 
 
 def programs_with_fixed_path(loader: Loader, programs: dict[str, str]) -> tuple[str, ...]:
     """Return the programs that link an MPI directly and find it through their RPATH."""
-    found: list[str] = []
+    paths_of_programs: list[str] = []
     for path, library in programs.items():
         elf, name = loader.elf(path), named_mpi(loader, path)
         if library and elf and name in elf.needed and loader.fixes(name, path):
-            found.append(path)
-    return tuple(found)
+            paths_of_programs.append(path)
+    return tuple(paths_of_programs)
 
 
 def of_system(loader: Loader) -> dict[str, str]:
@@ -185,7 +185,7 @@ def static(
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
     # Use a second loader, so that files that need no MPI do not count as needs of the image.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     # the image has more files than the limit; the remaining files are not searched
     with suppress(CheckFailed):
         for path in _elves(loader, candidates, most):
@@ -193,8 +193,8 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
                 break
             if _loaded_mpi(scout, path) is not None:
                 library = _loaded_mpi(loader, path)
-                found[path] = library or ""
-    return found
+                libraries[path] = library or ""
+    return libraries
 
 
 def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:

@@ -44,34 +44,34 @@ def find_rank_programs(
     if not view.command:
         book.absent["program"] = "the request names no command"
         return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
-    found = resolve_command(loader, view.command, view.script)
+    started = resolve_command(loader, view.command, view.script)
     own = loader
-    if found.environment != loader.environment:
-        own = Loader(loader.tree, dict(found.environment))
-    loaded = of_command(own, places, found)
-    shown = _program_of(view, found, loaded, own)
+    if started.environment != loader.environment:
+        own = Loader(loader.tree, dict(started.environment))
+    loaded = of_command(own, places, started)
+    shown = _program_of(view, started, loaded, own)
     if shown is None:
-        book.unknown["program"] = found.why
+        book.unknown["program"] = started.why
         return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
-    book.evidence["program"] = f"{' '.join(view.command[:4])}: {' starts '.join(found.chain)}"
+    book.evidence["program"] = f"{' '.join(view.command[:4])}: {' starts '.join(started.chain)}"
     if loaded is None:
         return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), shown, hidden)
     return RankPrograms(own, loaded, shown, hidden)
 
 
 def _program_of(
-    view: RankView, found: StartedProgram, loaded: dict[str, str] | None, loader: Loader
+    view: RankView, started: StartedProgram, loaded: dict[str, str] | None, loader: Loader
 ) -> ImageProgram | None:
-    if found.why:
+    if started.why:
         return None
     return ImageProgram(
         command=view.command,
-        path=found.path,
-        chain=found.chain,
-        python=found.path if found.python else "",
+        path=started.path,
+        chain=started.chain,
+        python=started.path if started.python else "",
         mpi=loaded is not None,
-        needs=named_mpi(loader, found.path),
-        linked=bool(loaded) and loaded == {found.path: found.path},
+        needs=named_mpi(loader, started.path),
+        linked=bool(loaded) and loaded == {started.path: started.path},
     )
 
 

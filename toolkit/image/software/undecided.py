@@ -21,14 +21,14 @@ def why_mpi_unknown(
     loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], undecided: dict[str, str]
 ) -> str | None:
     """Return the reason why toolkit cannot know which MPI programs load, or None if toolkit knows."""
-    kinds = sorted({found.mpi.implementation for found in mpis})
+    kinds = sorted({mpi_entry.mpi.implementation for mpi_entry in mpis})
     if (
         len(kinds) > 1
         and not any(programs.values())
         and (undecided.keys() & _LEADING or not _is_led(loader, mpis))
     ):
         return f"the image has {' and '.join(kinds)}, and no program in the image shows which one is loaded"
-    alike = [found.mpi.library for found in mpis if found.mpi.soname == mpis[0].mpi.soname]
+    alike = [mpi_entry.mpi.library for mpi_entry in mpis if mpi_entry.mpi.soname == mpis[0].mpi.soname]
     if why := undecided.get("LD_LIBRARY_PATH"):
         return f"the MPI may be any of {', '.join(alike)}: {why}" if len(alike) > 1 else None
     return None
@@ -36,8 +36,10 @@ def why_mpi_unknown(
 
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
     """Return whether the image's PATH and LD_LIBRARY_PATH select the first MPI, and ld.so finds no other."""
-    first, *alternatives = (found.mpi for found in mpis)
-    reached = {loader.real_path(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}
+    first, *alternatives = (mpi_entry.mpi for mpi_entry in mpis)
+    reached = {
+        loader.real_path(path) for mpi_entry in mpis if (path := loader.find(mpi_entry.mpi.soname or ""))
+    }
     launcher = loader.program("mpirun")
     return (
         any(loader.real_path(f"{folder}/{first.soname}") == first.library for folder in loader.library_path)

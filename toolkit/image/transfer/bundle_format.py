@@ -65,7 +65,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
     lines = text.decode("utf-8", "replace").splitlines()
     if len(lines) > _MOST_FILES:
         raise BadInput(f"{source}: {SUMS} lists {len(lines)} files; a bundle has at most {_MOST_FILES}")
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     folded = set()
     for line in lines:
         match = _LINE.fullmatch(line)
@@ -78,10 +78,10 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
         if match[2].casefold() in folded:
             raise BadInput(f"{source}: {SUMS} names {match[2]} twice, or two names that differ only by case")
         folded.add(match[2].casefold())
-        found[match[2]] = match[1]
-    if INDEX not in found:
+        sums[match[2]] = match[1]
+    if INDEX not in sums:
         raise BadInput(f"{source}: {SUMS} does not name {INDEX}", fix=_NOT_A_BUNDLE)
-    return found
+    return sums
 
 
 def is_path(name: str) -> re.Match[str] | None:

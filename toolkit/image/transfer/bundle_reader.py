@@ -152,12 +152,12 @@ def _folder(source: Path, folder: Path) -> StagedBundle:
 
 
 def _read(path: Path) -> bytes:
-    found = bytearray()
+    content = bytearray()
     for piece in _pieces(path):
-        found += piece
-        if len(found) > MOST_TEXT:
+        content += piece
+        if len(content) > MOST_TEXT:
             raise BadInput(f"{path}: larger than {MOST_TEXT >> 20} MiB")
-    return bytes(found)
+    return bytes(content)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -182,13 +182,13 @@ def _target(name: str, folder: Path, number: int) -> Path | None:
 
 def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: str) -> None:
     """Compare a file with its SHA-256, and copy it to ``target``, a new file."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     with contextlib.nullcontext() if target is None else _new(target) as copy:
         for piece in pieces:
-            found.update(piece)
+            hasher.update(piece)
             if copy is not None:
                 copy.write(piece)
-    if found.hexdigest() != digest:
+    if hasher.hexdigest() != digest:
         raise _differs(name)
 
 

@@ -68,10 +68,10 @@ def require_unused_names(staged: StagedBundle, source: Path) -> None:
     Raises:
         BadInput: with the names of the recipes that would be replaced, and the existing file that differs.
     """
-    found = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
-    if found:
+    different = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
+    if different:
         raise BadInput(
-            f"{source}: not installed, because it would replace recipes: {', '.join(found[:5])}",
+            f"{source}: not installed, because it would replace recipes: {', '.join(different[:5])}",
             fix="compare the recipes; `--replace` installs the bundle's recipes",
         )
 

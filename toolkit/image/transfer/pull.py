@@ -108,9 +108,9 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
     return fits[0]
 
 
-def _fits(found: Platform, wanted: Platform) -> bool:
-    same = found.os == wanted.os and found.architecture == wanted.architecture
-    return same and wanted.variant in {"", found.variant}
+def _fits(offered: Platform, wanted: Platform) -> bool:
+    same = offered.os == wanted.os and offered.architecture == wanted.architecture
+    return same and wanted.variant in {"", offered.variant}
 
 
 def _choose_platform(
@@ -169,12 +169,12 @@ def _pull_sif(
 def _pull_image(
     session: RegistrySession,
     source: RegistryName,
-    found: tuple[bytes, ImageManifest],
+    manifest_and_text: tuple[bytes, ImageManifest],
     target: Path,
     room: Path,
     tell: Tell,
 ) -> bool:
-    text, manifest = found
+    text, manifest = manifest_and_text
     _fetch(session, source, manifest.blobs, room, tell, copies=2)
     tell.step(f"Writing {target.name}")
     part = room / _PULLED

@@ -56,14 +56,14 @@ def shrink_layers(
         except BaseException:
             stop.set()
             raise
-    found = []
+    layers_to_send = []
     for number, layer in enumerate(layers, 1):
         if blob := reusable.get(layer.digest):
-            found.append(ShrunkLayer(Descriptor(_GZIP, blob.digest, blob.size), None))
+            layers_to_send.append(ShrunkLayer(Descriptor(_GZIP, blob.digest, blob.size), None))
         else:
-            found.append(files[layer.digest])
+            layers_to_send.append(files[layer.digest])
         tell.detail(f"{number} of {len(layers)}")
-    return tuple(found)
+    return tuple(layers_to_send)
 
 
 def _compress(layer: Blob, work: Path, stop: threading.Event) -> ShrunkLayer:

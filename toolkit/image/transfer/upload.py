@@ -116,10 +116,10 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
     check_digest(ref.path)
     archive = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, Budget(ref.shown))
     if archive.part(oci.INDEX):
-        found = _of_layout(archive, ref, platform, "oci-archive")
+        image_upload = _of_layout(archive, ref, platform, "oci-archive")
         if archive.packed or not archive.part(MANIFEST):
-            return found
-        return _compress_layers(found, stack.enter_context(workspace.folder()), present, tell, stack)
+            return image_upload
+        return _compress_layers(image_upload, stack.enter_context(workspace.folder()), present, tell, stack)
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
             f"{ref.shown}: toolkit cannot push this kind of archive",
@@ -145,14 +145,14 @@ def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> ImageU
     text = content(blobs, f"blobs/{chosen.digest.replace(':', '/')}") or b""
     manifest = read_manifest(text, ref.shown)
     parts = []
-    for found in manifest.blobs:
-        part = blobs.part(f"blobs/{found.digest.replace(':', '/')}")
-        if part is None or part.size != found.size:
+    for blob in manifest.blobs:
+        part = blobs.part(f"blobs/{blob.digest.replace(':', '/')}")
+        if part is None or part.size != blob.size:
             raise Damaged(
-                f"{ref.shown}: the image is incomplete: {found.digest[:19]}… is missing or cut short",
+                f"{ref.shown}: the image is incomplete: {blob.digest[:19]}… is missing or cut short",
                 fix="copy or save the image again",
             )
-        parts.append(Blob(found.digest, found.size, part))
+        parts.append(Blob(blob.digest, blob.size, part))
     return ImageUpload(form, text, manifest.media_type or OCI_MANIFEST, tuple(parts))
 
 

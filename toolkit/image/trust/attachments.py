@@ -56,12 +56,12 @@ def attach(sif: Path) -> tuple[str, ...]:
         CheckFailed: if the SIF already has an SBOM or a signature, which would become invalid.
     """
     with sif.open("r+b") as file:
-        found = read_sif(file, sif)
-        if any(entry.kind in {SBOM, SIGNATURE} for entry in found.table.used):
+        sif_file = read_sif(file, sif)
+        if any(entry.kind in {SBOM, SIGNATURE} for entry in sif_file.table.used):
             raise CheckFailed(
                 f"{sif}: the SIF already has a bill of materials or provenance", fix="build the SIF again"
             )
-        tree = SquashTree(file, found.root.offset, str(sif))
+        tree = SquashTree(file, sif_file.root.offset, str(sif))
         objects = []
         if package_sbom := files.read(tree, SBOM_PATH, _MOST):
             objects.append(Object(SBOM, package_sbom, SBOM_NAME, extra=CYCLONEDX_JSON))

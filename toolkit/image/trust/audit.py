@@ -33,15 +33,15 @@ _COMPARED: tuple[Component, ...] = (
 def packages(tree: FileTree, lock: Lock) -> Check:
     """Compare the image's Debian packages with the lock: missing packages, other versions, extra packages."""
     wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
-    found = debian(tree)
+    installed = debian(tree)
     wrong = [
-        f"{name}: the lock has {version}, the image has {found.get(name, 'none')}"
+        f"{name}: the lock has {version}, the image has {installed.get(name, 'none')}"
         for name, version in sorted(wanted.items())
-        if found.get(name) != version
+        if installed.get(name) != version
     ]
     # The lock does not list the packages of a published base image; the image's digest covers them.
-    more = [] if lock.base.published else sorted(set(found) - set(wanted))
-    wrong += [f"{name} {found[name]} is in the image but not in the lock" for name in more]
+    more = [] if lock.base.published else sorted(set(installed) - set(wanted))
+    wrong += [f"{name} {installed[name]} is in the image but not in the lock" for name in more]
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
 
 
@@ -107,14 +107,14 @@ def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check
 
 def versions(facts: ImageFacts, lock: Lock) -> Check:
     """Compare the versions that toolkit found in libraries and programs with the versions in the lock."""
-    found = facts.component_versions()
+    installed = facts.component_versions()
     chosen = {name: lock.solution.versions[name] for name in _COMPARED if name in lock.solution.versions}
     wrong = [
-        f"{name}: the lock has {version}, the image has {found.get(name, 'none')}"
+        f"{name}: the lock has {version}, the image has {installed.get(name, 'none')}"
         for name, version in chosen.items()
-        if not _is(found.get(name, ""), version)
+        if not _is(installed.get(name, ""), version)
     ]
-    detail = ", ".join(f"{name} {found[name]}" for name in chosen if name in found)
+    detail = ", ".join(f"{name} {installed[name]}" for name in chosen if name in installed)
     return _check(
         "versions", wrong, detail or "the lock names no component that toolkit can find in an image"
     )
@@ -122,11 +122,11 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
 
 def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
     """Return the SHA-256 of all files in /opt, and of the other files in the manifest, by path."""
-    found = {path: hash_content(tree, path) for path in regular(tree, _OWN)}
+    hashes = {path: hash_content(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():
-        if path not in found and (digest := hash_content(tree, path)):
-            found[path] = digest
-    return found
+        if path not in hashes and (digest := hash_content(tree, path)):
+            hashes[path] = digest
+    return hashes
 
 
 def _is(version: str, chosen: str) -> bool:
@@ -136,13 +136,13 @@ def _is(version: str, chosen: str) -> bool:
 
 def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
     """Return the version and the dist-info folder of each wheel in the virtual environment, by name."""
-    found = {}
+    wheels_by_name = {}
     for site in _SITES:
         for folder in files.glob(tree, f"{site}/*.dist-info"):
             name, _, version = posixpath.basename(folder).removesuffix(".dist-info").rpartition("-")
             if name:
-                found[_name(name)] = (version, files.resolve(tree, folder) or folder)
-    return found
+                wheels_by_name[_name(name)] = (version, files.resolve(tree, folder) or folder)
+    return wheels_by_name
 
 
 def _record(tree: FileTree, folder: str) -> Iterator[tuple[str, str]]:

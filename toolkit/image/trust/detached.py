@@ -78,23 +78,23 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
     message = read_given(file, most=_MOST)
     try:
         with verifier(keyring) as keys:
-            found = keys.check(message)
+            signature = keys.check(message)
     except Missing:
         if keyring is not None:
             raise
         return FileSignature(state="no-gpg")
-    text = _LINE.fullmatch(found.text.replace(b"\r\n", b"\n"))
-    wrong = found.state != "good" and (found.state != "unknown-key" or keyring is not None)
+    text = _LINE.fullmatch(signature.text.replace(b"\r\n", b"\n"))
+    wrong = signature.state != "good" and (signature.state != "unknown-key" or keyring is not None)
     if wrong or text is None:
-        why = WORDS[found.state].format(found.signer) if wrong else "the signed text is not a SHA-256"
+        why = WORDS[signature.state].format(signature.signer) if wrong else "the signed text is not a SHA-256"
         raise CheckFailed(
             f"{file}: {why}",
             fix=f"get {path.name} and its signature again from their source",
         )
     return FileSignature(
-        state="good" if found.state == "good" else "unknown-key",
-        user=found.user,
-        fingerprint=found.fingerprint,
+        state="good" if signature.state == "good" else "unknown-key",
+        user=signature.user,
+        fingerprint=signature.fingerprint,
         sha256=text[1].decode(),
     )
 
@@ -128,6 +128,6 @@ def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
         return None
     if not file.is_file():
         raise BadInput(f"{recipe} has no lock, but --verify-key requires a signed lock")
-    found = signature_of(file, keyring)
-    require_signed(file, found, hash_file(file))
-    return found
+    signature = signature_of(file, keyring)
+    require_signed(file, signature, hash_file(file))
+    return signature

@@ -105,8 +105,8 @@ def _is(wanted: str, content: bytes) -> bool:
     algorithm = wanted.partition(":")[0]
     if algorithm not in _ALGORITHMS:
         return False
-    found = hashlib.new(algorithm, content).hexdigest()
-    return f"{algorithm}:{found}" == wanted.lower()
+    actual = hashlib.new(algorithm, content).hexdigest()
+    return f"{algorithm}:{actual}" == wanted.lower()
 
 
 def _sha256(content: bytes) -> str:

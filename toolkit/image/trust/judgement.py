@@ -39,15 +39,15 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
     if keyring is None and not is_installed():
         return ImageCheck(signature="no-gpg")
     with sif.open("rb") as file:
-        found = read_signatures(file, sif, keyring)
-        check = judge_signatures(found, uncovered(file, sif, found))
-        unknown = missing_keys(file, sif, found)
-    signers = tuple(sorted({signature.signature.fingerprint for signature in found if signature.holds}))
+        signatures = read_signatures(file, sif, keyring)
+        check = judge_signatures(signatures, uncovered(file, sif, signatures))
+        unknown = missing_keys(file, sif, signatures)
+    signers = tuple(sorted({signature.signature.fingerprint for signature in signatures if signature.holds}))
     if check.outcome == "ok":
         return ImageCheck(signature="good", signers=signers)
     if keyring is None and unknown:
         return ImageCheck(signature="unknown-key", signers=unknown)
-    raise CheckFailed(f"{sif}: {check.told}", fix=_way_out(found, keyring), detail=check.detail)
+    raise CheckFailed(f"{sif}: {check.told}", fix=_way_out(signatures, keyring), detail=check.detail)
 
 
 def _way_out(found: tuple[CheckedSignature, ...], keyring: Path | None) -> str:

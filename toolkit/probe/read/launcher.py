@@ -28,7 +28,7 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
     result has the first. A program without a version text is ignored if another program in its folder has a
     version text.
     """
-    found: dict[tuple[str, str | None, str], HostMpi] = {}
+    mpis: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]
     folders = {posixpath.dirname(real) for _, real, output in programs if _identify(output)[0] != "unknown"}
     for path, real, output in programs:
@@ -38,7 +38,7 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
         folder = posixpath.dirname(real)
         if implementation == "unknown" and folder in folders:
             continue
-        first = not found
+        first = not mpis
         exported = leaks(environment) if first else None
         mpi = HostMpi(
             implementation=implementation,
@@ -50,10 +50,10 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
             prefix=posixpath.dirname(folder),
         )
         library = mpi_library.of_launcher(path, implementation, libraries)
-        found.setdefault(
+        mpis.setdefault(
             (implementation, version, folder), _with_library(mpi, library, environment) if library else mpi
         )
-    return tuple(found.values())
+    return tuple(mpis.values())
 
 
 def of_folders(libraries: Section, environment: Section) -> tuple[HostMpi, ...]:

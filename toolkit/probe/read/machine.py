@@ -43,8 +43,8 @@ def cpu_level(section: Section) -> str | None:
 
 def cpu_vendor(section: Section) -> str | None:
     """Return the vendor of the processor, for example ``GenuineIntel``."""
-    found = _cpuinfo(section, "vendor_id")
-    return found if found and _VENDOR.fullmatch(found) else None
+    vendor = _cpuinfo(section, "vendor_id")
+    return vendor if vendor and _VENDOR.fullmatch(vendor) else None
 
 
 def cpu_threads(section: Section) -> int | None:
@@ -67,9 +67,9 @@ def _cpuinfo(section: Section, name: str) -> str | None:
 
 def newest_glibc(names: tuple[str, ...]) -> str | None:
     """Return the newest release in names such as ``GLIBC_2.34``, or None."""
-    found = [m[1] for name in names if (m := _GLIBC.fullmatch(name))]
-    found += [_RELATIVE_RELOCATIONS for name in names if name == "GLIBC_ABI_DT_RELR"]
-    return max(found, key=lambda v: [int(part) for part in v.split(".")], default=None)
+    versions = [m[1] for name in names if (m := _GLIBC.fullmatch(name))]
+    versions += [_RELATIVE_RELOCATIONS for name in names if name == "GLIBC_ABI_DT_RELR"]
+    return max(versions, key=lambda v: [int(part) for part in v.split(".")], default=None)
 
 
 def shm(section: Section) -> int | None:
@@ -132,8 +132,8 @@ def link_layers(section: Section) -> dict[str, str]:
     If a device has ports of both kinds, its link layer is InfiniBand.
     """
     pairs = (value.partition(" ") for value in section.values("link"))
-    found = [(device, layer.strip()) for device, _, layer in pairs if layer.strip()]
-    return dict(sorted(found, key=lambda pair: pair[1] == "InfiniBand"))
+    layers = [(device, layer.strip()) for device, _, layer in pairs if layer.strip()]
+    return dict(sorted(layers, key=lambda pair: pair[1] == "InfiniBand"))
 
 
 def fabrics(section: Section) -> tuple[str, ...]:
@@ -149,19 +149,19 @@ def number(section: Section, word: str) -> int | None:
 
 def mca_params(section: Section) -> dict[str, str]:
     """Return the MCA parameters in ``set btl = tcp,self`` lines; the first value of a parameter is used."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for line in section.values("set"):
         name, sign, value = line.partition("=")
         if sign and name.strip():
-            found.setdefault(name.strip(), value.strip())
-    return found
+            settings.setdefault(name.strip(), value.strip())
+    return settings
 
 
 def user_site(section: Section) -> dict[str, tuple[str, ...]]:
     """Return the packages in the user's home folder that affect ranks, by release of Python."""
-    found: dict[str, list[str]] = {}
+    packages: dict[str, list[str]] = {}
     for line in section.values("package"):
         release, _, info = line.partition(" ")
         if named := _INFO.match(info):
-            found.setdefault(release, []).append(f"{named['name'].replace('_', '-')} {named['version']}")
-    return {release: tuple(names) for release, names in found.items()}
+            packages.setdefault(release, []).append(f"{named['name'].replace('_', '-')} {named['version']}")
+    return {release: tuple(names) for release, names in packages.items()}

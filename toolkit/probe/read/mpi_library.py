@@ -60,23 +60,23 @@ class MpiLibrary:
     @property
     def components(self) -> dict[str, tuple[str, ...]]:
         """The library's MCA components that start ranks or send messages, by framework."""
-        found: dict[str, set[str]] = {}
+        names_by_framework: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
                 if component := _COMPONENT.match(name):
-                    found.setdefault(component[1], set()).add(component[2])
-        return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
+                    names_by_framework.setdefault(component[1], set()).add(component[2])
+        return {framework: tuple(sorted(names)) for framework, names in sorted(names_by_framework.items())}
 
     @property
     def component_libraries(self) -> dict[str, dict[str, str]]:
         """The libraries that each component file loads in addition to the MPI library, path by soname."""
-        found: dict[str, dict[str, str]] = {}
+        paths_by_component: dict[str, dict[str, str]] = {}
         for line in self.values("takes"):
             file, name, path = (*line.split(" ", 2), "")[:3]
             component = _COMPONENT.match(file)
             if component and name and not _C_LIBRARY.match(name) and name not in {self.soname, *self.closure}:
-                found.setdefault(f"{component[1]}_{component[2]}", {})[name] = path
-        return found
+                paths_by_component.setdefault(f"{component[1]}_{component[2]}", {})[name] = path
+        return paths_by_component
 
     @property
     def loaded_libraries(self) -> dict[str, str]:
@@ -126,18 +126,18 @@ class MpiLibrary:
         if not self.is_followed:
             return None
         linked = {name.split(".so")[0] for name in self.needs}
-        found = {"pmix"} if "libpmix" in linked else set()
+        faces = {"pmix"} if "libpmix" in linked else set()
         if self.implementation == "openmpi":
             plugins = {
                 m[2] for c in self.values("component") if (m := _COMPONENT.match(c)) and m[1] == "pmix"
             }
-            found |= {_PLUGINS[p] for p in plugins if p in _PLUGINS}
+            faces |= {_PLUGINS[p] for p in plugins if p in _PLUGINS}
             if "pmix3x" in self.holds or any(_PMIX_PLUGIN.match(p) for p in plugins):
-                found.add("pmix")
+                faces.add("pmix")
         else:
-            found |= {"pmi1"} if "PMI_FD" in self.holds or "libpmi" in linked else set()
-            found |= {"pmi2"} if "PMI2_Init" in self.holds or "libpmi2" in linked else set()
-        return tuple(sorted(found))
+            faces |= {"pmi1"} if "PMI_FD" in self.holds or "libpmi" in linked else set()
+            faces |= {"pmi2"} if "PMI2_Init" in self.holds or "libpmi2" in linked else set()
+        return tuple(sorted(faces))
 
     def is_relocatable(self, exported: tuple[str, ...] | None) -> bool:
         """Return whether the library works in any folder.

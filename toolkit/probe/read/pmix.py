@@ -23,19 +23,19 @@ def libraries(section: Section) -> tuple[PmixLibrary, ...]:
     The release in the real file name has priority, because the text in the library may be ``5.0.7a1`` for
     release 5.0.7.
     """
-    found: list[PmixLibrary] = []
+    pmix_libraries: list[PmixLibrary] = []
     path = ""
     for line in (*section.lines, "file "):
         if line.startswith("file "):
             if path and (by_name := knowledge.pmix_of_file(path)):
-                found.append(PmixLibrary(path, by_name, "its file name"))
+                pmix_libraries.append(PmixLibrary(path, by_name, "its file name"))
             path = line.removeprefix("file ").strip()
         elif line.startswith("says OpenPMIx ") and path and not knowledge.pmix_of_file(path):
-            found.append(
+            pmix_libraries.append(
                 PmixLibrary(path, line.removeprefix("says OpenPMIx ").strip(), "its own version text")
             )
             path = ""
-    return tuple(found)
+    return tuple(pmix_libraries)
 
 
 def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
@@ -45,19 +45,19 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     If the plugin names none, the result is a libpmix with the plugin's major version (``pmix_v5``). If Slurm
     names no version, the result is the only release of libpmix on the machine.
     """
-    found = libraries(section)
+    all_libraries = libraries(section)
     if named := _plugin_names(section, mpi_types):
-        chosen = [library for library in found if library.path in named]
+        chosen = [library for library in all_libraries if library.path in named]
         is_single = len(chosen) == len(named) and len({library.version for library in chosen}) == 1
         return chosen[0] if is_single else None
     majors = sorted({release_of(name) for name in mpi_types} - {0}, reverse=True)
     for major in majors:
-        for library in found:
+        for library in all_libraries:
             if library.version.split(".")[0] == str(major):
                 return library
-    if majors or not found:
+    if majors or not all_libraries:
         return None
-    return found[0] if len({f.version for f in found}) == 1 else None
+    return all_libraries[0] if len({f.version for f in all_libraries}) == 1 else None
 
 
 def _plugin_names(section: Section, mpi_types: tuple[str, ...]) -> set[str]:

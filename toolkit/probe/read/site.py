@@ -56,8 +56,8 @@ def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
     named: dict[str, list[list[str]]] = {}
     for row in rows:
         named.setdefault(row[0], []).append(row)
-    found = [_partition(name, of, features) for name, of in named.items()]
-    return tuple(sorted(found, key=lambda part: not part.default))
+    parts = [_partition(name, of, features) for name, of in named.items()]
+    return tuple(sorted(parts, key=lambda part: not part.default))
 
 
 def _partition(
@@ -65,7 +65,7 @@ def _partition(
 ) -> PartitionFacts:
     gpus = [list(_GPUS.finditer(row[5])) for row in rows]
     # A partition whose nodes have different GPUs has no GPU type.
-    kinds = {found["type"] or "" for of_row in gpus for found in of_row}
+    kinds = {gpu["type"] or "" for of_row in gpus for gpu in of_row}
     first = rows[0]
     whole = len(first) > _SHORT + 4
     plain = name.removesuffix("*")
@@ -76,7 +76,7 @@ def _partition(
         nodes=sum(slurm.number(row[1]) or 0 for row in rows),
         cpus=_most(row[3] for row in rows),
         memory_mb=_most(row[4] for row in rows),
-        gpus=max(sum(int(found["count"]) for found in of_row) for of_row in gpus),
+        gpus=max(sum(int(gpu["count"]) for gpu in of_row) for of_row in gpus),
         gpu=kinds.pop() if len(kinds) == 1 else "",
         max_time=_time(first[6]) if whole else "",
         max_nodes=slurm.number(first[7].rpartition("-")[2]) if whole else None,
@@ -104,13 +104,13 @@ def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
     """Return the features that any node of a partition has, from ``partition|feature,feature`` lines."""
     if not section.ok:
         return None
-    found: dict[str, dict[str, None]] = {}
+    names_by_partition: dict[str, dict[str, None]] = {}
     for line in section.lines:
         name, sign, words = line.partition("|")
         if sign:
-            known = found.setdefault(name, {})
+            known = names_by_partition.setdefault(name, {})
             known.update(dict.fromkeys(w for w in words.split(",") if w and not w.startswith("(")))
-    return {name: tuple(words) for name, words in found.items()}
+    return {name: tuple(words) for name, words in names_by_partition.items()}
 
 
 def _associations(section: Section) -> tuple[Association, ...] | None:
@@ -118,12 +118,12 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
     if not section.ok:
         return None
     default = next(iter(section.values("default")), "")
-    found: dict[str, dict[str, None]] = {}
+    names_by_account: dict[str, dict[str, None]] = {}
     for line in section.values("may"):
         row = line.split("|")
         if len(row) >= 3 and row[0] and row[0] != _MASKED:
-            found.setdefault(row[0], {}).update(dict.fromkeys(q for q in row[2].split(",") if q))
-    rows = (Association(account=a, qos=tuple(q), default=a == default) for a, q in found.items())
+            names_by_account.setdefault(row[0], {}).update(dict.fromkeys(q for q in row[2].split(",") if q))
+    rows = (Association(account=a, qos=tuple(q), default=a == default) for a, q in names_by_account.items())
     return tuple(sorted(rows, key=lambda row: not row.default))
 
 

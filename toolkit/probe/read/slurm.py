@@ -64,13 +64,13 @@ def number(text: str) -> int | None:
 
 def slurm(sections: Sections) -> SlurmFacts | None:
     """Return the facts about Slurm, or None if Slurm's commands are missing or do not respond."""
-    found = version(sections.get("slurm", Section("slurm")))
-    if found is None:
+    release = version(sections.get("slurm", Section("slurm")))
+    if release is None:
         return None
     configured = settings(sections.get("slurm-config", Section("slurm-config")))
     names, nodes = partitions(sections.get("partitions", Section("partitions")))
     return SlurmFacts(
-        version=found,
+        version=release,
         mpi_types=mpi_types(sections.get("mpi-list", Section("mpi-list"))),
         mpi_default=_NONE.get(configured.get("MpiDefault", ""), configured.get("MpiDefault")),
         nodes=nodes,

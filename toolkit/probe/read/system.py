@@ -38,7 +38,7 @@ def distribution(lines: tuple[str, ...]) -> str | None:
 def glibc(section: Section) -> str | None:
     """Return glibc's version from ``getconf GNU_LIBC_VERSION`` or ``ldd --version``, for example ``2.41``."""
     matches = (_GLIBC.match(line) for line in section.lines if section.ok)
-    return next((found[1] for found in matches if found), None)
+    return next((match[1] for match in matches if match), None)
 
 
 def gpu_driver(section: Section) -> str | None:

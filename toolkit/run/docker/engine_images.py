@@ -32,11 +32,11 @@ def named_image(client: "DockerClient", name: str) -> "Image":
     import docker
 
     try:
-        found = find_image(client, name)
+        image = find_image(client, name)
     except (docker.errors.InvalidArgument, CheckFailed) as error:
         raise BadInput(f"{name}: not a name of an image: {error}") from error
-    if found is not None:
-        return found
+    if image is not None:
+        return image
     with translate_errors("listing its images"):
         tags = sorted(
             {t for image in client.api.images() for t in image.get("RepoTags") or ()} - {"<none>:<none>"}
@@ -88,14 +88,14 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
         CheckFailed: if the archive contains an image other than ``identity``.
         Missing: if the engine stops answering.
     """
-    if (found := _first(client, (identity,))) is None:
+    if (loaded := _first(client, (identity,))) is None:
         identities = _identities(archive)
         if identity not in identities:
             raise CheckFailed(f"{archive}: the archive does not contain {name}", fix="make the bundle again")
-        found = _first(client, identities) or load_archive(client, archive)
+        loaded = _first(client, identities) or load_archive(client, archive)
     existing = find_image(client, name)
-    if existing is None or existing.id != found:
-        tag_image(client, found, name)
+    if existing is None or existing.id != loaded:
+        tag_image(client, loaded, name)
 
 
 def load_archive(client: "DockerClient", archive: Path) -> str:
@@ -110,13 +110,13 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             if "error" in event:
                 raise CheckFailed(f"{archive}: the Docker engine refuses the archive: {event['error']}")
             names += _LOADED.findall(event.get("stream") or "")
-    found = {str(image.id) for name in names if (image := find_image(client, name)) is not None}
-    if not found and (existing := _first(client, _identities(archive))):
+    loaded = {str(image.id) for name in names if (image := find_image(client, name)) is not None}
+    if not loaded and (existing := _first(client, _identities(archive))):
         # containerd's image store keeps the archive's name, and cannot find an image by a short name.
-        found = {existing}
-    if len(found) != 1:
-        raise CheckFailed(f"{archive}: {len(found)} images are in the archive; expected one")
-    return found.pop()
+        loaded = {existing}
+    if len(loaded) != 1:
+        raise CheckFailed(f"{archive}: {len(loaded)} images are in the archive; expected one")
+    return loaded.pop()
 
 
 def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:

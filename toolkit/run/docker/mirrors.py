@@ -25,12 +25,12 @@ _CAT = f"cat {_SOURCES[0]} {_SOURCES[1]}/* 2> /dev/null; true"
 
 def read_mirrors(text: str) -> Mirrors:
     """Return the mirrors in the text of package sources, in one-line or deb822 format."""
-    found: dict[Archive, dict[str, None]] = {"debian": {}, "debian-security": {}}
+    addresses: dict[Archive, dict[str, None]] = {"debian": {}, "debian-security": {}}
     for line in text.splitlines():
         for match in _ADDRESS.finditer(line.partition("#")[0]):
             archive: Archive = "debian" if match["archive"] == "debian" else "debian-security"
-            found[archive][match[0].rstrip("/")] = None
-    return {archive: tuple(addresses) for archive, addresses in found.items()}
+            addresses[archive][match[0].rstrip("/")] = None
+    return {archive: tuple(addresses) for archive, addresses in addresses.items()}
 
 
 def chosen_mirror() -> Mirrors:

@@ -28,15 +28,15 @@ def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> byte
     The first existing file is used: a file that a variable names, or else the system's file.
     """
     named = (env.get(variable, "") for variable in _CERTIFICATES)
-    found = (Path(file) for file in (*named, *system) if file)
-    return next((file.read_bytes() for file in found if file.is_file()), None)
+    paths = (Path(file) for file in (*named, *system) if file)
+    return next((file.read_bytes() for file in paths if file.is_file()), None)
 
 
 def pip_settings(env: Mapping[str, str]) -> dict[str, str]:
     """Return the pip variables that have the same meaning inside a build."""
-    found = {name: env[name] for name in _PIP if env.get(name)}
-    found |= {name: env[name] for name in _PIP_PLACES if "://" in env.get(name, "")}
-    return found
+    settings = {name: env[name] for name in _PIP if env.get(name)}
+    settings |= {name: env[name] for name in _PIP_PLACES if "://" in env.get(name, "")}
+    return settings
 
 
 def proxies(env: Mapping[str, str]) -> dict[str, str]:

@@ -158,15 +158,15 @@ def origin_of(url: str, mirrors: Mirrors) -> str:
     return f"{match['archive']}:{match['path']}" if match else url
 
 
-def _file(found: re.Match[str], mirrors: Mirrors) -> LockedFile:
-    name, version, _ = found["file"].removesuffix(".deb").split("_", 2)
+def _file(match: re.Match[str], mirrors: Mirrors) -> LockedFile:
+    name, version, _ = match["file"].removesuffix(".deb").split("_", 2)
     return LockedFile(
         name=name,
         version=unquote(version),
-        file=found["file"],
-        origin=origin_of(found["url"], mirrors),
-        sha256=found["sha256"],
-        size=int(found["size"]),
+        file=match["file"],
+        origin=origin_of(match["url"], mirrors),
+        sha256=match["sha256"],
+        size=int(match["size"]),
     )
 
 

@@ -89,14 +89,14 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
 
 
 def _pins(text: str) -> list[Pin]:
-    found = []
+    pins = []
     for line in text.splitlines():
         bare, _, note = line.partition("  # via ")
         if match := _PIN.match(bare.strip()):
             via = [part.strip() for part in note.split(",")]
             named = tuple(part for part in via if part and not part.startswith("-"))
-            found.append(Pin(match["name"], match["version"] or "", named))
-    return found
+            pins.append(Pin(match["name"], match["version"] or "", named))
+    return pins
 
 
 def lock_of(asking: PinRequest, *, build: bool) -> bytes:

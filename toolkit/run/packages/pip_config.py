@@ -27,13 +27,13 @@ def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
     skipped.
     """
     known = os.environ if env is None else env
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for file in _files(known):
-        found |= _global_section(file)
+        settings |= _global_section(file)
     return PipPlaces(
-        index=known.get("PIP_INDEX_URL", found.get("index-url", "")).strip(),
-        indexes=_words(known.get("PIP_EXTRA_INDEX_URL", found.get("extra-index-url", ""))),
-        links=_words(known.get("PIP_FIND_LINKS", found.get("find-links", ""))),
+        index=known.get("PIP_INDEX_URL", settings.get("index-url", "")).strip(),
+        indexes=_words(known.get("PIP_EXTRA_INDEX_URL", settings.get("extra-index-url", ""))),
+        links=_words(known.get("PIP_FIND_LINKS", settings.get("find-links", ""))),
     )
 
 

@@ -64,16 +64,16 @@ def requirements(name: str = DISTRIBUTION) -> dict[str, str]:
     """Return the installed version of each requirement of a distribution, including indirect requirements."""
     from packaging.requirements import Requirement
 
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     waiting = [name]
     while waiting:
         for line in importlib.metadata.requires(waiting.pop()) or ():
             wanted = Requirement(line)
-            if wanted.name in found or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
+            if wanted.name in versions or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
                 continue
-            found[wanted.name] = importlib.metadata.version(wanted.name)
+            versions[wanted.name] = importlib.metadata.version(wanted.name)
             waiting.append(wanted.name)
-    return found
+    return versions
 
 
 def _own_wheel(folder: Path, tell: Tell) -> Path:
@@ -82,10 +82,10 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
         _pip(("wheel", "--no-deps", "-w", str(folder), str(checkout)), tell)
     else:
         rebuild_wheel(importlib.metadata.distribution(DISTRIBUTION), folder)
-    found = sorted(folder.glob(f"{DISTRIBUTION.replace('-', '_')}-*.whl"))
-    if not found:
+    wheels = sorted(folder.glob(f"{DISTRIBUTION.replace('-', '_')}-*.whl"))
+    if not wheels:
         raise CheckFailed(f"pip made no wheel of {checkout}")
-    return found[0]
+    return wheels[0]
 
 
 def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -> Path:

@@ -28,7 +28,7 @@ class Challenge:
 def read_challenges(header: str) -> tuple[Challenge, ...]:
     """Return the challenges in a header in their order; parsing stops at the first unknown part."""
     text, position = header[:_LONGEST], 0
-    found: list[Challenge] = []
+    challenges: list[Challenge] = []
     while match := _SCHEME.match(text, position):
         position = match.end()
         parameters: dict[str, str] = {}
@@ -38,5 +38,5 @@ def read_challenges(header: str) -> tuple[Challenge, ...]:
             position = parameter.end()
         if not parameters and (token := _TOKEN68.match(text, position)):
             position = token.end()
-        found.append(Challenge(match["scheme"].lower(), parameters))
-    return tuple(found)
+        challenges.append(Challenge(match["scheme"].lower(), parameters))
+    return tuple(challenges)

@@ -76,8 +76,8 @@ def find_login(host: str) -> Login | None:
             continue
         except OSError as error:
             raise BadInput(f"{file}: cannot be read: {error.strerror}") from error
-        if found := _look_up(read_config(text, file), host, str(file)):
-            return found
+        if login := _look_up(read_config(text, file), host, str(file)):
+            return login
     return None
 
 
@@ -116,12 +116,12 @@ def _look_up(config: _DockerConfig, host: str, file: str) -> Login | None:
         if helper := (config.credHelpers or {}).get(key):
             return _ask(helper, key, file)
     for known, entry in (config.auths or {}).items():
-        if _plain(known) in map(_plain, keys) and (found := _from_entry(entry, file)):
-            return found
+        if _plain(known) in map(_plain, keys) and (login := _from_entry(entry, file)):
+            return login
     if config.credsStore:
         for key in keys:
-            if found := _ask(config.credsStore, key, file):
-                return found
+            if login := _ask(config.credsStore, key, file):
+                return login
     return None
 
 
@@ -144,8 +144,8 @@ def _from_entry(entry: _Entry, file: str) -> Login | None:
                 f"{file}: the field auth is not a value of docker login", fix="log in again"
             ) from error
         user, _, password = text.partition(":")
-    found = Login(file, user, password.rstrip("\0"), entry.identitytoken, entry.registrytoken)
-    return found if found.password or found.token or found.bearer else None
+    login = Login(file, user, password.rstrip("\0"), entry.identitytoken, entry.registrytoken)
+    return login if login.password or login.token or login.bearer else None
 
 
 def _ask(helper: str, key: str, file: str) -> Login | None:

@@ -38,15 +38,15 @@ def fetch_blob(
     """
     offset = part.stat().st_size if part.exists() else 0
     _fill(session, name, blob, part, on_got)
-    found = f"sha256:{hash_file(part)}"
-    if found != blob.digest and offset:
+    digest = f"sha256:{hash_file(part)}"
+    if digest != blob.digest and offset:
         # The partial download of an earlier run may have wrong bytes.
         part.unlink()
         _fill(session, name, blob, part, on_got)
-        found = f"sha256:{hash_file(part)}"
-    if found != blob.digest:
+        digest = f"sha256:{hash_file(part)}"
+    if digest != blob.digest:
         part.unlink()
-        raise wrong(f"{name}: what {session.host} sent", blob.digest, found)
+        raise wrong(f"{name}: what {session.host} sent", blob.digest, digest)
 
 
 def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot) -> None:

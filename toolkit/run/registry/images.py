@@ -35,10 +35,10 @@ def fetch_manifest(session: RegistrySession, name: RegistryName, wanted: str) ->
     text, digest = _read(session, name, wanted)
     if len(text) > MOST_BYTES:
         raise CheckFailed(f"{name}: its manifest is larger than {MOST_BYTES >> 20} MiB")
-    found = digest_of(text)
+    actual = digest_of(text)
     digest = wanted if wanted.startswith("sha256:") else digest
-    if digest.startswith("sha256:") and digest != found:
-        raise wrong(f"{name}: its manifest", digest, found)
+    if digest.startswith("sha256:") and digest != actual:
+        raise wrong(f"{name}: its manifest", digest, actual)
     return text, read_manifest(text, str(name))
 
 
@@ -108,9 +108,9 @@ def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
         return bool(answer.status_code == 200)
 
 
-def wrong(what: str, wanted: str, found: str) -> CheckFailed:
+def wrong(what: str, wanted: str, actual: str) -> CheckFailed:
     """Return the error for bytes that do not match their digest."""
     return CheckFailed(
-        f"{what} differs from its digest: {found[:19]}… instead of {wanted[:19]}…",
+        f"{what} differs from its digest: {actual[:19]}… instead of {wanted[:19]}…",
         fix="run the same command again; if it happens again, the registry or a proxy has damaged data",
     )

@@ -73,21 +73,21 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
         CheckFailed: if the text is neither a manifest nor an index, or has impossible values.
     """
     try:
-        found = msgspec.json.decode(text, type=ImageManifest)
+        manifest = msgspec.json.decode(text, type=ImageManifest)
     except DECODE_ERRORS as error:
         raise CheckFailed(f"{name}: its manifest cannot be read: {error}") from error
-    if found.schema_version != 2:
+    if manifest.schema_version != 2:
         raise CheckFailed(
-            f"{name}: its manifest is of version {found.schema_version}; toolkit reads version 2"
+            f"{name}: its manifest is of version {manifest.schema_version}; toolkit reads version 2"
         )
-    if len(found.layers) > _MOST_LAYERS or len(found.manifests) > _MOST_LAYERS:
+    if len(manifest.layers) > _MOST_LAYERS or len(manifest.manifests) > _MOST_LAYERS:
         raise CheckFailed(f"{name}: its manifest names more than {_MOST_LAYERS} parts")
-    for part in (*found.blobs, *found.manifests):
+    for part in (*manifest.blobs, *manifest.manifests):
         if not _DIGEST.fullmatch(part.digest):
             raise CheckFailed(f"{name}: its manifest names {part.digest[:80]!r}, which is not a SHA-256")
         if not 0 <= part.size <= _MOST_SIZE:
             raise CheckFailed(f"{name}: its manifest names a part of {part.size} bytes")
-    return found
+    return manifest
 
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:

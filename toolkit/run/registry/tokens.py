@@ -181,10 +181,10 @@ def read_token(text: bytes, host: str) -> str:
         CheckFailed: if the response has no token that a header can contain.
     """
     try:
-        found = msgspec.json.decode(text, type=_Token)
+        answer = msgspec.json.decode(text, type=_Token)
     except DECODE_ERRORS as error:
         raise CheckFailed(f"{host}: its token server sends an invalid answer") from error
-    token = found.token or found.access_token
+    token = answer.token or answer.access_token
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise CheckFailed(f"{host}: its token server answers without a token")
     return token

@@ -90,28 +90,28 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
     second name is used only if its line has exactly this key.
     """
     all_entries = tuple(entries)
-    if found := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):
-        return Judgement("revoked", found)
+    if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):
+        return Judgement("revoked", entry)
     best = tuple(e for e in all_entries if is_named(e, names[0]))
     plain = tuple(e for e in best if not e.marker)
     alias_entries = tuple(e for e in all_entries if not e.marker and any(is_named(e, n) for n in names[1:]))
-    if found := _first(plain, lambda e: e.key == key):
-        return Judgement("known", found)
-    if found := _first(plain, lambda e: e.key.kind == key.kind):
-        return Judgement("changed", found)
-    if found := _first(alias_entries, lambda e: e.key == key):
-        return Judgement("known", found)
-    if found := _first(
+    if entry := _first(plain, lambda e: e.key == key):
+        return Judgement("known", entry)
+    if entry := _first(plain, lambda e: e.key.kind == key.kind):
+        return Judgement("changed", entry)
+    if entry := _first(alias_entries, lambda e: e.key == key):
+        return Judgement("known", entry)
+    if entry := _first(
         all_entries, lambda e: e.marker == AUTHORITY_MARK and any(is_named(e, n) for n in names)
     ):
-        return Judgement("authority", found)
+        return Judgement("authority", entry)
     return Judgement("other-kind", plain[0]) if plain else Judgement("unknown")
 
 
 def kinds_of(entries: Iterable[KnownHost], names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds of a host's known keys; toolkit requests these kinds first."""
-    found = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
-    return tuple(dict.fromkeys(found))
+    kinds = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
+    return tuple(dict.fromkeys(kinds))
 
 
 def is_named(entry: KnownHost, name: str) -> bool:

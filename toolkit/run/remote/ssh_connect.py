@@ -92,7 +92,7 @@ def why(error: Exception) -> str:
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(failure) for failure in tried.values()))
-    text = _ERRNO.sub(lambda found: f"{found[1]}: " if found[1] else "", str(error)).strip()
+    text = _ERRNO.sub(lambda match: f"{match[1]}: " if match[1] else "", str(error)).strip()
     return text or ("the connection ended" if isinstance(error, EOFError) else type(error).__name__)
 
 

@@ -140,5 +140,5 @@ class SharedRunner:
 
 def _control_path(settings: str) -> str:
     """Return the control socket's path in the output of ``ssh -G``; empty if connections are not shared."""
-    found = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
-    return found[0] if found and found[0] != "none" else ""
+    paths = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
+    return paths[0] if paths and paths[0] != "none" else ""

@@ -49,9 +49,9 @@ class Trust:
         Raises:
             Missing: if the key is not known, with its fingerprint and advice.
         """
-        found = judge(self.entries, self.names, key)
-        if found.verdict != "known":
-            raise self._refusal(key, found)
+        judgement = judge(self.entries, self.names, key)
+        if judgement.verdict != "known":
+            raise self._refusal(key, judgement)
 
     def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
         """Return the host key algorithms, sorted so that algorithms with known keys come first."""
@@ -61,14 +61,14 @@ class Trust:
             key=lambda algorithm: ("ssh-rsa" if algorithm.startswith("rsa-") else algorithm) not in kinds,
         )
 
-    def _refusal(self, key: HostKey, found: Judgement) -> Missing:
-        where = found.entry.where if found.entry else ""
-        known = str(found.entry.key) if found.entry else ""
+    def _refusal(self, key: HostKey, result: Judgement) -> Missing:
+        where = result.entry.where if result.entry else ""
+        known = str(result.entry.key) if result.entry else ""
         compare = (
             f"compare {key.fingerprint} with the fingerprint that the operators publish"
             f" (there: ssh-keygen -lf {_HOST_KEY_FILE.format(key.name.lower())})"
         )
-        match found.verdict:
+        match result.verdict:
             case "revoked":
                 return Missing(
                     f"{self.place}: its host key {key} is revoked in {where}; this may be an attack",
@@ -77,7 +77,7 @@ class Trust:
             case "changed":
                 return Missing(
                     f"{self.place}: its host key is {key}, but {where} has {known}; this may be an attack",
-                    fix=f"{compare}; only if both are equal: {self._remove(found.entry)}, then: {self.add}",
+                    fix=f"{compare}; only if both are equal: {self._remove(result.entry)}, then: {self.add}",
                 )
             case "authority":
                 return Missing(

@@ -60,5 +60,5 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
     return Sif(_ARCHITECTURES.get(code), root, table)
 
 
-def _is_root(found: SifDescriptor) -> bool:
-    return found.kind == PARTITION and struct.unpack_from("<ii", found.extra) == (SQUASHFS, PRIMARY)
+def _is_root(descriptor: SifDescriptor) -> bool:
+    return descriptor.kind == PARTITION and struct.unpack_from("<ii", descriptor.extra) == (SQUASHFS, PRIMARY)

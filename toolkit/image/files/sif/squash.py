@@ -66,38 +66,38 @@ class SquashTree:
         self._block = lru_cache(maxsize=16)(self._read_block)
 
     def kind(self, path: str) -> Kind | None:
-        found = self._find(path)
-        return found.kind if found else None
+        inode = self._find(path)
+        return inode.kind if inode else None
 
     def names(self, path: str) -> tuple[str, ...]:
-        found = self._find(path)
-        return tuple(self._listing(found)) if found and found.kind == "folder" else ()
+        inode = self._find(path)
+        return tuple(self._listing(inode)) if inode and inode.kind == "folder" else ()
 
     def target(self, path: str) -> str:
-        found = self._find(path)
-        return found.target if found else ""
+        inode = self._find(path)
+        return inode.target if inode else ""
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
         return self.piece(path, 0, limit)
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
         """Return ``size`` bytes of a file from ``offset``, without unpacking the blocks before it."""
-        found = self._find(path)
-        if found is None or found.kind != "file":
+        inode = self._find(path)
+        if inode is None or inode.kind != "file":
             return b""
-        end = min(offset + size, found.size)
-        parts, position, at = list[bytes](), found.start, 0
-        for (word,) in struct.iter_unpack("<I", found.blocks):
+        end = min(offset + size, inode.size)
+        parts, position, at = list[bytes](), inode.start, 0
+        for (word,) in struct.iter_unpack("<I", inode.blocks):
             if at >= end:
                 break
-            stored, expected = word & (_STORED - 1), min(self._block_size, found.size - at)
+            stored, expected = word & (_STORED - 1), min(self._block_size, inode.size - at)
             if at + expected > offset:
                 block = self._data(position, word, expected) if stored else self._gap(expected)
                 parts.append(block[max(0, offset - at) : end - at])
             position += stored
             at += expected
-        if found.fragment != _NO_FRAGMENT and at < end:
-            rest = self._tail(found.fragment)[found.offset : found.offset + found.size - at]
+        if inode.fragment != _NO_FRAGMENT and at < end:
+            rest = self._tail(inode.fragment)[inode.offset : inode.offset + inode.size - at]
             parts.append(rest[max(0, offset - at) : end - at])
         return b"".join(parts)
 

@@ -127,16 +127,16 @@ def write_squashfs(root: Path, out: BinaryIO, when: int) -> int:
 
 
 def _node(path: bytes, name: bytes) -> _Node:
-    found = os.lstat(path)
-    executable = 0o755 if found.st_mode & 0o111 else 0o644
-    if stat.S_ISDIR(found.st_mode):
+    status = os.lstat(path)
+    executable = 0o755 if status.st_mode & 0o111 else 0o644
+    if stat.S_ISDIR(status.st_mode):
         below = [_node(os.path.join(path, entry), entry) for entry in sorted(os.listdir(path))]  # noqa: PTH118, PTH208 - bytes
         return _Node(name, 0o755, below=below, kind=1)
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return _Node(name, 0o777, target=os.readlink(path), kind=3)  # noqa: PTH115 - bytes
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise BadInput(f"{os.fsdecode(path)}: neither a file, a folder nor a link")
-    return _Node(name, executable, path=os.fsdecode(path), size=found.st_size)
+    return _Node(name, executable, path=os.fsdecode(path), size=status.st_size)
 
 
 def _number_inodes(node: _Node) -> Iterator[_Node]:
