@@ -69,7 +69,7 @@ class Diagnosis:
 
     host: HostFacts
     image: ImageFacts
-    wanted: LaunchRequest
+    request: LaunchRequest
     verdict: Verdict
 
 

@@ -71,7 +71,7 @@ class _Bench:
     programs: tuple[trial.TrialProgram, ...]
     base: str
     image_path: str
-    cleared: ImageClearance
+    clearance: ImageClearance
     tell: Tell
 
 
@@ -192,7 +192,7 @@ def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
     verdict = predict(bench.host, bench.image, request_of(spec, spec.env, mode, None, "mpi"))
     choice = choose(verdict, mode, force=True)
     record = msgspec.structs.replace(
-        make_record(bench.runner.place, spec, choice, bench.cleared),
+        make_record(bench.runner.place, spec, choice, bench.clearance),
         host=where.host,
         cluster=where.cluster,
         ssh_config=str(where.ssh_config.resolve()) if where.ssh_config else None,
@@ -200,5 +200,5 @@ def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
     because = f"tried by toolkit doctor --live; predicted: {choice.prediction.outcome}"
     runtime = plan.runtime_of(bench.host)
     return record, script.job_script(
-        spec, choice.plan, because, runtime, image=bench.image, notes=(bench.cleared.note,)
+        spec, choice.plan, because, runtime, image=bench.image, notes=(bench.clearance.note,)
     )

@@ -142,7 +142,7 @@ def _prepare(
     prepared = with_script(target, request, spec, choice, choice.because, notes)
     record = msgspec.structs.replace(prepared.record, fix=sources.fix.launch if sources.fix else None)
     return replace(
-        prepared, record=record, parcels=(*program, *project_parcels(project), *target.copied, *data)
+        prepared, record=record, parcels=(*program, *project_parcels(project), *target.parcels, *data)
     )
 
 
@@ -204,15 +204,15 @@ def with_script(
     left = spec.broadcast if spec.broadcast == "on" else ""
     spec = msgspec.structs.replace(spec, broadcast="on" if spread else left)
     lines = (
-        target.cleared.note,
-        *target.assumed,
+        target.clearance.note,
+        *target.assumptions,
         *notes,
         *([f"the image is copied to each node: {why}"] if spread else []),
     )
     copies = copies_of(target) if spread else {}
     text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines, copies)
-    record = make_record(target.runner.place, spec, choice, target.cleared, target.env.digest)
-    return Prepared(record, text, target.copied, runtime, secrets_among(request.job.env or {}))
+    record = make_record(target.runner.place, spec, choice, target.clearance, target.env.digest)
+    return Prepared(record, text, target.parcels, runtime, secrets_among(request.job.env or {}))
 
 
 def make_record(

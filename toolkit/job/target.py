@@ -43,18 +43,18 @@ class Target:
     """A probed host, and an image for a job on this host.
 
     ``base`` is the host's folder for images, data and runs. ``image_path`` is the image on the host.
-    ``copied`` lists the files to copy. ``assumed`` lists sentences about assumed facts of the host.
+    ``parcels`` lists the files to copy. ``assumptions`` lists sentences about assumed facts of the host.
     ``cluster`` has the partitions, and the user's accounts if the job names an account.
     """
 
     runner: Runner
     image: StartableImage
-    cleared: ImageClearance
+    clearance: ImageClearance
     host: HostFacts
     base: str
     image_path: str
-    copied: tuple[Parcel, ...]
-    assumed: tuple[str, ...]
+    parcels: tuple[Parcel, ...]
+    assumptions: tuple[str, ...]
     cluster: SiteFacts
     env: MountedEnv = NO_ENV
 
@@ -129,7 +129,7 @@ def _target(
     env = clear_env(
         env_file(job.env_image), startable, demand, tell, base=base if remote else "", force=flags.force
     )
-    copied = (*copied, *env.copied)
+    copied = (*copied, *env.parcels)
     return Target(runner, startable, cleared, host, base, image_path, copied, assumed, facts.site, env)
 
 
@@ -140,7 +140,7 @@ def copies_of(target: Target) -> dict[str, tuple[str, int]]:
     """
     if target.image.local_file is None:
         return {}
-    sizes = {target.image_path: (target.cleared.digest, target.image.local_file.stat().st_size)}
+    sizes = {target.image_path: (target.clearance.digest, target.image.local_file.stat().st_size)}
     if target.env.local_file is not None:
         sizes[target.env.cluster_path] = (target.env.digest, target.env.local_file.stat().st_size)
     return sizes

@@ -126,7 +126,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         return None
     library = pmix.server(section, types)
     if library:
-        book.note("pmix", f"{library.path} is PMIx {library.version}, by {library.how}")
+        book.note("pmix", f"{library.path} is PMIx {library.version}, by {library.evidence}")
         return library.version
     if section.ok and not section.lines and not plugins:
         book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"

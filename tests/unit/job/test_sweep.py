@@ -284,5 +284,5 @@ def test_what_the_tasks_wrote(tmp_path):
         "output-0.log",
         "output-12.log",
     ]
-    assert files[1].there.endswith("run/0/project/out.csv")
+    assert files[1].remote_path.endswith("run/0/project/out.csv")
     assert "output" not in in_words(kept, files)

@@ -229,7 +229,7 @@ def test_the_newest_plugin_of_pmix_is_told_by_its_number():
 
 def test_a_library_of_unknown_name_is_asked_for_its_own_word():
     (found,) = pmix.libraries(said("file /opt/lib/libpmix.so.2.99.0\nsays OpenPMIx 9.1.0"))
-    assert (found.version, found.how) == ("9.1.0", "its own version text")
+    assert (found.version, found.evidence) == ("9.1.0", "its own version text")
 
 
 def test_runtimes_and_how_they_are_installed():

@@ -31,7 +31,7 @@ def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bo
         CheckFailed: if neither options nor another image make the launch work.
         BadInput: if the file exists and this command did not write it.
     """
-    wanted = diagnosis.wanted
+    wanted = diagnosis.request
     found = find_fix(diagnosis.host, diagnosis.image, wanted.request, wanted.site)
     if found is None:
         _write_recipe(diagnosis, output, as_json=as_json)
@@ -49,7 +49,7 @@ def _write_options(
     from toolkit.launch.jobscript.plan import runtime_of
     from toolkit.report.fix import difference, fix_text, launch_lines
 
-    host, image, request = diagnosis.host, diagnosis.image, diagnosis.wanted.request
+    host, image, request = diagnosis.host, diagnosis.image, diagnosis.request.request
     fix = fix_of(found, host, image, diagnosis.verdict)
     words = ["toolkit", "launch", "--fix", str(output), "--image", image.path, "--nodes", str(request.nodes)]
     words += ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
@@ -78,7 +78,7 @@ def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
     from toolkit.image.locks.match_recipe import match_recipe
     from toolkit.report.fix import difference, recipe_text
 
-    recipe = match_recipe(diagnosis.host, diagnosis.image, diagnosis.wanted.request)
+    recipe = match_recipe(diagnosis.host, diagnosis.image, diagnosis.request.request)
     earlier = _recipe_of(diagnosis.image)
     lines = recipe_text(recipe, f"Use: toolkit image build {output}") if recipe else ""
     body = lines.splitlines()[1:]

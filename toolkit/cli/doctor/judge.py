@@ -28,7 +28,7 @@ def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
     if options.fix:
         from toolkit.cli.doctor import fix
 
-        place = [*options.place_words, *found.wanted.words]
+        place = [*options.place_words, *found.request.words]
         fix.command(found, options.output or fix.DEFAULT, place, as_json=options.as_json)
         return 0
     _show(options, found)
@@ -91,7 +91,7 @@ def _show(options: DoctorOptions, found: Diagnosis) -> None:
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor.page import page
 
-    launch = found.wanted
+    launch = found.request
     asked = DoctorRequest(
         found.host,
         found.image,

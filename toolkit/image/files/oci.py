@@ -51,7 +51,7 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    found: _Descriptor
+    descriptor: _Descriptor
     manifest: _Manifest
     names: tuple[str, ...]
     platform: _Platform | None
@@ -86,7 +86,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     return StoredImage(
         settings,
         tuple(ImageLayer(_path(blobs, d), d.digest, None, d.size) for d in layers),
-        candidate.found.digest,
+        candidate.descriptor.digest,
     )
 
 
@@ -100,7 +100,7 @@ def _candidates(
     for descriptor in listed:
         notes = descriptor.annotations or {}
         own = tuple(notes[key] for key in (_NAME, _FULL_NAME) if key in notes) or names
-        if (descriptor.digest, own) in {(c.found.digest, c.names) for c in candidates}:
+        if (descriptor.digest, own) in {(c.descriptor.digest, c.names) for c in candidates}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
             # Docker adds attestations as entries of an index (docs.docker.com/build/metadata/attestations);
@@ -123,7 +123,7 @@ def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_C
     """Return the images with the name ``tag``; without a tag, all images must have the same name."""
     if tag:
         named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]
-        named = named or [c for c in candidates if c.found.digest == tag]
+        named = named or [c for c in candidates if c.descriptor.digest == tag]
         if not named:
             raise BadInput(f"{name}: image {tag!r} not found; choices: {_choices(candidates)}")
         return named
@@ -136,18 +136,18 @@ def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_C
 
 
 def _choices(candidates: list[_Candidate]) -> str:
-    names = sorted({c.names[0] if c.names else c.found.digest for c in candidates})
+    names = sorted({c.names[0] if c.names else c.descriptor.digest for c in candidates})
     return ", ".join(n[:80] if n.isprintable() else ascii(n[:80]) for n in names[:20]) or "none"
 
 
 def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _Candidate:
     if not candidates:
         raise BadInput(f"{name}: the layout is empty")
-    if len({c.found.digest for c in candidates}) == 1 and not wanted:
+    if len({c.descriptor.digest for c in candidates}) == 1 and not wanted:
         return candidates[0]
     platform = wanted or this_platform()
     fits = [c for c in candidates if c.platform is None or _fits(c.platform, platform)]
-    if not fits or (len({c.found.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
+    if not fits or (len({c.descriptor.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
         shown = ", ".join(sorted({str(c.platform or "unnamed platform") for c in candidates})[:20])
         raise BadInput(
             f"{name}: the layout has no image for {platform}: {shown}",

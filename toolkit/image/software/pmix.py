@@ -28,7 +28,7 @@ class Pmix:
     ``plugins`` is true if the client needs components in separate files.
     """
 
-    found: PackageVersion | None
+    version: PackageVersion | None
     library: str
     components: dict[str, tuple[str, ...]]
     plugins: bool

@@ -40,7 +40,7 @@ def others(mpis: tuple[MpiFound, ...], book: ImageEvidence) -> tuple[ImageMpi, .
 
 
 def _with_client(mpi_entry: MpiFound) -> ImageMpi:
-    client = mpi_entry.pmix.found if mpi_entry.pmix else None
+    client = mpi_entry.pmix.version if mpi_entry.pmix else None
     return msgspec.structs.replace(
         mpi_entry.mpi, pmix=client.version if isinstance(client, PackageVersion) else None
     )
@@ -54,11 +54,11 @@ def pmix(mpi_entry: MpiFound | None, book: ImageEvidence) -> str | None:
     if (
         mpi_entry is not None
         and "pmix" in (mpi_entry.mpi.interfaces or ())
-        and (client is None or client.found is None)
+        and (client is None or client.version is None)
     ):
         book.unknown["pmix"] = f"{mpi_entry.mpi.library} uses PMIx of an unknown release"
         return None
-    return book.take("pmix", client.found if client else None, "the MPI in the image has no PMIx client")
+    return book.take("pmix", client.version if client else None, "the MPI in the image has no PMIx client")
 
 
 def pmix_components(mpi_entry: MpiFound | None, book: ImageEvidence) -> dict[str, tuple[str, ...]]:

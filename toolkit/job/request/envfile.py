@@ -31,14 +31,14 @@ class MountedEnv:
     """A checked environment image that the job may mount over its image.
 
     ``cluster_path`` is the file's path on the cluster. ``paths`` are the variables that contain its mount
-    point. ``binds`` mount project folders that are not in the file. ``copied`` lists the files to copy.
+    point. ``binds`` mount project folders that are not in the file. ``parcels`` lists the files to copy.
     """
 
     cluster_path: str
     digest: str
     paths: Mapping[str, str]
     binds: tuple[str, ...] = ()
-    copied: tuple[Parcel, ...] = ()
+    parcels: tuple[Parcel, ...] = ()
     local_file: Path | None = None
 
 

@@ -33,7 +33,7 @@ _OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
 class ResultFile:
     """A file that a job wrote: its path on the cluster, its path on this machine, and its size in bytes."""
 
-    there: str
+    remote_path: str
     path: str
     size: int
 
@@ -106,10 +106,10 @@ def fetch(runner: Runner, files: Sequence[ResultFile], target: Path, tell: Tell)
         CheckFailed: if a file changes during the copy.
         BadInput: if toolkit cannot write a file on this machine.
     """
-    digests = remote_hashes(runner, [file.there for file in files])
+    digests = remote_hashes(runner, [file.remote_path for file in files])
     copied = []
     for file in files:
-        digest, path = digests.get(file.there), target / file.path
+        digest, path = digests.get(file.remote_path), target / file.path
         if digest is None or (
             path.is_file() and path.stat().st_size == file.size and hash_file(path) == digest
         ):
@@ -126,7 +126,7 @@ def _copy(runner: Runner, result: ResultFile, path: Path, digest: str, detail: C
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("ab") as file:
             done = file.tell()
-            while content := runner.read(result.there, done, _PIECE):
+            while content := runner.read(result.remote_path, done, _PIECE):
                 file.write(content)
                 done += len(content)
                 detail(f"{done / max(result.size, 1):.0%}")

@@ -171,7 +171,7 @@ def failure(record: JobRecord) -> CheckFailed:
     detail = _failed_tasks(record)
     if first := output.first_failure(text):
         detail.append(
-            f"rank {first.rank} on {first.node} failed first: {first.how}; the last lines of its output:"
+            f"rank {first.rank} on {first.node} failed first: {first.reason}; the last lines of its output:"
         )
         detail += [f"    {line}" for line in first.last_lines]
     known = causes(output_explanation.findings)

@@ -29,7 +29,7 @@ class StepEnd:
     elapsed: str = ""
     limit: str = ""
     memory: str = ""
-    asked: str = ""
+    memory_request: str = ""
 
     @property
     def has_failed(self) -> bool:
@@ -40,7 +40,7 @@ class StepEnd:
         """The end as a line that the engine can parse, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
         ran = f"ran {self.elapsed} of {self.limit}" if self.limit else f"ran {self.elapsed}"
         memory = f"used {self.memory}" if self.memory else ""
-        memory_request = f"asked for {self.asked}" if self.asked else ""
+        memory_request = f"asked for {self.memory_request}" if self.memory_request else ""
         nodes = f"on {self.nodes}" if self.nodes else ""
         words = [word for word in (nodes, ran if self.elapsed else "", memory, memory_request) if word]
         return f"sacct: {self.step} {self.state} {self.exit_code}" + "".join(f", {word}" for word in words)

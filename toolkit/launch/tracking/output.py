@@ -15,7 +15,7 @@ class RankFailure:
 
     rank: int
     node: str
-    how: str
+    reason: str
     last_lines: tuple[str, ...]
 
 

@@ -14,7 +14,7 @@ class PmixLibrary:
 
     path: str
     version: str
-    how: str
+    evidence: str
 
 
 def libraries(section: Section) -> tuple[PmixLibrary, ...]:

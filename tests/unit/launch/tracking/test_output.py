@@ -13,7 +13,7 @@ srun: error: node1: task 0: Killed
 def test_the_rank_that_failed_first_is_found_with_its_last_lines():
     failure = first_failure(OUTPUT)
     assert failure is not None
-    assert (failure.rank, failure.node, failure.how) == (1, "node2", "Exited with exit code 1")
+    assert (failure.rank, failure.node, failure.reason) == (1, "node2", "Exited with exit code 1")
     assert failure.last_lines == ("Traceback (most recent call last):", "ValueError: boom")
 
 
