@@ -64,13 +64,13 @@ def test_what_is_there_and_right_may_lie_where_nothing_can_be_written(folder, mo
     with serving(GOOD) as (url, _):
         fetched(folder, url)
     monkeypatch.setattr(fetch, "make_writable", None)
-    assert fetched(folder).kept == ("images", "labels")
+    assert fetched(folder).existing == ("images", "labels")
 
 
 def test_files_arrive_unpacked_and_right(folder):
     with serving(GOOD) as (url, _):
         done = fetched(folder, url)
-    assert (done.fetched, done.kept) == (("images", "labels"), ())
+    assert (done.fetched, done.existing) == (("images", "labels"), ())
     assert (folder / "images").read_bytes() == IMAGES
     assert names(folder) == ["images", "labels"]
 
@@ -80,7 +80,7 @@ def test_what_is_there_and_right_is_not_fetched_again(folder):
         fetched(folder, url)
         asked.clear()
         done = fetched(folder, url)
-    assert (done.fetched, done.kept, asked) == ((), ("images", "labels"), [])
+    assert (done.fetched, done.existing, asked) == ((), ("images", "labels"), [])
 
 
 @every_row("damage", [IMAGES[:-1], b"x" + IMAGES[1:], b""])
@@ -90,7 +90,7 @@ def test_a_damaged_file_is_fetched_again_and_the_right_one_is_kept(folder, damag
         (folder / "images").write_bytes(damage)
         asked.clear()
         done = fetched(folder, url)
-    assert (done.fetched, done.kept, asked) == (("images",), ("labels",), ["/images.gz"])
+    assert (done.fetched, done.existing, asked) == (("images",), ("labels",), ["/images.gz"])
     assert (folder / "images").read_bytes() == IMAGES
 
 

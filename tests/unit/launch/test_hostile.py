@@ -217,7 +217,7 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
 def test_a_file_is_read_or_refused_with_its_name(content):
     try:
         found = read(content, "job.yaml")
-        said = layers.check_layer(found.values, "job.yaml", found.lines, strict=False).said
+        said = layers.check_layer(found.values, "job.yaml", found.lines, strict=False).fields
     except BadInput as refusal:
         assert refusal.message.startswith("job.yaml")
         assert "\n" not in refusal.message

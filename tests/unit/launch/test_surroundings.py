@@ -318,7 +318,7 @@ def test_the_page_shows_every_field_of_a_job_file_and_no_other():
     text = page.split("```yaml\n")[1].split("```")[0]
     found = read(text.replace("# memory_per_cpu", "memory_per_cpu"), "docs/job-file.md")
     found.values["env"]["WANDB_API_KEY"] = "of the caller"
-    said = check_layer(found.values, "docs/job-file.md", found.lines, strict=False).said
+    said = check_layer(found.values, "docs/job-file.md", found.lines, strict=False).fields
     assert set(said.given_values()) == set(JobFile.__struct_fields__) - {"command"}
     assert "\n# command: [" in text
 

@@ -32,14 +32,13 @@ class ForeignVariables:
     """The variables that the script removes.
 
     The script removes variables with ``prefixes`` or ``names``, except variables that match a pattern in
-    ``kept_patterns``. ``options`` are variables that set options of the container runtime, in bash's brace
-    notation.
+    ``kept``. ``options`` are variables that set options of the container runtime, in bash's brace notation.
     """
 
     prefixes: tuple[str, ...]
     names: tuple[str, ...]
     options: str
-    kept_patterns: tuple[str, ...]
+    kept: tuple[str, ...]
 
 
 def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> ForeignVariables | None:

@@ -38,7 +38,7 @@ SITE = Site(
 
 
 def test_a_file_says_texts_as_they_stand_there():
-    said = from_file("time: 10:00\naccount: no\nnodes: 2\nname: 1e3\nexclusive: TRUE\nenv: {A: 010}\n").said
+    said = from_file("time: 10:00\naccount: no\nnodes: 2\nname: 1e3\nexclusive: TRUE\nenv: {A: 010}\n").fields
     assert (said.time, said.account, said.nodes, said.name) == ("10:00", "no", 2, "1e3")
     assert (said.exclusive, said.env) == (True, {"A": "010"})
 
@@ -87,11 +87,11 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(text, told):
 
 @every_row("text", ["", "# nothing\n", "nodes:\n", "nodes: ~\nname: null\n"])
 def test_a_file_may_say_nothing(text):
-    assert from_file(text).said == JobFile()
+    assert from_file(text).fields == JobFile()
 
 
 def test_a_text_in_quotes_is_a_text():
-    assert from_file("name: 'null'\n").said.name == "null"
+    assert from_file("name: 'null'\n").fields.name == "null"
 
 
 def test_the_later_word_counts_and_its_place_is_known():
