@@ -70,11 +70,11 @@ def up(
              toolkit cluster up --users 20 --listen 192.168.1.10:2222
     """
     from toolkit.cluster import plan, virtual
-    from toolkit.cluster.flavour import checked_flavour
+    from toolkit.cluster.flavour import check_flavour
 
     if flavour is not None:
-        checked_flavour(flavour)  # checked before toolkit connects to the Docker engine
-    if listen and plan.is_reachable(plan.checked_listen(listen)):
+        check_flavour(flavour)  # checked before toolkit connects to the Docker engine
+    if listen and plan.is_reachable(plan.check_listen(listen)):
         say(
             f"warning: other machines can reach {listen}. Root on a node of the cluster is root on this "
             "machine; users of the class are not root; see docs/security.md",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cluster.plan import LOCAL_ADDRESS, SSH_PORT, checked_name
+from toolkit.cluster.plan import LOCAL_ADDRESS, SSH_PORT, check_name
 from toolkit.data import state_dir
 from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput
@@ -127,7 +127,7 @@ def config_of(name: str) -> Path | None:
     Raises:
         BadInput: if the name is invalid.
     """
-    config = Access(checked_name(name)).ssh_config
+    config = Access(check_name(name)).ssh_config
     return config if config.is_file() else None
 
 

@@ -44,7 +44,7 @@ def default_flavour() -> str:
     return next(iter(flavours()))
 
 
-def checked_flavour(name: str) -> str:
+def check_flavour(name: str) -> str:
     """Return ``name`` if this flavour exists.
 
     Raises:

@@ -126,7 +126,7 @@ def label(name: str) -> str:
     return f"{LABEL}={name}"
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Return ``name`` if it is a valid name for a cluster.
 
     Raises:
@@ -140,7 +140,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def checked_nodes(nodes: int) -> int:
+def check_nodes(nodes: int) -> int:
     """Return ``nodes`` if this is a valid number of compute nodes.
 
     Raises:
@@ -151,7 +151,7 @@ def checked_nodes(nodes: int) -> int:
     return nodes
 
 
-def checked_users(users: int) -> int:
+def check_users(users: int) -> int:
     """Return ``users`` if this is a valid number of class accounts.
 
     Raises:
@@ -162,7 +162,7 @@ def checked_users(users: int) -> int:
     return users
 
 
-def checked_listen(listen: str) -> str:
+def check_listen(listen: str) -> str:
     """Return ``listen`` if the engine can publish a login node at this address.
 
     Raises:

@@ -27,8 +27,8 @@ def execute(
 
     Without ``stdin``, the command has no input.
     """
-    checked_host(cluster, host)
-    checked_user(cluster, user)
+    check_host(cluster, host)
+    check_user(cluster, user)
     name = container(cluster.name, host)
     # Docker cannot stop a command that it executes, so the script records its process group in a file.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
@@ -58,8 +58,8 @@ def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
     The command is ssh if ssh is installed, as on a real cluster. For root the command is ``docker exec``,
     because sshd refuses root.
     """
-    checked_host(cluster, host)
-    checked_user(cluster, user)
+    check_host(cluster, host)
+    check_user(cluster, user)
     if user != ROOT and shutil.which("ssh"):
         return ("ssh", "-t", "-F", str(cluster.config_of(user)), host)
     return (
@@ -81,7 +81,7 @@ def home(user: str) -> str:
     return "/root" if user == ROOT else f"/home/{user}"
 
 
-def checked_user(cluster: Cluster, user: str) -> str:
+def check_user(cluster: Cluster, user: str) -> str:
     """Return ``user`` if the cluster has this account.
 
     Raises:
@@ -104,7 +104,7 @@ def _name_range(known: Sequence[str]) -> str:
     return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))
 
 
-def checked_host(cluster: Cluster, host: str) -> str:
+def check_host(cluster: Cluster, host: str) -> str:
     """Return ``host`` if the cluster has this node.
 
     Raises:

@@ -15,7 +15,7 @@ from toolkit.cluster.files import (
     code_folder,
     setup_archive,
 )
-from toolkit.cluster.flavour import checked_flavour, default_flavour
+from toolkit.cluster.flavour import check_flavour, default_flavour
 from toolkit.cluster.image import ensure_image
 from toolkit.cluster.plan import (
     COUNT,
@@ -24,10 +24,10 @@ from toolkit.cluster.plan import (
     LISTEN,
     SSH_PORT,
     Layout,
-    checked_listen,
-    checked_name,
-    checked_nodes,
-    checked_users,
+    check_listen,
+    check_name,
+    check_nodes,
+    check_users,
     label,
 )
 from toolkit.errors import BadInput, Missing
@@ -64,9 +64,9 @@ def up(
         BadInput: if the name is invalid, or the cluster exists with values other than those requested.
         CheckFailed: if the cluster does not work, with the messages of its services.
     """
-    checked_name(name)
+    check_name(name)
     if flavour is not None:
-        checked_flavour(flavour)  # checked before toolkit connects to an engine
+        check_flavour(flavour)  # checked before toolkit connects to an engine
     tell = tell or Silent()
     with _cluster_lock(tell), open_nodes() as engine:
         containers = engine.containers_with(label(name))
@@ -94,7 +94,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     Raises:
         Missing: if the cluster is not running.
     """
-    checked_name(name)
+    check_name(name)
     with open_nodes() as engine:
         containers = engine.containers_with(label(name))
         if not containers:
@@ -122,7 +122,7 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
     Raises:
         Missing: if no cluster has this name.
     """
-    checked_name(name)
+    check_name(name)
     with open_nodes() as engine:
         node_containers = engine.containers_with(label(name))
         if not node_containers:
@@ -147,7 +147,7 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
     Raises:
         Missing: if no cluster has this name; the error lists the existing clusters.
     """
-    checked_name(name)
+    check_name(name)
     tell = tell or Silent()
     with _cluster_lock(tell), open_nodes() as engine:
         _check_owner(name, engine.containers_with(label(name)))
@@ -185,7 +185,7 @@ def _layout(
     flavour: str | None = None,
     listen: str | None = None,
 ) -> Layout:
-    listen = checked_listen(listen) if listen else None
+    listen = check_listen(listen) if listen else None
     existing_count = _count(containers) if containers else None
     if existing_count is not None and nodes not in (None, existing_count):
         raise _another(name, f"has {existing_count} compute nodes, not {nodes}")
@@ -197,8 +197,8 @@ def _layout(
             name, f"listens on {_listen(containers) or 'a port only for this machine'}, not {listen}"
         )
     cpus, memory = machine(engine.client)
-    count = existing_count or checked_nodes(DEFAULT_NODES if nodes is None else nodes)
-    kind = kind or checked_flavour(flavour or default_flavour())
+    count = existing_count or check_nodes(DEFAULT_NODES if nodes is None else nodes)
+    kind = kind or check_flavour(flavour or default_flavour())
     address = _listen(containers) if containers else listen or ""
     return Layout(name, count, cpus, memory, kind, address, clone.labels())
 
@@ -234,7 +234,7 @@ def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
     if secrets is None:
         raise _foreign(name)
     account_count = len(secrets.accounts)
-    if users is not None and checked_users(users) < account_count:
+    if users is not None and check_users(users) < account_count:
         raise _another(
             name, f"has {account_count} users, not {users}: toolkit adds accounts but never removes them"
         )

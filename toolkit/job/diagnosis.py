@@ -169,7 +169,7 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     return LaunchRequest(request, merged.site, spec.modules, question.words, view, spec.runtime, env)
 
 
-def with_env(wanted: LaunchRequest, image: ImageFacts, image_path: str, tell: Tell) -> LaunchRequest:
+def with_env(launch_request: LaunchRequest, image: ImageFacts, image_path: str, tell: Tell) -> LaunchRequest:
     """Return the launch with the user's environment image mounted, as ``toolkit launch`` mounts it."""
     file = Path(image_path)
     if not file.is_file():
@@ -178,18 +178,18 @@ def with_env(wanted: LaunchRequest, image: ImageFacts, image_path: str, tell: Te
         )
     digest = (image.digest or "").removeprefix("sha256:") or hash_file(file)
     startable = StartableImage(image_path, image, digest, file, image_path)
-    mounted = clear_env(wanted.env, startable, KeyDemand(required=(), skip=True), tell)
-    request = wanted.request
+    mounted = clear_env(launch_request.env, startable, KeyDemand(required=(), skip=True), tell)
+    request = launch_request.request
     env = {**mounted.paths, **request.env}
     binds = (*request.binds, *mounted.binds, apptainer.bind_image(mounted.cluster_path, ENV_MOUNT))
     judged = msgspec.structs.replace(request, env=env, binds=binds, projects=mounted.binds)
-    return replace(wanted, request=judged)
+    return replace(launch_request, request=judged)
 
 
 def diagnose(
     image: str | ImageFacts,
     place: HostFacts | Path | None,
-    wanted: LaunchRequest,
+    request: LaunchRequest,
     where: Where,
     partition: str | None,
     tell: Tell,
@@ -201,7 +201,7 @@ def diagnose(
     Args:
         image: the name of an image, or the image's facts.
         place: the facts of a host, or a facts file; if ``None``, toolkit probes ``where``.
-        wanted: the launch to judge.
+        request: the launch to judge.
         where: the host to probe.
         partition: the Slurm partition; toolkit probes one of its nodes.
         tell: receives progress.
@@ -215,22 +215,22 @@ def diagnose(
     image_path = ""
     if isinstance(image, str):
         image_path = named_image(image)
-        image = inspect_view(image_path, wanted.view, tell)
-        if wanted.env:
-            wanted = with_env(wanted, image, image_path, tell)
+        image = inspect_view(image_path, request.view, tell)
+        if request.env:
+            request = with_env(request, image, image_path, tell)
     asks = run and place is None
     if not isinstance(place, HostFacts):
         on_this_machine = place is None and not where.remote
         place = read_or_probe(place, where, partition)
-        if on_this_machine and wanted.site:
-            _check_here(place, wanted.site)
+        if on_this_machine and request.site:
+            _check_here(place, request.site)
     if asks and image.format == "sif":
         view = with_answer(
-            wanted.view, UndecidedImage(image, Path(image_path), place, where, partition), tell
+            request.view, UndecidedImage(image, Path(image_path), place, where, partition), tell
         )
         if view.told is not None:
             image = inspect_view(image_path, view, tell)
-    return wanted.judge(place, image)
+    return request.judge(place, image)
 
 
 def _check_here(host: HostFacts, site: Site) -> None:

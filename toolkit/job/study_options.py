@@ -59,40 +59,40 @@ class StudyOptions:
     ssh_config: Path | None
 
 
-def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
+def study_of(options: StudyOptions, flags: Flags, tell: Tell) -> Study:
     """Return the study that the options describe, after toolkit has checked each of its runs.
 
     Raises:
         BadInput: if an option is wrong.
     """
-    if wanted.ssh_config:
-        check_ssh_config(wanted.ssh_config)
-    compare, values = _parse_comparison(wanted.compare)
-    settings = _series_of_suggestion(wanted)
-    trainer = wanted.values.get("trainer") or compare == "trainer"
+    if options.ssh_config:
+        check_ssh_config(options.ssh_config)
+    compare, values = _parse_comparison(options.compare)
+    settings = _series_of_suggestion(options)
+    trainer = options.values.get("trainer") or compare == "trainer"
     for name in values if compare == "trainer" else [str(trainer or "")]:
         _check_no_job_file(name)
     study = Study(
         name="",
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        scaling=wanted.scaling,
-        sizes=study_points.sizes(wanted.ranks, wanted.over or (), wanted.per_node),
-        repeats=wanted.repeat,
+        scaling=options.scaling,
+        sizes=study_points.sizes(options.ranks, options.over or (), options.per_node),
+        repeats=options.repeat,
         compare=compare,
         values=values or tuple(settings),
         settings=settings,
-        warm_up=wanted.warm_up,
-        epochs=(wanted.epochs or wanted.warm_up + _MEASURED) if trainer else wanted.epochs,
-        batch=wanted.batch,
-        profile=wanted.profile,
-        pattern=wanted.pattern or "",
-        unit=wanted.unit,
-        said=_without_secrets(_with_full_paths(wanted.values)),
-        secrets=tuple(secrets_of(wanted.values)),
-        words=wanted.words,
-        host=wanted.host,
-        cluster=wanted.cluster,
-        ssh_config=str(wanted.ssh_config.resolve()) if wanted.ssh_config else None,
+        warm_up=options.warm_up,
+        epochs=(options.epochs or options.warm_up + _MEASURED) if trainer else options.epochs,
+        batch=options.batch,
+        profile=options.profile,
+        pattern=options.pattern or "",
+        unit=options.unit,
+        said=_without_secrets(_with_full_paths(options.values)),
+        secrets=tuple(secrets_of(options.values)),
+        words=options.words,
+        host=options.host,
+        cluster=options.cluster,
+        ssh_config=str(options.ssh_config.resolve()) if options.ssh_config else None,
     )
     study_points.check(study)
     if study.pattern:
@@ -202,23 +202,23 @@ def join_studies(where: Path, study: Study) -> Study:
     return both
 
 
-def _series_of_suggestion(wanted: StudyOptions) -> dict[str, dict[str, str]]:
+def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
     """Return the series of runs that test the settings suggested by a timeline; empty without ``--prove``.
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.
         CheckFailed: if the timeline has too few reductions.
     """
-    if wanted.prove is None:
+    if options.prove is None:
         return {}
-    if wanted.compare:
+    if options.compare:
         raise BadInput("--prove and --compare: cannot be combined; --prove compares its own settings")
-    if min(wanted.ranks) < 2:
+    if min(options.ranks) < 2:
         raise BadInput("--prove: one rank has no reductions to compare", fix="give 2 or more with `--ranks`")
-    advice = advise(tally_events(events(wanted.prove)))
+    advice = advise(tally_events(events(options.prove)))
     if advice is None:
         raise CheckFailed(
-            f"{wanted.prove}: the timeline has too few reductions, so toolkit cannot suggest settings"
+            f"{options.prove}: the timeline has too few reductions, so toolkit cannot suggest settings"
         )
     return proof.settings(advice)
 

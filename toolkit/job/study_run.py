@@ -73,7 +73,7 @@ def _check_first(sweep: Sweep, study: Study, points: dict[str, Point]) -> None:
 
 
 def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> None:
-    running = _begun(points)
+    running = _submitted_jobs(points)
     while True:
         for name, point in _todo(points, sweep.retry):
             if len(running) >= sweep.at_once:
@@ -107,7 +107,7 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
                 _tell_result(study, points[name], sweep.retry, tell)
 
 
-def _begun(points: dict[str, Point]) -> dict[str, JobRecord]:
+def _submitted_jobs(points: dict[str, Point]) -> dict[str, JobRecord]:
     """Return the jobs that an earlier call submitted; reset a run whose submission did not complete."""
     running = {}
     for name, point in points.items():

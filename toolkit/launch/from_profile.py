@@ -125,15 +125,15 @@ def with_folder(job: JobFile, site: Site) -> Site:
     return msgspec.structs.replace(site, directory=base) if "$" in base else site
 
 
-def _data(job: JobFile, known: TrainerProgram | None, base: str) -> str:
+def _data(job: JobFile, trainer: TrainerProgram | None, base: str) -> str:
     """Return the folder of a trainer's data on the cluster, or an empty string.
 
     The folder has the name of the data set, or of the user's local folder.
     """
-    if known is None or not (known.dataset or job.data):
+    if trainer is None or not (trainer.dataset or job.data):
         return ""
     return posixpath.join(
-        base, "data", known.dataset or posixpath.basename(posixpath.normpath(job.data or ""))
+        base, "data", trainer.dataset or posixpath.basename(posixpath.normpath(job.data or ""))
     )
 
 

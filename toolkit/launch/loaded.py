@@ -28,10 +28,10 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
     the job's own modules. If neither a module nor the profile provides a runtime, the facts are unchanged.
     The job script stops with a message if the runtime is missing.
     """
-    host, why = _preferring(host, command_of(host, site, option)), _why(site, modules)
+    host, why = _prefer_runtime(host, command_of(host, site, option)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
         return host
-    command = option or (site.container.command if site else _named_in(why))
+    command = option or (site.container.command if site else _runtime_in(why))
     unread = f"{command} was not probed: {why}"
     return msgspec.structs.replace(
         host,
@@ -42,7 +42,7 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
     )
 
 
-def _preferring(host: HostFacts, command: str) -> HostFacts:
+def _prefer_runtime(host: HostFacts, command: str) -> HostFacts:
     """Return the facts with the runtime of ``command`` first, or without a runtime if the host lacks it."""
     kind, first = runtime_of_name(command), host.runtime
     if first is None or runtime_of_name(first.name) is kind:
@@ -91,5 +91,5 @@ def _provides(module: str) -> str:
     return f"module {module if module.startswith('swap ') else f'load {module}'} provides it"
 
 
-def _named_in(why: str) -> str:
+def _runtime_in(why: str) -> str:
     return "apptainer" if "apptainer" in why.lower() else RUNTIME

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolkit.engine.conditional import TicketAnswer, TicketAnswers
-from toolkit.report.lines import hung
+from toolkit.report.lines import wrap_hanging
 
 _MODE = 17
 _OUTCOME = 16
@@ -12,10 +12,10 @@ _OUTCOME = 16
 
 def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
     """Yield the answer, a line for each launch mode, and the decisive facts with commands that print them."""
-    yield from hung("", _first(answers), width)
+    yield from wrap_hanging("", _first(answers), width)
     yield ""
     for mode, ticket_answer in answers.modes.items():
-        yield from hung(
+        yield from wrap_hanging(
             f"  {mode:{_MODE}} {ticket_answer.prediction.shown:{_OUTCOME}} ", _why(ticket_answer), width
         )
     if answers.decides:
@@ -25,7 +25,7 @@ def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
         outcomes = [outcome for outcome in fact.otherwise if outcome != "unknown"]
         alternative = f"; with another value {' or '.join(outcomes)}" if outcomes else ""
         yield ""
-        yield from hung(f"  {fact.question.fact}: ", f"{fact.question.asks}{alternative}", width)
+        yield from wrap_hanging(f"  {fact.question.fact}: ", f"{fact.question.asks}{alternative}", width)
         yield f"      {fact.question.command}"
 
 

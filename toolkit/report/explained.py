@@ -105,14 +105,14 @@ def shorten_line(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _known_lines(known: KnownFault, root: RootLine, style: Style, width: int) -> Iterator[str]:
-    for line in wrap_text(f"Cause: {known.title} ({known.id})", 0, width):
+def _known_lines(fault: KnownFault, root: RootLine, style: Style, width: int) -> Iterator[str]:
+    for line in wrap_text(f"Cause: {fault.title} ({fault.id})", 0, width):
         yield line.replace("Cause", style("Cause", "bad"), 1) if line.startswith("Cause: ") else line
-    lines = [line for line in known.evidence if line.partition(": ")[2] != root.text.strip()]
+    lines = [line for line in fault.evidence if line.partition(": ")[2] != root.text.strip()]
     for line in lines[:1]:
         text = line if len(line) <= _EVIDENCE else f"{line[:_EVIDENCE]}…"
         yield from (style(part, "dim") for part in wrap_text(text, 4, width, first="· ", hang=2))
-    yield from _steps(steps(known.fix), width)
+    yield from _steps(steps(fault.fix), width)
     yield ""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from toolkit.engine.words import mpi_name, plain
 from toolkit.model.facts import ImageFacts
 from toolkit.model.mpifacts import ImageMpi
-from toolkit.report.lines import hung
+from toolkit.report.lines import wrap_hanging
 
 _TELLING = ("pmix", "pml", "mtl", "btl")
 """Open MPI's frameworks to show: their components determine how ranks start, and the transports."""
@@ -17,9 +17,9 @@ def lines(facts: ImageFacts, width: int | None = None) -> Iterator[str]:
     An unknown fact shows the reason. An absent fact shows ``-`` or has no line.
     """
     for name, value in _rows(facts):
-        yield from hung(f"{name:<13} ", value, width)
+        yield from wrap_hanging(f"{name:<13} ", value, width)
     for line in facts.disagreements:
-        yield from hung("disagreement: ", line, width)
+        yield from wrap_hanging("disagreement: ", line, width)
 
 
 def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:

@@ -36,7 +36,7 @@ def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int 
     )
 
 
-def hung(label: str, text: str, width: int | None) -> list[str]:
+def wrap_hanging(label: str, text: str, width: int | None) -> list[str]:
     """Return a label and a text as wrapped, aligned lines; without a width as one line."""
     text = one_line(text)
     if width is None:

@@ -31,12 +31,14 @@ def related_signatures(rule: Rule) -> tuple[LogSignature, ...]:
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
 
-def consequence(rule: Rule, shown: Example | None) -> str:
+def consequence(rule: Rule, example: Example | None) -> str:
     """Return a sentence about the effect of a rule on the predicted outcome."""
     if rule.advice:
         return "The rule does not change the predicted outcome of a launch."
     where = "every mode" if set(rule.modes) == set(MODES) else ", ".join(rule.modes)
-    ends = f" In the example, the outcome is {shown.outcome}." if shown and shown.outcome != "ok" else ""
+    ends = (
+        f" In the example, the outcome is {example.outcome}." if example and example.outcome != "ok" else ""
+    )
     return f"The rule decides the outcome of a launch in {where}.{ends}"
 
 
@@ -73,11 +75,11 @@ def _recognition_lines(rule: Rule) -> Iterator[str]:
         yield _hung(f"{_INDENT}{fact:{width}}  ", meaning(fact) or fact.rpartition(".")[2].replace("_", " "))
 
 
-def _example(shown: Example) -> Iterator[str]:
-    yield _filled(shown.title, _INDENT)
-    yield from (_hung(f"{_INDENT * 2}· ", line) for line in shown.evidence)
-    if shown.outcome != "ok":
-        yield _hung(f"{_INDENT * 2}{shown.mode}, {shown.outcome}: ", shown.because)
+def _example(example: Example) -> Iterator[str]:
+    yield _filled(example.title, _INDENT)
+    yield from (_hung(f"{_INDENT * 2}· ", line) for line in example.evidence)
+    if example.outcome != "ok":
+        yield _hung(f"{_INDENT * 2}{example.mode}, {example.outcome}: ", example.because)
 
 
 def document(rules: Iterable[Rule]) -> str:

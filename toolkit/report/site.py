@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.launch.sites.sitecheck import ProfileCheck, State
 from toolkit.model.site import Partition, Site
-from toolkit.report.lines import hung, wrap_text
+from toolkit.report.lines import wrap_hanging, wrap_text
 from toolkit.report.table import table
 from toolkit.report.toml import toml
 
@@ -76,12 +76,12 @@ def as_json(name: str, site: Site) -> dict[str, Any]:
 
 def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator[str]:
     """Yield the lines of a page about a site profile; ``file`` is its path, ``width`` the page's width."""
-    yield from hung(f"{name}: ", site.title + (f", {site.centre}" if site.centre else ""), width)
+    yield from wrap_hanging(f"{name}: ", site.title + (f", {site.centre}" if site.centre else ""), width)
     yield f"  {file}"
     yield ""
     for label, value in _facts(site):
         if value:
-            yield from hung(f"  {label:11}", value, width)
+            yield from wrap_hanging(f"  {label:11}", value, width)
     if site.partitions:
         yield ""
         room = None if width is None else width - 2
@@ -91,7 +91,7 @@ def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator
         yield from _notes(site.notes.strip(), width)
     if site.sources:
         yield ""
-        yield from (line for source in site.sources for line in hung("  source: ", source, width))
+        yield from (line for source in site.sources for line in wrap_hanging("  source: ", source, width))
 
 
 def _notes(text: str, width: int | None) -> Iterator[str]:

@@ -40,7 +40,7 @@ def is_installed() -> bool:
     return shutil.which("gpg") is not None
 
 
-def signing_key(wanted: str) -> SigningKey:
+def signing_key(key_name: str) -> SigningKey:
     """Return the secret key that a fingerprint, the end of a fingerprint, or an e-mail address identifies.
 
     Raises:
@@ -48,35 +48,35 @@ def signing_key(wanted: str) -> SigningKey:
         BadInput: if several keys match.
         CheckFailed: if the key has expired, was revoked or cannot sign.
     """
-    if not wanted.strip() or wanted.startswith("-"):
-        raise BadInput(f"--key '{wanted}': give a fingerprint or an e-mail address")
+    if not key_name.strip() or key_name.startswith("-"):
+        raise BadInput(f"--key '{key_name}': give a fingerprint or an e-mail address")
     # gpg compares an address in brackets exactly; any other text may be a part of the user ID.
-    exact = f"<{wanted}>" if "@" in wanted and "<" not in wanted else wanted
+    exact = f"<{key_name}>" if "@" in key_name and "<" not in key_name else key_name
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     keys = _keys(listed.text)
     if not keys and _is_about_home(listed):
         raise _unusable(listed, "gpg cannot search for the key")
     if not keys:
         raise Missing(
-            f"--key {wanted}: gpg has no such secret key",
+            f"--key {key_name}: gpg has no such secret key",
             fix="list your secret keys: `gpg --list-secret-keys`; make a key: `gpg --quick-generate-key "
             "'NAME <EMAIL>'`",
         )
     if len(keys) > 1:
         several = ", ".join(key for key, *_ in keys)
-        raise BadInput(f"--key {wanted}: several keys match: {several}", fix="give a fingerprint")
+        raise BadInput(f"--key {key_name}: several keys match: {several}", fix="give a fingerprint")
     fingerprint, validity, abilities, user = keys[0]
     states = {"e": "has expired", "r": "was revoked", "d": "is disabled", "i": "is invalid"}
     if why := states.get(validity):
         raise CheckFailed(
-            f"--key {wanted}: the key {fingerprint} {why}", fix="use another key, or make a new key"
+            f"--key {key_name}: the key {fingerprint} {why}", fix="use another key, or make a new key"
         )
     if "S" not in abilities:
         raise CheckFailed(
-            f"--key {wanted}: the key {fingerprint} cannot sign", fix="use another key, or make a new key"
+            f"--key {key_name}: the key {fingerprint} cannot sign", fix="use another key, or make a new key"
         )
     if len(fingerprint) != _FINGERPRINT:
-        raise BadInput(f"--key {wanted}: this is a key of a newer version; a SIF accepts only version 4")
+        raise BadInput(f"--key {key_name}: this is a key of a newer version; a SIF accepts only version 4")
     return SigningKey(fingerprint, user)
 
 

@@ -41,16 +41,16 @@ def _size(points: dict[str, MeasuredPoint]) -> Iterator[str]:
     on, took = f"On {suggested.ranks} ranks on {nodes}", _range_text(suggested)
     if default:
         result = {
-            -1: f"the suggestion helps: an epoch takes {took}, {_less(suggested, default)} less than",
+            -1: f"the suggestion helps: an epoch takes {took}, {_saving(suggested, default)} less than",
             0: f"the suggestion makes no measurable difference: an epoch takes {took}, compared with",
-            1: f"the suggestion does not help: an epoch takes {took}, {_more(suggested, default)} more than",
+            1: f"the suggestion does not help: an epoch takes {took}, {_extra(suggested, default)} more than",
         }[_compare_runs(suggested, default)]
         yield f"{on} {result} {_range_text(default)} without it{_chance(suggested, default)}."
     if tuned:
         result = {
-            -1: f"{_more(tuned, suggested)} more than with the suggestion",
+            -1: f"{_extra(tuned, suggested)} more than with the suggestion",
             0: "the same as with the suggestion, within the variation of these runs",
-            1: f"{_less(tuned, suggested)} less than with the suggestion",
+            1: f"{_saving(tuned, suggested)} less than with the suggestion",
         }[_compare_runs(suggested, tuned)]
         took = _range_text(tuned)
         yield f"{on}, with Horovod's autotuning, an epoch takes {took}, {result}{_chance(suggested, tuned)}."
@@ -63,11 +63,11 @@ def _compare_runs(first: MeasuredPoint, second: MeasuredPoint) -> int:
     return int(first.seconds.low > second.seconds.high)
 
 
-def _less(first: MeasuredPoint, second: MeasuredPoint) -> str:
+def _saving(first: MeasuredPoint, second: MeasuredPoint) -> str:
     return percent(1 - first.seconds.value / second.seconds.value)
 
 
-def _more(first: MeasuredPoint, second: MeasuredPoint) -> str:
+def _extra(first: MeasuredPoint, second: MeasuredPoint) -> str:
     return percent(first.seconds.value / second.seconds.value - 1)
 
 

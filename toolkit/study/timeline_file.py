@@ -86,9 +86,9 @@ def _event_list(text: bytes, name: str) -> bytes:
     return start[1:]
 
 
-def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", whole: bytes, name: str, at: int) -> list[Event]:
+def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", content: bytes, name: str, at: int) -> list[Event]:
     try:
-        return decoder.decode(b"[" + whole + b"]")
+        return decoder.decode(b"[" + content + b"]")
     except DECODE_ERRORS as error:
         raise BadInput(f"{name}: not a timeline of Horovod: {error}, in the events from byte {at}") from error
 

@@ -60,7 +60,7 @@ def test_the_default_flavour_is_what_the_dockerfile_builds_unasked():
 
 def test_an_unknown_flavour_is_answered_with_those_that_there_are():
     with pytest.raises(BadInput, match="flavour 'cray': not found") as caught:
-        flavour.checked_flavour("cray")
+        flavour.check_flavour("cray")
     assert "bare: Slurm without its PMIx plugin" in caught.value.fix
 
 

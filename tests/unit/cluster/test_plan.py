@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.cluster.plan import LISTEN, Layout, checked_listen, checked_name, checked_nodes, checked_users
+from toolkit.cluster.plan import LISTEN, Layout, check_listen, check_name, check_nodes, check_users
 from toolkit.errors import BadInput
 from toolkit.run.docker.nodes import configuration
 
@@ -14,19 +14,19 @@ LAYOUT = Layout("demo", 2, cpus=4, memory=16 * GIB)
 @every_row("name", ["", "Demo", "1st", "-x", "a_b", "a b", "a/b", "ä", "a" * 32, "a\n"])
 def test_a_name_that_cannot_stand_in_host_names_is_refused(name):
     with pytest.raises(BadInput, match="cannot be the name of a cluster") as caught:
-        checked_name(name)
+        check_name(name)
     assert "small letters" in caught.value.fix
 
 
 @every_row("name", ["a", "demo", "course-2026", "a" * 31])
 def test_a_short_plain_name_is_taken(name):
-    assert checked_name(name) == name
+    assert check_name(name) == name
 
 
 @every_row("nodes", [0, -1, 17])
 def test_a_number_of_nodes_that_makes_no_sense_is_refused(nodes):
     with pytest.raises(BadInput, match=f"1 to 16 compute nodes, not {nodes}"):
-        checked_nodes(nodes)
+        check_nodes(nodes)
 
 
 def test_two_clusters_share_no_name():
@@ -73,12 +73,12 @@ def test_compute_nodes_publish_nothing():
 @every_row("users", [-1, 100])
 def test_a_number_of_users_that_has_no_names_is_refused(users):
     with pytest.raises(BadInput, match=f"0 to 99 users, not {users}"):
-        checked_users(users)
+        check_users(users)
 
 
 @every_row("users", [0, 1, 99])
 def test_a_class_is_taken(users):
-    assert checked_users(users) == users
+    assert check_users(users) == users
 
 
 @every_row(
@@ -88,12 +88,12 @@ def test_a_class_is_taken(users):
 )  # fmt: skip
 def test_what_a_class_cannot_be_told_is_refused(listen):
     with pytest.raises(BadInput, match="not an address of this machine and a port") as caught:
-        checked_listen(listen)
+        check_listen(listen)
     assert "192.168.1.10:2222" in caught.value.fix
 
 
 def test_a_cluster_for_a_class_is_published_where_it_was_asked_for_and_remembers_it():
-    layout = Layout("demo", 2, 4, GIB, listen=checked_listen("192.168.1.10:2222"))
+    layout = Layout("demo", 2, 4, GIB, listen=check_listen("192.168.1.10:2222"))
     asked = configuration(layout.machine("login", "image"))
     published = asked["HostConfig"]["PortBindings"]
     assert published == {"22/tcp": [{"HostIp": "192.168.1.10", "HostPort": "2222"}]}

@@ -4,7 +4,7 @@ import msgspec
 
 from tests.unit.image import locks
 from toolkit import __version__
-from toolkit.image.builds.provenance import PREDICATE, STATEMENT, full, provenance, statement
+from toolkit.image.builds.provenance import PREDICATE, STATEMENT, full_provenance, provenance, statement
 from toolkit.model.lock import lock_sha256
 
 DIGEST = "ab" * 32
@@ -51,7 +51,9 @@ def test_a_statement_is_about_files_and_what_differs_by_machine_is_only_in_the_f
     assert plain["subject"] == [{"name": "rootfs.squashfs", "digest": {"sha256": DIGEST}}]
     assert plain["predicate"] == json.loads(predicate)
     more = json.loads(
-        full(predicate, {"x": DIGEST}, versions={"docker": "28"}, commit="c0ffee", started=0.0, ended=60.0)
+        full_provenance(
+            predicate, {"x": DIGEST}, versions={"docker": "28"}, commit="c0ffee", started=0.0, ended=60.0
+        )
     )["predicate"]
     assert more["runDetails"]["metadata"] == {
         "startedOn": "1970-01-01T00:00:00Z",

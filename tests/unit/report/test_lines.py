@@ -3,7 +3,7 @@
 import shlex
 
 from tests.unit.tables import every_row
-from toolkit.report.lines import command_lines, hung, wrap_text
+from toolkit.report.lines import command_lines, wrap_hanging, wrap_text
 
 LONG = "PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
 COMMAND = ("srun", "-n", "2", "apptainer", "exec", "--bind", "/a b", "my image.sif", "env", LONG, "COMMAND")
@@ -39,7 +39,7 @@ def test_no_word_is_broken_in_a_sentence():
 
 def test_a_label_has_its_text_beside_it_or_below_where_there_is_no_room():
     text = "a text of some words that is wider than a line"
-    assert hung("label  ", text, None) == [f"label  {text}"]
-    assert hung("label  ", text, 30)[1].startswith("       that is")
-    assert hung("a label that is wide  ", text, 30)[1] == "    of some words that is"
-    assert hung("label  ", "", 30) == ["label"]
+    assert wrap_hanging("label  ", text, None) == [f"label  {text}"]
+    assert wrap_hanging("label  ", text, 30)[1].startswith("       that is")
+    assert wrap_hanging("a label that is wide  ", text, 30)[1] == "    of some words that is"
+    assert wrap_hanging("label  ", "", 30) == ["label"]

@@ -11,7 +11,7 @@ from toolkit.cli.frame.say import say
 from toolkit.cli.frame.styles import width_of_errors
 from toolkit.cli.frame.usage import message_of
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
-from toolkit.report.lines import hung
+from toolkit.report.lines import wrap_hanging
 from toolkit.report.plain import bound_message, make_line_visible
 
 _PACKAGES = {"yaml": "pyyaml"}
@@ -35,7 +35,7 @@ def print_error(error: ToolkitError) -> None:
     """
     details = (part for text in error.detail for part in text.split("\n"))
     say(*(f"    {bound_message(make_line_visible(line))}" for line in details), err=True)
-    say(*hung("error: ", bound_message(error.message), width_of_errors()), err=True)
+    say(*wrap_hanging("error: ", bound_message(error.message), width_of_errors()), err=True)
     if error.fix:
         say(f"hint: {bound_message(error.fix)}", err=True)
 

@@ -169,7 +169,7 @@ def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))
     try:
-        path = _taken_out(step, stream, beside)
+        path = _extract_output(step, stream, beside)
         digest = hash_file(path)
         (beside / _SUM).write_text(f"{digest}\n", "utf-8")
         beside.chmod(0o755)
@@ -180,7 +180,7 @@ def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
     return Made(path=folder / path.name, sha256=digest, key=key)
 
 
-def _taken_out(step: Step, stream: Iterator[bytes], folder: Path) -> Path:
+def _extract_output(step: Step, stream: Iterator[bytes], folder: Path) -> Path:
     with tarfile.open(fileobj=ChunkReader(stream), mode="r|") as tar:
         for entry in tar:
             name = PurePosixPath(entry.name).name

@@ -42,7 +42,7 @@ def statement(predicate: bytes, subjects: Mapping[str, str]) -> bytes:
     )
 
 
-def full(
+def full_provenance(
     predicate: bytes,
     subjects: Mapping[str, str],
     *,

@@ -23,7 +23,7 @@ from toolkit.image.software.mcafiles import mca_files
 from toolkit.image.software.mpi import MpiFound
 from toolkit.image.software.own_description import ComparedVersions, disagreements, labels, stack
 from toolkit.image.software.packages import PackageVersion, debian, python_package, read_distribution
-from toolkit.image.software.programs import missing_mpis, otherwise, programs_with_fixed_path
+from toolkit.image.software.programs import libraries_without_path, missing_mpis, programs_with_fixed_path
 from toolkit.image.software.python import python, reads_home
 from toolkit.image.software.running import find_rank_programs
 from toolkit.image.software.undecided import doubt, find_decided_mpis, why_undecided, withhold
@@ -106,7 +106,7 @@ def describe(
     why = why_undecided(loader, walked, entrypoint or (), mpis, programs, exports.undecided)
     facts = withhold(facts, mpis, why, book) if why else facts
     facts = doubt(facts, exports.undecided, book)
-    also = _also(finder, facts, hvd)
+    also = _compared_versions(finder, facts, hvd)
     book.doubt(tree.unread if walked.whole else {**tree.unread, "the content of deep folders": _NOT_WHOLE})
     return msgspec.structs.replace(
         facts,
@@ -182,11 +182,11 @@ def _mpis(
     return msgspec.structs.replace(
         facts,
         mpi=wireup.describe_mpi(first, book),
-        other_mpis=wireup.others(mpis, book),
+        other_mpis=wireup.other_mpis(mpis, book),
         programs=wireup.programs(programs, book),
         programs_need=missing_mpis(loader, programs),
         refused=refusals(loader, programs),
-        programs_otherwise=otherwise(loader, programs),
+        programs_otherwise=libraries_without_path(loader, programs),
         programs_fixed=programs_with_fixed_path(loader, programs),
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),
@@ -312,7 +312,7 @@ def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFac
     )
 
 
-def _also(finder: Finder, facts: ImageFacts, hvd: horovod.HorovodPackage) -> ComparedVersions:
+def _compared_versions(finder: Finder, facts: ImageFacts, hvd: horovod.HorovodPackage) -> ComparedVersions:
     numpy = python_package(finder.loader.tree, finder.places.sites, "numpy")
     whole = "hwloc" in facts.absent or facts.hwloc
     return ComparedVersions(

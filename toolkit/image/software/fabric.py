@@ -87,7 +87,7 @@ def ucx_transports(finder: Finder) -> Parts:
     modules, broken = finder.split_plugins(folder, _UCT)
     names = tuple(sorted(built_in | modules.keys()))
     line = f"{path}: {' '.join(sorted(built_in))}; {folder}: {' '.join(sorted(modules)) or 'none'}"
-    return Parts(names, f"{line}{_lacking(broken)}")
+    return Parts(names, f"{line}{_describe_missing(broken)}")
 
 
 def libfabric(finder: Finder, prefix: str | None) -> str | None:
@@ -145,7 +145,7 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
         plugins, broken = {**good, **plugins}, {**bad, **broken}
     own = {_PLUGIN_NAMES.get(name, name) for name in plugins}
     line = f"{path}: {' '.join(sorted(built_in)) or 'none'} built in, {' '.join(sorted(own)) or 'no'} plugins"
-    return Parts(tuple(sorted(built_in | own)), f"{line}{_lacking(broken)}")
+    return Parts(tuple(sorted(built_in | own)), f"{line}{_describe_missing(broken)}")
 
 
 def unsearched_folder(finder: Finder, path: str | None) -> str | None:
@@ -190,7 +190,7 @@ def verbs(finder: Finder) -> Parts:
     folder = posixpath.join(finder.folder(path), "libibverbs")
     good, broken = finder.split_plugins(folder, _VERBS)
     line = f"{folder}: {' '.join(sorted(good)) or 'no drivers'}"
-    return Parts(tuple(sorted(good)), f"{line}{_lacking(broken)}")
+    return Parts(tuple(sorted(good)), f"{line}{_describe_missing(broken)}")
 
 
 def nccl_ofi(finder: Finder) -> PackageVersion | None:
@@ -230,6 +230,6 @@ def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Unknown
     return version
 
 
-def _lacking(broken: dict[str, str]) -> str:
+def _describe_missing(broken: dict[str, str]) -> str:
     shown = [f"{name} lacks {why}" for name, why in sorted(broken.items())]
     return f"; not loadable: {', '.join(shown)}"[:400] if shown else ""

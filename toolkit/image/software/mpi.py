@@ -329,14 +329,14 @@ def _version(
         for name in _PACKAGES.get(implementation, ()):
             if name in packages:
                 return packages[name], f"by dpkg: {name}"
-    return _lone(content, implementation)
+    return _find_single_version(content, implementation)
 
 
 _MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
 """Plausible first numbers of an MPI version, which few other numbers in a library have; Intel uses years."""
 
 
-def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
+def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
     """Return the version in a library's text if only one number can be the version."""
     # Open MPI's versions have three numbers; two numbers are a version of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"

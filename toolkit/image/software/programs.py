@@ -129,7 +129,7 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
     return {file: folder for file, folder in over if folder}
 
 
-def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
+def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     """Return the programs that, without the image's LD_LIBRARY_PATH, load another MPI or no MPI."""
     if not loader.library_path:
         return {}

@@ -54,7 +54,7 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Imag
     for texts in (book.evidence, book.absent, book.unknown):
         for name in [name for name in texts if name.partition(".")[0] in _OF_MPI]:
             del texts[name]
-    other_mpis = wireup.others((*mpis[:1], *mpis), book)
+    other_mpis = wireup.other_mpis((*mpis[:1], *mpis), book)
     book.unknown |= dict.fromkeys(sorted(_OF_MPI - {"other_mpis"}), why)
     return msgspec.structs.replace(
         facts, mpi=None, other_mpis=other_mpis, pmix=None, pmix_components={}, pmix_plugins=None

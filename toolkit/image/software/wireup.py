@@ -30,7 +30,7 @@ def describe_mpi(mpi_entry: MpiFound | None, book: ImageEvidence) -> ImageMpi | 
     return mpi_entry.mpi
 
 
-def others(mpis: tuple[MpiFound, ...], book: ImageEvidence) -> tuple[ImageMpi, ...]:
+def other_mpis(mpis: tuple[MpiFound, ...], book: ImageEvidence) -> tuple[ImageMpi, ...]:
     for number, mpi in enumerate(mpis[1:]):
         for name, line in mpi.evidence.items():
             book.evidence[name.replace("mpi", f"other_mpis.{number}", 1)] = line

@@ -88,7 +88,7 @@ def write_full_provenance(
         if predicate is None:
             return None
         subjects = {"rootfs.squashfs": rootfs_sha256(file, sif)}
-    text = provenance.full(
+    text = provenance.full_provenance(
         predicate, subjects, versions=versions, commit=commit(), started=started, ended=ended
     )
     write_whole(full_file(sif), text)

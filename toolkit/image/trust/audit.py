@@ -112,7 +112,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
     wrong = [
         f"{name}: the lock has {version}, the image has {installed.get(name, 'none')}"
         for name, version in chosen.items()
-        if not _is(installed.get(name, ""), version)
+        if not _has_version(installed.get(name, ""), version)
     ]
     detail = ", ".join(f"{name} {installed[name]}" for name in chosen if name in installed)
     return _check(
@@ -129,7 +129,7 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
     return hashes
 
 
-def _is(version: str, chosen: str) -> bool:
+def _has_version(version: str, chosen: str) -> bool:
     # the lock has only the minor release of the base image's Python
     return is_same_version(version, chosen) or version.startswith(f"{chosen}.")
 

@@ -82,7 +82,7 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
     if len(listed) != len(metadata.objects):
         yield "the signed text lists an object twice"
         return
-    if not _is(metadata.header.digest, table.header.fixed):
+    if not _has_digest_of(metadata.header.digest, table.header.fixed):
         yield "the header differs from the signed header"
     for entry in entries:
         if entry.number not in listed:
@@ -94,14 +94,14 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
 
 
 def _changes(file: BinaryIO, entry: SifDescriptor, first: int, item: _Object) -> Iterator[str]:
-    if not _is(item.descriptor_digest, entry.fixed(first)):
+    if not _has_digest_of(item.descriptor_digest, entry.fixed(first)):
         yield f"{entry.shown}: its descriptor differs from the signed descriptor"
     algorithm = item.object_digest.partition(":")[0]
     if algorithm not in _ALGORITHMS or _digest(file, entry, algorithm) != item.object_digest.lower():
         yield f"{entry.shown}: its content has changed since it was signed"
 
 
-def _is(wanted: str, content: bytes) -> bool:
+def _has_digest_of(wanted: str, content: bytes) -> bool:
     algorithm = wanted.partition(":")[0]
     if algorithm not in _ALGORITHMS:
         return False

@@ -97,7 +97,7 @@ def data_of(option: str | None, dataset: str, site: Site | None) -> Path | OnClu
 
 def inspect_input(
     runner: Runner,
-    wanted: Path | OnCluster,
+    file: Path | OnCluster,
     site: Site | None,
     tell: Tell,
     *,
@@ -111,7 +111,7 @@ def inspect_input(
 
     Args:
         runner: runs commands on the cluster.
-        wanted: the image.
+        file: the image.
         site: the profile of the cluster, whose shared folder may contain the image.
         tell: receives a line about each step.
         remote: whether the cluster is another machine.
@@ -124,24 +124,24 @@ def inspect_input(
     """
     from toolkit.image.inspect import open_image  # slow import: it runs while toolkit connects to the host
 
-    if isinstance(wanted, OnCluster):
-        path = expand_variables(runner, wanted.path)
+    if isinstance(file, OnCluster):
+        path = expand_variables(runner, file.path)
         if remote:
             facts = _facts_there(runner, path)
-            return StartableImage(wanted.name, facts, _bare(facts), None, path)
-        wanted = find_image(path)
-    file_identity = identity(wanted)
-    with open_image(wanted, tell=tell, view=view) as (tree, facts):
+            return StartableImage(file.name, facts, _bare(facts), None, path)
+        file = find_image(path)
+    file_identity = identity(file)
+    with open_image(file, tell=tell, view=view) as (tree, facts):
         offers = contents_of(tree, facts)
     # The digest of an archive is the digest of its manifest. toolkit copies and records the file, and
     # therefore needs the digest of the file.
-    digest = (_bare(facts) if facts.format in STARTABLE_FORMATS else "") or hash_file(wanted)
+    digest = (_bare(facts) if facts.format in STARTABLE_FORMATS else "") or hash_file(file)
     if not remote:
-        return StartableImage(wanted.name, facts, digest, wanted, str(wanted), file_identity, offers)
-    cluster_path = _equal_image(runner, wanted, digest, site)
+        return StartableImage(file.name, facts, digest, file, str(file), file_identity, offers)
+    cluster_path = _equal_image(runner, file, digest, site)
     if cluster_path:
-        tell.step(f"{wanted.name} is already on {runner.place}: {cluster_path}")
-    return StartableImage(wanted.name, facts, digest, wanted, cluster_path, file_identity, offers)
+        tell.step(f"{file.name} is already on {runner.place}: {cluster_path}")
+    return StartableImage(file.name, facts, digest, file, cluster_path, file_identity, offers)
 
 
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:

@@ -149,7 +149,7 @@ def program_file(name: str) -> Path:
     return path.resolve()
 
 
-def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bool = False) -> str:
+def directory(runner: Runner, option: str | None, *, remote: bool, variables: bool = False) -> str:
     """Return the absolute path of the cluster's folder for images, data and runs.
 
     With ``variables``, toolkit replaces ``$NAME`` in the path by the variable's value on the cluster, as for
@@ -158,11 +158,11 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     Raises:
         Missing: if neither ``WORK`` nor ``HOME`` is set on the cluster.
     """
-    if variables and wanted:
-        wanted = expand_variables(runner, wanted)
-    if not remote and wanted:
-        return str(at_home(wanted).resolve())
-    directory = wanted or "toolkit"
+    if variables and option:
+        option = expand_variables(runner, option)
+    if not remote and option:
+        return str(at_home(option).resolve())
+    directory = option or "toolkit"
     if directory.startswith("/"):
         return directory
     # Many centres and the virtual cluster call the large file system WORK.

@@ -209,13 +209,13 @@ def _failed_tasks(record: JobRecord) -> list[str]:
     ]
 
 
-def _cause(output_explanation: OutputExplanation, known: list[KnownFault]) -> list[str]:
+def _cause(output_explanation: OutputExplanation, faults: list[KnownFault]) -> list[str]:
     """Return lines with the first error in the output, its causes or fault class, and advice on a retry."""
     if output_explanation.root is None or output_explanation.fault is None:
         return [f"consequence: {finding.title} ({finding.id})" for finding in output_explanation.findings]
     lines = [f"line {output_explanation.root.number}: {output_explanation.root.text}"]
-    lines += [f"cause: {finding.title} ({finding.id})" for finding in known]
-    if not known:
+    lines += [f"cause: {finding.title} ({finding.id})" for finding in faults]
+    if not faults:
         lines.append(f"{output_explanation.fault.title} ({output_explanation.fault.id})")
     return [*lines, *([ADVICE[output_explanation.retry]] if output_explanation.retry else [])]
 

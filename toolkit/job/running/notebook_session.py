@@ -66,16 +66,16 @@ def listen(session: TunnelSession) -> Iterator[Tunnel]:
         tunnel.close()
 
 
-def attach_to_notebook(wanted: str, session: TunnelSession, tell: Tell) -> None:
-    """Open a tunnel to a running notebook; ``wanted`` is the job's key or its Slurm job ID.
+def attach_to_notebook(job: str, session: TunnelSession, tell: Tell) -> None:
+    """Open a tunnel to a running notebook; ``job`` is the job's key or its Slurm job ID.
 
     Raises:
         BadInput: if the job does not exist, or is not a notebook.
         Missing: if the job has ended.
     """
-    record = records.find(wanted)
+    record = records.find(job)
     if not notebook.is_notebook(record.spec):
-        raise BadInput(f"--attach {wanted}: {record.key} is not a notebook", fix="`toolkit jobs list`")
+        raise BadInput(f"--attach {job}: {record.key} is not a notebook", fix="`toolkit jobs list`")
     runner = where_of(record).open()
     try:
         record, _ = jobs.refresh(runner, record)

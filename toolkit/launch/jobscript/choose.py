@@ -65,17 +65,15 @@ def _lines(finding: Finding) -> list[str]:
     return [f"{finding.severity} {finding.id}: {finding.title}", *(f"    {e}" for e in finding.evidence)]
 
 
-def _fix(verdict: Verdict, wanted: Mode | None) -> str:
-    if verdict.chosen and verdict.chosen != wanted:
-        return (
-            f"leave out `--mode`: {verdict.chosen} is predicted to work (`--force` launches {wanted} anyway)"
-        )
-    if wanted and verdict.of(wanted).outcome == "unknown":
-        return _try_out(verdict.of(wanted))
+def _fix(verdict: Verdict, mode: Mode | None) -> str:
+    if verdict.chosen and verdict.chosen != mode:
+        return f"leave out `--mode`: {verdict.chosen} is predicted to work (`--force` launches {mode} anyway)"
+    if mode and verdict.of(mode).outcome == "unknown":
+        return _try_out(verdict.of(mode))
     open_ones = [p for p in verdict.predictions if p.outcome == "unknown"]
-    if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
+    if mode is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
         return _try_out(open_ones[0])
-    fault = main_fault(verdict, wanted)
+    fault = main_fault(verdict, mode)
     return fault.fix if fault else "see the reasons: `toolkit doctor IMAGE`"
 
 

@@ -100,19 +100,19 @@ def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
     return f"{why}; the profile does not state {unknown} of {best.partition.name}" if unknown else why
 
 
-def _refusal(named: PartitionFit, alternatives: Sequence[PartitionFit], site: str) -> BadInput:
+def _refusal(fit: PartitionFit, alternatives: Sequence[PartitionFit], site: str) -> BadInput:
     """Return the error if a partition cannot run a job; the fix names partitions that can."""
     fitting = [fit.partition for fit in alternatives if not fit.problems]
     if alternatives and not fitting:
-        return _nowhere([named, *alternatives], site)
-    kinds = _kinds(named)
+        return _nowhere([fit, *alternatives], site)
+    kinds = _kinds(fit)
     known = [part.name for part in fitting if not _unstated_limits(part, kinds)]
     unknown = [part.name for part in fitting if _unstated_limits(part, kinds)]
     fix = f"give `--partition` {' or '.join(known or unknown)}" if fitting else _LESS
     if unknown:
         fix += f"; limits of {', '.join(unknown)} are unknown"
-    options = ", ".join(problem.option for problem in named.problems)
-    message = f"{options}: partition {named.partition.name} has {_limits(named)} (site {site})"
+    options = ", ".join(problem.option for problem in fit.problems)
+    message = f"{options}: partition {fit.partition.name} has {_limits(fit)} (site {site})"
     return BadInput(message, fix=fix)
 
 
@@ -145,18 +145,18 @@ def _limits(fit: PartitionFit) -> str:
     return " and ".join(dict.fromkeys(problem.limit for problem in fit.problems))
 
 
-def _find(wanted: str, site: Site, name: str) -> Partition | None:
+def _find(partition_name: str, site: Site, name: str) -> Partition | None:
     """Return the partition with a name; an empty name gives the default partition or ``None``.
 
     Raises:
         BadInput: if the profile has no partition with this name.
     """
-    partition = site.partition(wanted)
-    if partition is None and wanted:
+    partition = site.partition(partition_name)
+    if partition is None and partition_name:
         known = [part.name for part in site.partitions]
         raise BadInput(
-            f"--partition {wanted}: site {name} has no such partition{suggest_near(wanted, known)}; "
-            f"choices: {', '.join(known)}"
+            f"--partition {partition_name}: site {name} has no such partition"
+            f"{suggest_near(partition_name, known)}; choices: {', '.join(known)}"
         )
     return partition
 

@@ -55,10 +55,10 @@ def _largest(array: str) -> int:
     return max(int(part.partition(":")[0].rpartition("-")[2]) for part in tasks)
 
 
-def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[LaunchFault]:
-    names = [part.name for part in known]
+def _partitions(spec: JobSpec, partitions: tuple[PartitionFacts, ...]) -> Iterator[LaunchFault]:
+    names = [part.name for part in partitions]
     wanted = [name for name in (spec.partition or "").split(",") if name]
-    if not wanted and not any(part.default for part in known):
+    if not wanted and not any(part.default for part in partitions):
         yield LaunchFault("Slurm has no default partition", f"give `--partition` {' or '.join(names)}")
     for name in wanted:
         if name not in names:
@@ -66,22 +66,24 @@ def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[La
                 f"--partition {name}: unknown partition{suggest_near(name, names)}",
                 f"partitions: {', '.join(names)}",
             )
-    counted = any(part.gpus for part in known)
-    chosen = [part for part in known if (part.name in wanted if wanted else part.default)]
+    counted = any(part.gpus for part in partitions)
+    chosen = [part for part in partitions if (part.name in wanted if wanted else part.default)]
     for part in chosen:
         if not part.up:
-            yield LaunchFault(f"partition {part.name} is down", _other_partitions(spec, known, part, counted))
+            yield LaunchFault(
+                f"partition {part.name} is down", _other_partitions(spec, partitions, part, counted)
+            )
         for problem in problems(spec, partition_of(part, counted=counted)):
             message = f"{problem.option}: partition {part.name} has {problem.limit}"
-            yield LaunchFault(message, _other_partitions(spec, known, part, counted))
+            yield LaunchFault(message, _other_partitions(spec, partitions, part, counted))
 
 
 def _other_partitions(
-    spec: JobSpec, known: tuple[PartitionFacts, ...], but: PartitionFacts, counted: bool
+    spec: JobSpec, partitions: tuple[PartitionFacts, ...], but: PartitionFacts, counted: bool
 ) -> str:
     fitting = [
         part.name
-        for part in known
+        for part in partitions
         if part != but and part.up and not any(problems(spec, partition_of(part, counted=counted)))
     ]
     return f"give `--partition` {' or '.join(fitting)}" if fitting else "request fewer resources"

@@ -171,12 +171,12 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
         yield ProfileCheck("defaults.time", "holds" if fits else "differs", text)
 
 
-def _member(field: str, name: str, known: tuple[str, ...] | None) -> ProfileCheck:
-    if not known:
+def _member(field: str, name: str, names: tuple[str, ...] | None) -> ProfileCheck:
+    if not names:
         return ProfileCheck(field, "undecided", f"{name}: sacctmgr did not answer")
-    exists = name in known
+    exists = name in names
     return ProfileCheck(
-        field, "holds" if exists else "differs", name if exists else f"{name}: you have {' '.join(known)}"
+        field, "holds" if exists else "differs", name if exists else f"{name}: you have {' '.join(names)}"
     )
 
 

@@ -206,14 +206,14 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
             return later
         for task in record.tasks or (None,):
             _copy_results(runner, record, task)
-        record = _judged_by_output(record)
+        record = _judge_by_output(record)
         if record.state != "completed":
             remembered.forget()
         _remove_secrets(runner, record)
     return record
 
 
-def _judged_by_output(record: JobRecord) -> JobRecord:
+def _judge_by_output(record: JobRecord) -> JobRecord:
     """Mark a completed job as failed if each of its ranks reports a world of size 1."""
     alone = (
         record.state == "completed" and not record.tasks and all_alone(kept_output(record), record.spec.ranks)

@@ -48,7 +48,7 @@ def run_local(
         output = Path(jobs.output_of(record))
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8") as log:
-            done = runner.stream(Command(("bash", path), cwd=directory), _heard(log, on_line))
+            done = runner.stream(Command(("bash", path), cwd=directory), _line_logger(log, on_line))
         # A negative status means that a signal killed bash; a shell reports it as 128 + N.
         code = done.status if done.status >= 0 else 128 - done.status
         state = "completed" if code == 0 else "failed"
@@ -94,7 +94,7 @@ def run_again(
     return run_local(runner, record, script, on_line, secrets)
 
 
-def _heard(log: TextIO, on_line: OnLine) -> OnLine:
+def _line_logger(log: TextIO, on_line: OnLine) -> OnLine:
     """Return a function that writes each line to the log and passes the line to ``on_line``."""
 
     def heard(line: str) -> None:

@@ -100,7 +100,7 @@ def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
 
 
 def find(
-    wanted: str | None, on_damage: Callable[[str], None] = lambda _: None, *, newest: bool = False
+    key: str | None, on_damage: Callable[[str], None] = lambda _: None, *, newest: bool = False
 ) -> JobRecord:
     """Find a record by its key, the start of its key, or any of its Slurm numbers.
 
@@ -110,9 +110,9 @@ def find(
     Raises:
         BadInput: if no record matches, or more than one.
     """
-    if wanted and "/" not in wanted:
+    if key and "/" not in key:
         with contextlib.suppress(OSError, BadInput):
-            return _read(folder(wanted) / RECORD)
+            return _read(folder(key) / RECORD)
     damaged: list[str] = []
     records = every(damaged.append)
     for message in damaged:
@@ -123,16 +123,16 @@ def find(
         )
     if not records:
         raise BadInput("no job was launched from this machine yet", fix="`toolkit launch mnist --nodes 2`")
-    if wanted is None:
+    if key is None:
         return records[-1]
-    exact = [r for r in records if r.key == wanted]
-    matches = exact or [r for r in records if wanted in {r.id, *r.numbers} or r.key.startswith(wanted)]
-    named = [r for r in matches if r.spec.name == wanted] if newest else []
+    exact = [r for r in records if r.key == key]
+    matches = exact or [r for r in records if key in {r.id, *r.numbers} or r.key.startswith(key)]
+    named = [r for r in matches if r.spec.name == key] if newest else []
     if len(matches) == 1 or named:
         return (named or matches)[-1]
     names = ", ".join(r.key for r in (matches or records)[-5:])
     fault = "fits several jobs" if matches else "not found; these are the last jobs"
-    raise BadInput(f"job '{wanted}': {fault}: {names}", fix="`toolkit jobs list`")
+    raise BadInput(f"job '{key}': {fault}: {names}", fix="`toolkit jobs list`")
 
 
 def require_check(record: JobRecord) -> None:

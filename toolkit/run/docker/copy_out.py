@@ -45,19 +45,19 @@ class ChunkReader(io.RawIOBase):
         return len(part)
 
 
-def copy_out(container: "Container", wanted: CopyOut) -> None:
+def copy_out(container: "Container", output: CopyOut) -> None:
     """Copy a regular file out of a container.
 
     Raises:
         CheckFailed: if the file is not a regular file, or larger than ``most`` bytes.
     """
-    stream, _ = container.get_archive(wanted.path, chunk_size=_CHUNK)
+    stream, _ = container.get_archive(output.path, chunk_size=_CHUNK)
     with tarfile.open(fileobj=ChunkReader(iter(stream)), mode="r|") as tar:
         entry = tar.next()
         content = tar.extractfile(entry) if entry is not None and entry.isreg() else None
-        if entry is None or content is None or entry.size > wanted.most:
+        if entry is None or content is None or entry.size > output.most:
             raise CheckFailed(
-                f"{wanted.path} of the container is not a regular file of at most {wanted.most >> 20} MiB"
+                f"{output.path} of the container is not a regular file of at most {output.most >> 20} MiB"
             )
-        with wanted.target.open("wb") as file:
+        with output.target.open("wb") as file:
             shutil.copyfileobj(content, file, _CHUNK)

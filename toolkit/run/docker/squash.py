@@ -75,7 +75,7 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
             root_archive=_packed({_ADDED: work.added}),
         )
         lines: list[str] = []
-        ran = run_once(client, box, _words(work), lambda line: _hear(line, lines, tell))
+        ran = run_once(client, box, _words(work), lambda line: _read_line(line, lines, tell))
     _require(ran, lines, work)
 
 
@@ -98,7 +98,7 @@ def _environment(epoch: int) -> Mapping[str, str]:
     return {"SOURCE_DATE_EPOCH": str(epoch), "NVIDIA_VISIBLE_DEVICES": "void"}
 
 
-def _hear(line: str, lines: list[str], tell: Tell) -> None:
+def _read_line(line: str, lines: list[str], tell: Tell) -> None:
     text = line.strip()
     if _PERCENT.fullmatch(text):
         tell.detail(f"{text} %")

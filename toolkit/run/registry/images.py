@@ -25,31 +25,33 @@ def scope(repository: str, actions: str) -> str:
     return f"repository:{repository}:{actions}"
 
 
-def fetch_manifest(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[bytes, ImageManifest]:
-    """Return the bytes of a manifest and the parsed manifest; ``wanted`` is a tag or a digest.
+def fetch_manifest(
+    session: RegistrySession, name: RegistryName, reference: str
+) -> tuple[bytes, ImageManifest]:
+    """Return the bytes of a manifest and the parsed manifest; ``reference`` is a tag or a digest.
 
     Raises:
         Missing: if the image does not exist, or the connection is interrupted repeatedly.
         CheckFailed: if the content does not match its digest, or the digest in the response.
     """
-    text, digest = _read(session, name, wanted)
+    text, digest = _read(session, name, reference)
     if len(text) > MOST_BYTES:
         raise CheckFailed(f"{name}: its manifest is larger than {MOST_BYTES >> 20} MiB")
     actual = digest_of(text)
-    digest = wanted if wanted.startswith("sha256:") else digest
+    digest = reference if reference.startswith("sha256:") else digest
     if digest.startswith("sha256:") and digest != actual:
         raise wrong(f"{name}: its manifest", digest, actual)
     return text, read_manifest(text, str(name))
 
 
-def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[bytes, str]:
+def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple[bytes, str]:
     """Return a manifest and the digest in the response; an interrupted transfer is repeated."""
     import requests
 
     for number in range(1, TRIES + 1):
         with session.ask(
             "GET",
-            f"/v2/{name.repository}/manifests/{wanted}",
+            f"/v2/{name.repository}/manifests/{reference}",
             ok=(200, 404),
             scope=scope(name.repository, "pull"),
             headers={"Accept": _ACCEPT},
@@ -108,9 +110,9 @@ def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
         return bool(answer.status_code == 200)
 
 
-def wrong(what: str, wanted: str, actual: str) -> CheckFailed:
+def wrong(what: str, expected: str, actual: str) -> CheckFailed:
     """Return the error for bytes that do not match their digest."""
     return CheckFailed(
-        f"{what} differs from its digest: {actual[:19]}… instead of {wanted[:19]}…",
+        f"{what} differs from its digest: {actual[:19]}… instead of {expected[:19]}…",
         fix="run the same command again; if it happens again, the registry or a proxy has damaged data",
     )

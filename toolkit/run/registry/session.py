@@ -101,7 +101,7 @@ class RegistrySession:
             try:
                 answer = self._send(method, url, scope, headers or {}, data=data)
             except (requests.exceptions.RequestException, OSError) as error:
-                if number < tries and _passing(error):
+                if number < tries and _may_pass(error):
                     self._pause(pause_before(number))
                     continue
                 raise unreachable_error(self.host, error) from error
@@ -188,7 +188,7 @@ def open_session(name: RegistryName, access: RegistryAccess) -> Iterator[Registr
         session.close()
 
 
-def _passing(error: Exception) -> bool:
+def _may_pass(error: Exception) -> bool:
     """Return whether a retry may help, for example after an interrupted TLS connection."""
     import requests
 

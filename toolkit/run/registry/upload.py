@@ -65,7 +65,7 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
     if has_blob(session, name, blob.digest):
         memory.remember_blob(session.host, blob.digest, name.repository)
         return False
-    upload = _earlier_upload(session, name, blob) or _begun(session, name, blob)
+    upload = _earlier_upload(session, name, blob) or _start_upload(session, name, blob)
     if upload is not None:
         on_sent(upload.done)
         try:
@@ -102,7 +102,7 @@ def _ask_progress(session: RegistrySession, name: RegistryName, location: str, b
     return upload if 0 < upload.done <= blob.size else None
 
 
-def _begun(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
+def _start_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
     """Start an upload; return ``None`` if the registry copied the blob from another repository."""
     query = ""
     repositories = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
@@ -152,7 +152,7 @@ def _send_chunks(
             if failures >= _TRIES:
                 raise
             session.wait(pause_before(failures))
-            again = _ask_progress(session, name, upload.location, blob) or _begun(session, name, blob)
+            again = _ask_progress(session, name, upload.location, blob) or _start_upload(session, name, blob)
             if again is None:
                 return
             upload.location, upload.done = again.location, again.done
@@ -187,7 +187,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
 
 def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:
     """Send a blob in one request, for a registry that accepts no chunks."""
-    upload = _begun(session, name, blob)
+    upload = _start_upload(session, name, blob)
     if upload is not None:
         _finish(session, name, blob, upload.location, _BlobReader(blob))
 

@@ -76,7 +76,7 @@ class SshRunner:
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
             sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
-            _continue(sftp, reading, target, progress or _unheard)
+            _continue(sftp, reading, target, progress or _ignore_progress)
             sftp.chmod(target, stat.S_IMODE(os.fstat(reading.fileno()).st_mode))
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
@@ -193,7 +193,7 @@ def shell_line(command: Command) -> str:
     return words
 
 
-def _unheard(_done: int, _total: int) -> None:
+def _ignore_progress(_done: int, _total: int) -> None:
     """Ignore the progress of a transfer."""
 
 
