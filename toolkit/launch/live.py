@@ -12,7 +12,7 @@ from toolkit.model.live import Message, Seen, Transport, Trial
 from toolkit.model.prediction import Outcome, Prediction
 
 _LABEL = re.compile(r"^ *\d+: ?")
-_SAID = re.compile(r"\blive: (.*)$")
+_REPORT = re.compile(r"\blive: (.*)$")
 _RANK = re.compile(r"rank \d+ of (\d+) on (\S+)")
 _SUM = re.compile(r"rank \d+ sum (right|wrong)")
 _END = re.compile(r"rank \d+ end")
@@ -62,7 +62,7 @@ def verbose(image: ImageFacts) -> dict[str, str]:
 def read(output: str) -> Seen:
     """Return what the ranks of a trial printed: world sizes, hosts, sums, messages and transport."""
     lines = [_LABEL.sub("", line) for line in output.splitlines()]
-    reports = [match[1] for line in lines if (match := _SAID.search(line))]
+    reports = [match[1] for line in lines if (match := _REPORT.search(line))]
     ranks = [match for text in reports if (match := _RANK.match(text))]
     return Seen(
         sizes=tuple(int(match[1]) for match in ranks),

@@ -15,7 +15,7 @@ _MOST = 1000
 _SECONDS = 60.0
 
 _LOOK = 'stat -L -c "%d %i %s %.9Y %.9Z" -- "$1" && date +%s'
-_SEEN = re.compile(r"(\d+ \d+ \d+ -?\d+\.\d{9} (-?\d+\.\d{9}))\n(\d+)\n")
+_STAT_OUTPUT = re.compile(r"(\d+ \d+ \d+ -?\d+\.\d{9} (-?\d+\.\d{9}))\n(\d+)\n")
 
 
 def known_remote_hash(runner: Runner, path: str) -> str:
@@ -45,5 +45,5 @@ def _identity(runner: Runner, path: str) -> tuple[str, bool]:
     The text is empty if it is unknown.
     """
     done = runner.run(Command.of("sh", "-c", _LOOK, "sh", path, timeout=_SECONDS))
-    match = _SEEN.fullmatch(done.text) if done.ok else None
+    match = _STAT_OUTPUT.fullmatch(done.text) if done.ok else None
     return (match[1], float(match[2]) < int(match[3]) - hints.SETTLED_SECONDS) if match else ("", False)

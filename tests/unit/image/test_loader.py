@@ -118,7 +118,7 @@ def test_musl_searches_its_own_folders_or_those_of_its_file(tmp_path):
 
 
 def test_little_is_kept_of_what_was_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("toolkit.image.loader.loader._KEPT", 3000)
+    monkeypatch.setattr("toolkit.image.loader.loader._CACHE_BYTES", 3000)
     files = {f"/lib/lib{n}.so": elf(text=b"x" * 1000) for n in range(9)}
     loader = Loader(FolderTree(sandbox(tmp_path, files)), {})
     for path in files:

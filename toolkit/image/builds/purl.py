@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from toolkit.model.lock import LockedFile
 
-_KEPT = ".-_~:"
+_UNQUOTED = ".-_~:"
 """The characters that purl-spec does not escape."""
 
 
@@ -48,4 +48,4 @@ def image_purl(reference: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return quote(text, safe=_KEPT)
+    return quote(text, safe=_UNQUOTED)

@@ -66,7 +66,7 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
 }
 """The components that a component loads or is built with."""
 
-_NOT_KEPT = ("cuda",)
+_ONLY_FOR_BUILD = ("cuda",)
 """Archives that only provide a compiler for the build; the image contains none of their files."""
 
 _UNREAD = "Debian packages of the published base"
@@ -130,7 +130,7 @@ def _files(lock: Lock) -> dict[str, _Item]:
         items.setdefault(*_component(file, pypi(file), "library"))
     # The image contains no source archives, but it contains the components that were compiled from them.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
-    for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
+    for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _ONLY_FOR_BUILD):
         wheel = providers.get(file.name) == "pypi"
         properties = {"toolkit:compiled": "yes", "toolkit:in-package-lists": "yes" if wheel else "no"}
         items.setdefault(*_component(file, pypi(file) if wheel else generic(file), "library", properties))

@@ -30,7 +30,7 @@ _MAX_PATH = 4095
 _MAX_LINKS = 40
 """The limits of Linux (path_resolution(7), limits.h)."""
 _HELD = 8 << 20
-_KEPT = 24 << 20
+_CACHE_BYTES = 24 << 20
 _PIECE = 1 << 20
 _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
@@ -77,7 +77,7 @@ class LayeredTree:
         self._sources: list[ByteSource] = []
         self._open: ByteSource | None = None
         self._last: tuple[str, _Folder] | None = None
-        self._left = _KEPT
+        self._left = _CACHE_BYTES
         self._recent: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._held = 0
 

@@ -35,7 +35,7 @@ _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
 _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
 """Maximum total size in bytes of the names that all programs and libraries list."""
-_KEPT = 24 << 20
+_CACHE_BYTES = 24 << 20
 """Size in bytes of the cached file pages, and of the cached texts, so that toolkit unpacks a library once."""
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
 """The values of ``$LIB`` by architecture: on Debian, and on other distributions."""
@@ -192,7 +192,7 @@ class Loader:
                 self.spent += len(content)
                 self._pages[real] = pages_of(content)
         self._pages.move_to_end(real)
-        while len(self._pages) > 1 and sum(p.held for p in self._pages.values()) > _KEPT:
+        while len(self._pages) > 1 and sum(p.held for p in self._pages.values()) > _CACHE_BYTES:
             self._pages.popitem(last=False)
         return self._pages[real]
 
@@ -206,7 +206,7 @@ class Loader:
         if real not in self._texts:
             self._texts[real] = data(self.pages(real))
         self._texts.move_to_end(real)
-        while len(self._texts) > 1 and sum(map(len, self._texts.values())) > _KEPT:
+        while len(self._texts) > 1 and sum(map(len, self._texts.values())) > _CACHE_BYTES:
             self._texts.popitem(last=False)
         return self._texts[real]
 

@@ -31,8 +31,8 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.model.stack import STACK_PATH
 
-_KEPT = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "NVIDIA_VISIBLE_DEVICES")
-_KEPT_PREFIXES = (
+_NAMES = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "NVIDIA_VISIBLE_DEVICES")
+_PREFIXES = (
     "OMPI_",
     "PMI_",
     "PMIX_",
@@ -217,7 +217,7 @@ def _environment(variables: dict[str, str], undecided: dict[str, str], book: Ima
 
 
 def _of_interest(variables: Mapping[str, str]) -> dict[str, str]:
-    return {k: v for k, v in variables.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
+    return {k: v for k, v in variables.items() if k in _NAMES or k.startswith(_PREFIXES)}
 
 
 def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFacts:

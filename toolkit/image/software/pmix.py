@@ -16,7 +16,7 @@ _VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
 """The frameworks without which a PMIx client does not start."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
 _MOST = 100
-_ASKED = 10
+_MOST_PLUGINS = 10
 """Maximum number of plugins to read; all plugins of one build have the same release."""
 _NUMBER = re.compile(r"\A(\d+\.\d+\.\d+)(?:a|b|rc)\d+\Z")
 
@@ -73,7 +73,7 @@ def _needs_plugins(components: dict[str, tuple[str, ...]], built_in: tuple[mca.M
 
 def _of_plugins(loader: Loader, real: str) -> str | None:
     """Return the release that the plugins beside an Open MPI contain, or None."""
-    listed = _plugins(loader, real)[:_ASKED]
+    listed = _plugins(loader, real)[:_MOST_PLUGINS]
     return mca.release(tuple(c for file in listed for c in mca.components(loader.texts(file))), "pmix")
 
 

@@ -9,7 +9,7 @@ from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Plan, Prediction, Verdict
 from toolkit.probe.evidence import NO_ANSWER
 
-_NOT_TOLD = {"unknown", "unavailable"}
+_UNDECIDED = {"unknown", "unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _fix(verdict: Verdict, mode: Mode | None) -> str:
     if mode and verdict.of(mode).outcome == "unknown":
         return _try_out(verdict.of(mode))
     open_ones = [p for p in verdict.predictions if p.outcome == "unknown"]
-    if mode is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
+    if mode is None and open_ones and all(p.outcome in _UNDECIDED for p in verdict.predictions):
         return _try_out(open_ones[0])
     fault = main_fault(verdict, mode)
     return fault.fix if fault else "see the reasons: `toolkit doctor IMAGE`"

@@ -23,7 +23,7 @@ OUTPUT_OF_ARRAY = "output-%a.log"
 _SHORTEST = 10
 """The shortest time limit, in minutes, with a warning signal; a shorter job needs no checkpoint."""
 
-_ASKED = (
+_RESOURCE_FIELDS = (
     "nodes", "ranks_per_node", "cpus_per_rank", "gpus_per_node", "gpu", "memory", "memory_per_cpu", "time",
     "partition", "constraint", "sbatch",
 )  # fmt: skip
@@ -73,7 +73,7 @@ def _with_array(merged: MergedJob) -> MergedJob:
 def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
     """Return the job in a partition that can run it, with the partition's cores, memory and features."""
     job, origins = merged.job, dict(merged.origins)
-    values = {field: value for field, value in job.given_values().items() if field in _ASKED}
+    values = {field: value for field, value in job.given_values().items() if field in _RESOURCE_FIELDS}
     of_site = f"site {job.site}"
     unsaid = [f for f in ("partition", *PARTITION_FIELDS) if f not in values or origins.get(f) == of_site]
     spec = JobSpec(name="", image="", command=(), directory="", **values)  # type: ignore[arg-type]
