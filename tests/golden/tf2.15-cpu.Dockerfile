@@ -38,7 +38,7 @@ COPY wheels/ /build/wheels/
 COPY requirements/image.txt /build/requirements/
 COPY --from=mpi4py /build/compiled/ /build/compiled/
 COPY --from=horovod /build/compiled/ /build/compiled/
-RUN RECIPE=tf2.15-cpu BASE='toolkit-base:bookworm-0f2bd307e55b (bootstrapped from 88 locked packages)' TOOLKIT=0.3.0 timeout 5400 sh /build/parts/stack.sh mpi4py==4.1.1 horovod==0.28.1
+RUN RECIPE=tf2.15-cpu BASE='toolkit-base:bookworm-49a026e9971c (bootstrapped from 88 locked packages)' TOOLKIT=0.3.0 timeout 5400 sh /build/parts/stack.sh mpi4py==4.1.1 horovod==0.28.1
 
 # One layer: what only served to build is in none.
 FROM scratch

@@ -123,7 +123,10 @@ def origin(lock: Lock) -> str:
 
 
 def base_name(lock: Lock) -> str:
-    """Return the tag that the Docker engine has for the base image of a lock's packages."""
-    made_of = (MANNER, *sorted(file.sha256 for file in lock.base.packages))
+    """Return the tag that the Docker engine has for the base image of a lock's packages.
+
+    The base contains the lock's epoch: as modification times and as the date of passwords in ``/etc/shadow``.
+    """
+    made_of = (MANNER, str(lock.epoch), *sorted(file.sha256 for file in lock.base.packages))
     digest = hashlib.sha256("".join(made_of).encode()).hexdigest()
     return f"toolkit-base:{lock.base.release}-{digest[:12]}"
