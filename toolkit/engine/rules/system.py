@@ -6,6 +6,7 @@ from toolkit.engine.rules.gpu import gpu_kinds
 from toolkit.engine.traits import bind_targets
 from toolkit.knowledge import cuda, glibc
 from toolkit.knowledge.glibc import Instructions
+from toolkit.model.prediction import Outcome
 from toolkit.versions import older, within
 
 _NV, _ROCM = "--nv", "--rocm"
@@ -126,7 +127,7 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     whose = "libraries that `--rocm` mounts" if rocm else "driver's libraries"
     pair = f"{whose} need glibc {needed}; the image has {has}"
     evidence = case.cite("host.gpu_libraries_glibc", "image.glibc")
-    outcome = "loader-failure" if asked and used else None
+    outcome: Outcome | None = "loader-failure" if asked and used else None
     return Hit(evidence, outcome, f"the {pair}", title=f"The {pair}")
 
 
