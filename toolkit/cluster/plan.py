@@ -4,11 +4,14 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from toolkit.cluster.flavour import default_flavour, flavours
 from toolkit.errors import BadInput
 from toolkit.model.cluster import hosts
-from toolkit.run.docker.nodes import Machine
+
+if TYPE_CHECKING:
+    from toolkit.run.docker.nodes import Machine
 
 LABEL = "toolkit.cluster"
 """The label of every container, network and volume of a cluster; its value is the cluster's name."""
@@ -83,8 +86,10 @@ class Layout:
         share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
         return max(int(self.memory * share), _LEAST_MEMORY)
 
-    def machine(self, host: str, image: str) -> Machine:
+    def machine(self, host: str, image: str) -> "Machine":
         """Return the specification of a node's container."""
+        from toolkit.run.docker.nodes import Machine  # slow import, which a launch on a cluster does not need
+
         login = host == "login"
         memory = self.memory_of(host)
         return Machine(

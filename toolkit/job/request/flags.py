@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.errors import BadInput
-from toolkit.job.request import fixfile
 from toolkit.job.request.keys import merge_demands
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import check_directory
@@ -45,11 +44,17 @@ def check_words(request: JobRequest, flags: Flags) -> Fix | None:
             f"{known.name}: --data DIR, the folder with the images, is missing", fix="read docs/data.md"
         )
     check_directory(job.directory or "")
-    fix = fixfile.load(Path(flags.fix)) if flags.fix is not None else None
+    fix = _load_fix(flags.fix) if flags.fix is not None else None
     if fix and job.mode not in {None, fix.launch.mode}:
         raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave out one of them")
     merge_demands(flags.verify_key, flags.no_verify, request.key, request.site, job.site)
     return fix
+
+
+def _load_fix(path: str) -> Fix:
+    from toolkit.job.request import fixfile  # imports the engine, which toolkit loads while SSH connects
+
+    return fixfile.load(Path(path))
 
 
 def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
