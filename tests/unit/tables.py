@@ -38,6 +38,11 @@ class Table:
     def name(self) -> str:
         return f"{self.check.__module__}.{self.check.__qualname__}"
 
+    @property
+    def fixtures(self) -> frozenset[str]:
+        """The names of the check's fixtures: its parameters that are not columns."""
+        return frozenset(inspect.signature(self.check).parameters.keys() - self.rows[0].values.keys())
+
     def crossed(self, rows: Iterable[Row]) -> "Table":
         """Return a table with every combination of an old row and a new row."""
         both = [Row(f"{old.name}-{new.name}", old.values | new.values) for old in self.rows for new in rows]
@@ -137,7 +142,6 @@ def _name(cell: object, ids: Callable[[Any], object] | None) -> str:
 
 def _test(table: Table) -> Check:
     """Return the test that pytest collects; it requests fixtures only if the check has fixtures."""
-    wanted = inspect.signature(table.check).parameters.keys() - table.rows[0].values.keys()
 
     @functools.wraps(table.check)
     def test(request: pytest.FixtureRequest | None = None) -> None:
@@ -145,7 +149,7 @@ def _test(table: Table) -> Check:
         walk(table, request)
 
     parameter = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    vars(test).update(__signature__=inspect.Signature([parameter] if wanted else []), table=table)
+    vars(test).update(__signature__=inspect.Signature([parameter] if table.fixtures else []), table=table)
     return test
 
 
@@ -153,11 +157,10 @@ def _fault(
     table: Table, row: Row, number: int, request: pytest.FixtureRequest | None
 ) -> BaseException | None:
     """Call the check with one row, and return the raised exception, or None."""
-    wanted = inspect.signature(table.check).parameters.keys() - row.values.keys()
     with contextlib.ExitStack() as ends:
         try:
             fixtures = RowFixtures(request, number, row.values, ends) if request else {}
-            table.check(**{name: fixtures[name] for name in wanted}, **row.values)
+            table.check(**{name: fixtures[name] for name in table.fixtures}, **row.values)
         except FAULTS as error:
             return error
     return None

@@ -118,8 +118,9 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
     that no index has gets no address.
     """
     urls = _offered(files, python, index=None)
+    indexes = ("", *pip_places().indexes)
     for file in files:
-        for index in ("", *pip_places().indexes):
+        for index in indexes:
             if file.sha256 not in urls:
                 with contextlib.suppress(Missing):
                     urls |= _offered([file], python, index)
