@@ -50,13 +50,13 @@ class SignatureMatch:
 class Recognised:
     """The known messages in an output.
 
-    ``matches`` are in the order of the signature files. ``lonely`` is the finding about worlds of size 1.
+    ``matches`` are in the order of the signature files. ``singletons`` is the finding about worlds of size 1.
     ``unread`` are the first and last line number of the part that toolkit did not read. ``suspects`` are the
     positions of lines with a part of a word about faults.
     """
 
     matches: tuple[SignatureMatch, ...]
-    lonely: Finding | None = None
+    singletons: Finding | None = None
     unread: tuple[int, int] | None = None
     suspects: Sequence[int] = ()
 
@@ -65,9 +65,9 @@ class Recognised:
         only if no cause is known.
         """
         causes = [match.finding() for match in self.matches if not match.signature.general]
-        if self.lonely:
+        if self.singletons:
             # If a library reported the cause, its message comes first; worlds of size 1 follow from it.
-            causes.append(self.lonely)
+            causes.append(self.singletons)
         if not any(finding.severity == "error" for finding in causes):
             causes += [match.finding() for match in self.matches if match.signature.general]
         return tuple(sorted(dict.fromkeys(causes), key=lambda f: _SEVERITIES.index(f.severity)))
