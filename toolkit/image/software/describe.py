@@ -265,8 +265,9 @@ def _learning(
         "pytorch_rocm": cuda.pytorch_rocm(finder) if pytorch else None,
         "horovod_tensorflow": horovod.built_for(finder.loader, hvd, "tensorflow"),
     }
-    whose = {"tensorflow_cuda": tensorflow, "tensorflow_cudnn": tensorflow, "pytorch_cuda": pytorch}
-    without = {name: "PyTorch was built without CUDA" if has else nothing for name, has in whose.items()}
+    of_tensorflow = "TensorFlow was built without CUDA" if tensorflow else nothing
+    without = dict.fromkeys(("tensorflow_cuda", "tensorflow_cudnn"), of_tensorflow)
+    without["pytorch_cuda"] = "PyTorch was built without CUDA" if pytorch else nothing
     without["pytorch_rocm"] = "PyTorch was built without ROCm" if pytorch else nothing
     without["horovod_tensorflow"] = "Horovod has no native library for TensorFlow"
     libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
