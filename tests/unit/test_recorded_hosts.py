@@ -19,6 +19,7 @@ PUBLIC = frozenset(
         "docs.pytorch.org",
         "download.pytorch.org",
         "gist.github.com",
+        "hpc-community.unige.ch",
         "github.com",
         "huggingface.co",
         "jade-hpc-gpu.github.io",

@@ -370,7 +370,28 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
         return ok
     missing = ", ".join(sorted(lacking))
     because = f"{ok.name}={ok.value} leaves no transport between all ranks; add {missing}"
-    return replace(ok, outcome="init-failure", because=because, source=row.source)
+    way = _judge_ucx_layer(case)
+    if way == "open":
+        return ok
+    if way == "not known":
+        because = f"{because}; toolkit does not know whether Open MPI uses UCX, which needs no btl"
+    outcome: Outcome = "init-failure" if way == "shut" else "unknown"
+    return replace(ok, outcome=outcome, because=because, source=row.source)
+
+
+def _judge_ucx_layer(case: Case) -> fast_network.Way:
+    """Return whether Open MPI uses UCX, which ignores the transports of btl.
+
+    Without a named messaging layer, Open MPI chooses UCX on a host with InfiniBand or RoCE
+    (open-mpi/ompi:opal/mca/common/ucx).
+    """
+    mpi, layer = case.image.mpi, setting_value(case, "OMPI_MCA_pml")
+    if mpi is None or "ucx" not in (mpi.components or {}).get("pml", ()) or layer not in {None, "ucx"}:
+        return "shut"
+    if layer == "ucx":
+        return "open"
+    tls, devices = setting_value(case, "UCX_TLS"), setting_value(case, "UCX_NET_DEVICES")
+    return fast_network.judge_ucx(case, tls or "", devices or "")
 
 
 @cache

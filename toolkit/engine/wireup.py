@@ -194,6 +194,10 @@ def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
     return {word: where for word, where in found.items() if word in wanted}
 
 
+IN_NAMESPACE = frozenset({"-u", "--userns", "-f", "--fakeroot"})
+"""Options with which a setuid installation, too, starts the container in a user namespace."""
+
+
 def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
     """Return the options that separate a container from its node: option → its origin.
 

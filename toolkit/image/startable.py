@@ -8,13 +8,13 @@ from toolkit.image.files.bounded import Budget
 from toolkit.image.files.reference import sif_command
 from toolkit.image.files.sif.siffile import is_sif, read_sif
 from toolkit.image.files.sif.squash import SquashTree
-from toolkit.image.inspect import SQUASHFS, inspect
 from toolkit.runtime import formats, runtime_of_name
 
 STARTABLE_FORMATS = runtime_of_name("").FORMATS
 """The image formats that Apptainer can start."""
 
 _HEAD = 512
+_SQUASHFS = b"hsqs"
 
 
 def check_startable(path: Path, option: str) -> None:
@@ -30,10 +30,12 @@ def check_startable(path: Path, option: str) -> None:
     """
     with open_given(path, label=option) as file:
         head = file.read(_HEAD)
-        if is_sif(head) or head.startswith(SQUASHFS):
+        if is_sif(head) or head.startswith(_SQUASHFS):
             offset = read_sif(file, path).root.offset if is_sif(head) else 0
             SquashTree(file, offset, str(path), Budget(str(path)))
             return
+    from toolkit.image.inspect import inspect  # slow import, only for an error or another format
+
     facts = inspect(path)
     if facts.format in formats():
         return

@@ -12,10 +12,12 @@ import msgspec
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.files import hash_file
+from toolkit.image.software.contents import Contents
 from toolkit.job.contained import UndecidedImage, with_answer
 from toolkit.job.facts import read_or_probe
 from toolkit.job.places import Where
-from toolkit.job.rank_view import inspect_view, read_command_here, view_of_command, view_of_job
+from toolkit.job.program_check import program_faults
+from toolkit.job.rank_view import inspect_contents, read_command_here, view_of_command, view_of_job
 from toolkit.job.request.envfile import clear_env, env_file
 from toolkit.job.request.inputs import StartableImage
 from toolkit.job.request.keys import KeyDemand
@@ -24,9 +26,11 @@ from toolkit.job.request.locations import named_image
 from toolkit.launch.from_profile import folder_of
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.request import layers
+from toolkit.launch.request.gpus import may_have_gpus
 from toolkit.launch.request.layers import OPTION
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, Request, Verdict
 from toolkit.model.progress import Tell
 from toolkit.model.rank import WHOLE_IMAGE, RankView
@@ -36,6 +40,9 @@ from toolkit.runtime import apptainer
 
 NODES = 2
 """The number of nodes that the doctor judges by default: two nodes are the smallest launch over a network."""
+
+
+_NO_JOB = JobFile()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,8 @@ class LaunchRequest:
     view: RankView = WHOLE_IMAGE
     runtime: str = ""
     env: Path | None = None
+    job: JobFile = _NO_JOB
+    """The job for which toolkit checks the program; without a command, toolkit checks no program."""
 
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the prediction for the launch on a host.
@@ -132,7 +141,12 @@ def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
     )
     env = env_file(question.env_image)
     view = msgspec.structs.replace(view_of_command(command), env=str(env or ""))
-    return LaunchRequest(request, words=question.words, view=view, runtime=question.runtime or "", env=env)
+    job = JobFile(
+        image=question.image, command=command, nodes=request.nodes, ranks_per_node=request.ranks_per_node
+    )
+    return LaunchRequest(
+        request, words=question.words, view=view, runtime=question.runtime or "", env=env, job=job
+    )
 
 
 def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
@@ -149,7 +163,7 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     }
     options = {name: value for name, value in values.items() if value is not None}
     merged = merge_request(options, question.command, question.job_file)
-    view = view_of_job(merged.job, merged.site)
+    job, view = merged.job, view_of_job(merged.job, merged.site)
     if merged.job.trainer is None and not merged.job.command:
         merged = merge_request(options, ("COMMAND",), question.job_file)
     announce(merged, tell=tell)
@@ -166,7 +180,7 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     if not view.command:  # The request has a placeholder in place of a command.
         request = msgspec.structs.replace(request, command=())
     env = env_file(merged.job.env_image)
-    return LaunchRequest(request, merged.site, spec.modules, question.words, view, spec.runtime, env)
+    return LaunchRequest(request, merged.site, spec.modules, question.words, view, spec.runtime, env, job)
 
 
 def with_env(launch_request: LaunchRequest, image: ImageFacts, image_path: str, tell: Tell) -> LaunchRequest:
@@ -212,10 +226,10 @@ def diagnose(
         CheckFailed: if the image is damaged, or the output of the probe is incomplete.
         Missing: if the host is unreachable.
     """
-    image_path = ""
+    image_path, contents = "", None
     if isinstance(image, str):
         image_path = named_image(image)
-        image = inspect_view(image_path, request.view, tell)
+        image, contents = inspect_contents(image_path, request.view, tell)
         if request.env:
             request = with_env(request, image, image_path, tell)
     asks = run and place is None
@@ -229,8 +243,20 @@ def diagnose(
             request.view, UndecidedImage(image, Path(image_path), place, where, partition), tell
         )
         if view.told is not None:
-            image = inspect_view(image_path, view, tell)
+            image, contents = inspect_contents(image_path, view, tell)
+    if contents is not None:
+        request = _with_faults(request, place, image, contents)
     return request.judge(place, image)
+
+
+def _with_faults(
+    launch_request: LaunchRequest, host: HostFacts, image: ImageFacts, contents: Contents
+) -> LaunchRequest:
+    """Return the launch with the faults of its command, which toolkit finds in the image and the folder."""
+    job = launch_request.job
+    gpus = may_have_gpus(job, launch_request.site, host)
+    faults = program_faults(job, image, contents, launch_request.env, gpus=gpus)
+    return replace(launch_request, request=msgspec.structs.replace(launch_request.request, faults=faults))
 
 
 def _check_here(host: HostFacts, site: Site) -> None:

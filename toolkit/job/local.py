@@ -8,7 +8,8 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.job.call import Call, Opener
-from toolkit.job.prepare import Prepared, check_program, make_record
+from toolkit.job.prepare import Prepared, make_record
+from toolkit.job.program_check import check_program
 from toolkit.job.project.code import with_start_folder
 from toolkit.job.rank_view import read_command_here, view_of_job
 from toolkit.job.request.envfile import check_runtime, clear_env, request_with_env, with_env_file

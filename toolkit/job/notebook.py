@@ -9,7 +9,7 @@ from toolkit.engine.planning.plan import plan as plan_launch
 from toolkit.engine.predict import predict_plan
 from toolkit.errors import BadInput
 from toolkit.job import prepare
-from toolkit.job.offline import check_not_there, image_facts
+from toolkit.job.offline import check_not_there, uncontacted_image
 from toolkit.job.prepare import Prepared
 from toolkit.job.project.checks import refuse
 from toolkit.job.request.envfile import env_file, request_with_env, with_env_file
@@ -122,7 +122,7 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
     """
     job = asking.job.job
     check_not_there(job)
-    image = image_facts(asking.job, asking.flags, tell)
+    image = uncontacted_image(asking.job, asking.flags, tell).facts
     site = from_profile.with_folder(job, site)
     base = from_profile.folder_of(job, site)
     places = from_profile.places(base, notebook.NAME, image)

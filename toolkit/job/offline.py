@@ -1,5 +1,7 @@
 """``toolkit launch --site S --dry-run``: write the job script from the site profile, without a connection."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -7,16 +9,20 @@ import msgspec
 from toolkit import __version__
 from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
+from toolkit.job.program_check import check_program
 from toolkit.job.project.code import code_of
 from toolkit.job.project.ranks import check_ranks
 from toolkit.job.project.sweep_checks import check_sweep, tell_sweep
-from toolkit.job.rank_view import inspect_view, view_of_job
+from toolkit.job.rank_view import inspect_contents, view_of_job
 from toolkit.job.request.flags import Flags, check_words, tell_fix
+from toolkit.job.request.inputs import StartableImage, find_startable
 from toolkit.job.request.keys import merge_demands
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
+from toolkit.job.sources import Sources
 from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import from_profile
+from toolkit.launch.from_profile import UncontactedJob
 from toolkit.launch.request import trainers
 from toolkit.launch.request.gpus import tell_idle
 from toolkit.launch.request.variables import SECRETS
@@ -42,36 +48,48 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     job = request.job
     fix = check_words(request, flags)
     check_not_there(job)
-    program = _program(job)
     code = code_of(job, flags)
     check_ranks(job, code, flags)
     check_sweep(job, code, flags)
     tell_sweep(job, code, tell, travels=False)
     folder = _data(job, tell)
-    image = image_facts(request, flags, tell)
+    startable = uncontacted_image(request, flags, tell)
+    image = startable.facts
+    sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
+    # If the script is not in this folder, the user submits the job in another folder.
+    here = replace(flags, sync=code is not None and bool(code.facts.facts))
+    gpus = site.has_gpus(job.partition, job.gpus_per_node)
+    sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)
     if image.architecture not in {None, site.architecture}:
         tell.step(f"{job.image} is for {image.architecture}; {site.title} has {site.architecture}")
     if fix:
         tell_fix(flags, fix, image, tell)
     notes = request.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
-    shown = code.facts if code else None
+    shown = sources.code.facts if sources.code else None
     uncontacted = from_profile.write(wanted, site, image, notes, fix=fix, shown=shown, copies=flags.copies)
     tell_idle(job.image or "", uncontacted.spec, site, None, image, tell)
     tell.step(f"Written from the site profile; {site.title} was not contacted")
-    tell.step(f"Copy the image to {uncontacted.spec.image} before you submit")
+    for line in _steps(uncontacted, folder, sources):
+        tell.step(line)
+    return uncontacted.script
+
+
+def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> Iterator[str]:
+    """Yield what the user has to do before the user submits the script on the cluster."""
+    spec, code = uncontacted.spec, sources.code
+    yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
-        tell.step("Submit the script in the folder of the program: the job starts there, as with sbatch")
+        yield "Submit the script in the folder of the program: the job starts there, as with sbatch"
     if uncontacted.data:
-        tell.step(f"Copy the data{f' in {folder}' if folder else ''} to {uncontacted.data}")
-    if program:
-        tell.step(f"Copy the program {program} to {uncontacted.program}")
-    if uncontacted.spec.secrets:
-        tell.step(
-            f"Write {', '.join(uncontacted.spec.secrets)} into {uncontacted.spec.directory}/{SECRETS}, "
+        yield f"Copy the data{f' in {data}' if data else ''} to {uncontacted.data}"
+    if sources.program:
+        yield f"Copy the program {sources.program} to {uncontacted.program}"
+    if spec.secrets:
+        yield (
+            f"Write {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, "
             "each in a line export NAME='VALUE', and run chmod 600 on the file"
         )
-    return uncontacted.script
 
 
 def check_not_there(job: JobFile) -> None:
@@ -88,8 +106,8 @@ def check_not_there(job: JobFile) -> None:
             )
 
 
-def image_facts(request: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
-    """Return the facts of a job's image: from the file on this machine, else from the recipe of that name.
+def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> StartableImage:
+    """Return a job's image: the file on this machine, else the assumed facts of the recipe of that name.
 
     Raises:
         BadInput: if ``--image`` is neither a SIF file nor the name of a recipe.
@@ -97,21 +115,18 @@ def image_facts(request: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
     """
     name = request.job.image or ""
     local_file = image_here(name)
-    facts = (
-        inspect_view(local_file, view_of_job(request.job, request.site), tell)
-        if local_file
-        else _facts_by_name(name, tell)
-    )
+    offers = None
+    if local_file:
+        facts, offers = inspect_contents(local_file, view_of_job(request.job, request.site), tell)
+    else:
+        facts = _facts_by_name(name, tell)
+    image = StartableImage(Path(facts.path).name, facts, "", local_file, name, offers=offers)
     demand = merge_demands(flags.verify_key, flags.no_verify, request.key, request.site, request.job.site)
     if local_file or demand.required:
-        # These imports are slow; toolkit needs them only to check signatures.
-        from toolkit.job.request.gate import clear
-        from toolkit.job.request.inputs import StartableImage, find_startable
+        from toolkit.job.request.gate import clear  # slow import, only for signatures
 
-        clear(
-            find_startable(StartableImage(Path(facts.path).name, facts, "", local_file, name)), demand, tell
-        )
-    return facts
+        clear(find_startable(image), demand, tell)
+    return image
 
 
 def _program(job: JobFile) -> Path | None:

@@ -9,7 +9,8 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import Lost, ToolkitError
-from toolkit.job.project.checks import findings, refuse, with_python
+from toolkit.job.program_check import check_program
+from toolkit.job.project.checks import refuse
 from toolkit.job.project.code import (
     copy_project,
     project_parcels,
@@ -17,19 +18,14 @@ from toolkit.job.project.code import (
     with_start_folder,
 )
 from toolkit.job.project.desk_paths import check_desk_paths
-from toolkit.job.project.plain import OF_SCRIPT
 from toolkit.job.project.sweep_checks import tell_sweep
 from toolkit.job.rank_view import read_command_here
 from toolkit.job.request.envfile import (
-    read_offer,
     request_with_env,
     with_env_file,
 )
 from toolkit.job.request.flags import Flags, tell_fix
 from toolkit.job.request.gate import ImageClearance
-from toolkit.job.request.inputs import (
-    StartableImage,
-)
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.traineroptions import trainer_faults
 from toolkit.job.sources import Sources
@@ -48,7 +44,6 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.hidden import Hidden, secrets_among, without_secrets
 from toolkit.model.job import JobRecord, JobSpec
-from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.probe.remembered import HostMemory, forget
@@ -144,31 +139,6 @@ def _prepare(
     return replace(
         prepared, record=record, parcels=(*program, *project_parcels(project), *target.parcels, *data)
     )
-
-
-def check_program(
-    sources: Sources, request: JobRequest, flags: Flags, image: StartableImage, tell: Tell, *, gpus: bool
-) -> tuple[Sources, JobFile]:
-    """Check the program of a command against the image.
-
-    ``gpus`` is true if the ranks may have GPUs.
-
-    Returns:
-        the sources and the job, both with the command name of the image's Python.
-
-    Raises:
-        CheckFailed: if the job would fail, unless ``--force`` is given.
-    """
-    job, code = request.job, sources.code
-    if code is None:
-        return sources, job
-    offered = read_offer(image.offers, sources.env) if image.offers else None
-    if offered and request.origins.get("name") == OF_SCRIPT:
-        code = with_python(code, offered)
-        job = msgspec.structs.replace(job, command=code.words)
-    faults = findings(code, job, image.name, offered, image.facts, in_folder=flags.sync, gpus=gpus)
-    refuse(faults, flags, tell)
-    return replace(sources, code=code), job
 
 
 def check_queue(target: Target, spec: JobSpec, request: JobRequest, flags: Flags, tell: Tell) -> None:

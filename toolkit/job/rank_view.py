@@ -7,6 +7,7 @@ import msgspec
 
 from toolkit.engine.traits import HOST_FOLDERS, bind_target
 from toolkit.folders import at_home
+from toolkit.image.software.contents import Contents, contents_of
 from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
@@ -40,6 +41,14 @@ def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankVi
 def read_command_here(command: Sequence[str]) -> CommandFacts:
     """Return facts about the program that a command starts; toolkit reads the files of the current folder."""
     return read_command(command, Path.cwd())
+
+
+def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents]:
+    """Return the facts of an image as the ranks of a job see the image, and its commands and modules."""
+    from toolkit.image.inspect import open_image  # This import is slow.
+
+    with open_image(image, tell=tell, view=view) as (tree, facts):
+        return facts, contents_of(tree, facts)
 
 
 def inspect_view(image: str | Path, view: RankView, tell: Tell) -> ImageFacts:

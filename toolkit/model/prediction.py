@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from toolkit.model.finding import Finding
+from toolkit.model.finding import Finding, LaunchFault
 
 Mode = Literal[
     "srun-pmix",
@@ -98,6 +98,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     says: dict[str, str] = {}
     projects: tuple[str, ...] = ()
     """Folders of the user's own modules; the launch adds them to PYTHONPATH."""
+    faults: tuple[LaunchFault, ...] = ()
+    """Faults of the command, such as a program that the image lacks; empty if toolkit did not look."""
 
     @property
     def has_one_rank(self) -> bool:

@@ -2,7 +2,10 @@
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,9 +21,11 @@ from toolkit.cli.doctor.command import command as doctor
 from toolkit.cli.explain import command as explain
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.inspect import inspect
+from toolkit.image.files.tree import FileTree
+from toolkit.image.inspect import open_image
 from toolkit.job.explanation import ends
 from toolkit.job.places import open_runner
+from toolkit.model.facts import ImageFacts
 from toolkit.probe.probe import load
 from toolkit.run.command import Command, Completed
 
@@ -36,8 +41,13 @@ def image(tmp_path: Path) -> str:
 @pytest.fixture
 def sif(image: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make the inspector report the image as a SIF file, and return the image's path."""
-    facts = msgspec.structs.replace(inspect(image), format="sif")
-    monkeypatch.setattr("toolkit.image.inspect.inspect", lambda *_, **__: facts)
+
+    @contextmanager
+    def opened(*given: Any, **options: Any) -> Iterator[tuple[FileTree, ImageFacts]]:
+        with open_image(*given, **options) as (tree, facts):
+            yield tree, msgspec.structs.replace(facts, format="sif")
+
+    monkeypatch.setattr("toolkit.image.inspect.open_image", opened)
     return image
 
 
@@ -346,6 +356,40 @@ def test_a_host_that_is_not_there_is_missing():
         open_runner("127.0.0.1:9", None)
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder of a user, with a program ``a.out``."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    Path("a.out").touch(mode=0o755)
+    return Path.cwd()
+
+
+def test_the_next_command_launches_the_command_of_the_user(sif, folder):
+    assert (folder / "a.out").is_file()
+    result = run(sif, "--facts", CLUSTER, "--mode", "srun-pmix", "--", "./a.out", "-n", "5 6")
+    assert "--host LOGIN_NODE -- ./a.out -n '5 6'" in pasted(answered(result.stdout))
+
+
+@every_row(
+    ("words", "fault"),
+    [
+        (["nosuch"], "image has no command `nosuch`"),
+        (["./none.out"], "./none.out: no such file"),
+        (["./a.sh"], "./a.sh is not executable"),
+    ],
+)
+def test_a_command_that_launch_refuses_is_answered_with_no(sif, folder, words, fault):
+    (folder / "a.sh").write_text("#!/bin/sh\n")
+    result = run(sif, "--facts", CLUSTER, "--", *words)
+    assert result.exit_code == 1
+    assert answered(result.stdout).startswith(f"No: {fault}"), result.stdout
+    verdict = json.loads(run(sif, "--facts", CLUSTER, "--json", "--", *words).stdout)
+    assert verdict["chosen"] is None
+    assert "program-fails" in [finding["id"] for finding in verdict["findings"]]
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_site_and_a_job_file_are_judged_as_they_are_launched(sif, tmp_path):
     assert run(sif, "--facts", CLUSTER, "--mode", "srun-pmix").exit_code == 0
     foreign = run(sif, "--facts", CLUSTER, "--mode", "srun-pmix", "--site", "juwels")

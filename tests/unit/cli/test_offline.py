@@ -48,6 +48,15 @@ def written(*words):
     return done.stdout, done.stderr
 
 
+def test_a_command_that_the_image_does_not_have_is_refused(tmp_path):
+    error = refused("--site", "mine", "--dry-run", "--image", "tiny.sif", "--", "nosuch")
+    assert "has no command `nosuch`" in error.message
+    text, _ = written("--image", "tiny.sif", "--force", "--", "nosuch")
+    assert "nosuch" in text
+    # The script may be in the folder of the cluster in which the user submits the job.
+    assert "train.py" in written("--image", "none.sif", "--", "python3", "train.py")[0]
+
+
 def test_the_mode_and_the_words_of_a_fix_are_in_the_script():
     text, told = written("mnist", "--image", "tiny.sif", "--fix", "fix.toml")
     for words in ("--mpi=pmi2", "--no-mount /etc/localtime", "UCX_TLS=tcp"):

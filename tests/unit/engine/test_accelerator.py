@@ -42,7 +42,7 @@ def test_no_mode_is_chosen_in_which_no_gpu_works():
     assert fault is not None
     assert fault.id == "gpu-driver-too-old"
     assert answer(verdict).word == "No"
-    assert "gpu-failure" in answer(verdict, "srun-pmix").text
+    assert answer(verdict, "srun-pmix").text == "CUDA 13.0 needs driver 580.65.06; the host has 550.54.15"
 
 
 def test_a_launch_is_refused_unless_it_is_forced():

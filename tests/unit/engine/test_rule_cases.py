@@ -104,7 +104,7 @@ TRIED = {
 """Failures before the first rank that were tried once without a cluster: the message and the outcome."""
 
 MEASURED_APART = {
-    "bind-source-missing", "image-launcher-interface", "image-sets-rank", "image-tmpdir-not-writable",
+    "image-launcher-interface", "image-sets-rank", "image-tmpdir-not-writable",
     "libfabric-lacks-providers", "mpi-lacks-plugins", "ranks-in-namespaces-of-their-own",
     "slurm-pmi-unreachable", "user-site-mpi",
 }  # fmt: skip
@@ -119,8 +119,10 @@ ASKS = {
     "host-launcher-not-known", "image-mpi-not-measured", "launcher-in-ranks", "oci-mode", "programs-disagree",
 }  # fmt: skip
 """Rules that predict no failure, but give the reason for an unknown outcome."""
-BY_DEFINITION = {"bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi", "too-few-nodes"}
-"""Rules for a launch mode or job that needs something the host or image does not have."""
+BY_DEFINITION = {
+    "bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi", "program-fails", "too-few-nodes",
+}  # fmt: skip
+"""Rules for a launch mode, job or command that needs something the host or image does not have."""
 
 
 def field_rules() -> set[str]:

@@ -115,14 +115,15 @@ def _launch(asked: DoctorRequest, request: Request, mode: Mode | None) -> str:
     image = asked.image
     if image.format not in STARTABLE_FORMATS:
         return sif_command(image)
-    # The job file already contains the command.
-    what = ["mnist"] if image.stack and image.horovod and "--job" not in asked.job else []
+    by_job = "--job" in asked.job  # The job file already contains the command.
+    rest = shlex.join(request.command) or "COMMAND"
+    what = ["mnist"] if image.stack and image.horovod and not (request.command or by_job) else []
     words = ["toolkit", "launch", *what, "--image", image.path, *shape(request)]
     words += (
         ["--gpus-per-node", str(len(asked.host.gpus or ()))] if computes_on_gpus(asked.host, image) else []
     )
     words += ["--mode", mode] if mode else []
-    return shlex.join([*words, *asked.place, *asked.job]) + ("" if what else " -- COMMAND")
+    return shlex.join([*words, *asked.place, *asked.job]) + ("" if what or by_job else f" -- {rest}")
 
 
 def _fix_command(asked: DoctorRequest) -> str:

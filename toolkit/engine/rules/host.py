@@ -5,7 +5,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.rules.gpu import names_gpus
 from toolkit.engine.traits import host_launcher, made_by_user, pmix_type, program_of, runtime_of
-from toolkit.engine.wireup import options
+from toolkit.engine.wireup import IN_NAMESPACE, options
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.prediction import PROGRAMS, Mode, Outcome
 from toolkit.runtime.enroot import PYXIS, RUNTIME
@@ -22,7 +22,6 @@ _NAMES_HOSTS = frozenset(
     }
 )
 """Options of Open MPI's mpirun and of Hydra that name the hosts."""
-_IN_NAMESPACE = frozenset({"-u", "--userns"})
 """Options with which a setuid installation also creates a user namespace."""
 
 
@@ -81,11 +80,11 @@ def runtime_absent(case: Case) -> Hit | None:
 def user_namespaces_off(case: Case) -> Hit | None:
     """An unprivileged Apptainer creates a user namespace, and so do enroot, podman and Charliecloud. If the
     kernel forbids user namespaces, Apptainer needs a setuid installation. User namespaces or setuid is
-    enough, so the finding disappears if toolkit knows that user namespaces or setuid work. --userns always
-    needs a user namespace.
+    enough, so the finding disappears if toolkit knows that user namespaces or setuid work. --userns and
+    --fakeroot always need a user namespace.
     """
     case.ask("host.runtime")
-    asked = options(case, _IN_NAMESPACE)
+    asked = options(case, IN_NAMESPACE)
     if case.host_facts.user_namespaces or (not asked and made_by_user(case.host_facts) is False):
         return None
     case.ask("host.user_namespaces")
@@ -124,7 +123,7 @@ def user_namespaces_few(case: Case) -> Hit | None:
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
     if not limit or case.mode in {"mpirun-container", "gloo"} or 3 * ranks <= limit:
         return None
-    if options(case, {"--sharens"}) or not options(case, _IN_NAMESPACE):
+    if options(case, {"--sharens"}) or not options(case, IN_NAMESPACE):
         made = made_by_user(case.host_facts)
         if made is False or options(case, {"--sharens"}):
             return None

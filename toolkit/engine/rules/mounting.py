@@ -6,7 +6,7 @@ from toolkit.engine.host_variables import runtime_prefixes
 from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.runtime import ask_release, setting
 from toolkit.engine.traits import bind_targets
-from toolkit.engine.wireup import options
+from toolkit.engine.wireup import IN_NAMESPACE, options
 from toolkit.knowledge import runtime
 from toolkit.runtime import apptainer
 from toolkit.versions import older, within
@@ -25,6 +25,8 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     """Return whether the kernel mounts the image: the runtime is setuid, and its release and settings allow
     it.
     """
+    if options(case, IN_NAMESPACE):
+        return False
     case.ask("host.runtime.setuid", failed_only=failed_only)
     found = case.host_facts.runtime
     if found is None or not found.setuid:
@@ -198,7 +200,7 @@ _UNPACK_ONCE = "unpack the image once with `apptainer build --sandbox DIR IMAGE`
     "Each rank unpacks the whole image before it starts",
     severity="warning",
     fix=f"administrator: install squashfuse; or {_UNPACK_ONCE}",
-    source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
+    source="recipes/knowledge/runtime.toml, [[mount]], [fuse]; apptainer/apptainer issue 2324 (--fakeroot)",
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
     advice=True,
 )
@@ -241,9 +243,9 @@ def squashfuse_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
 )
 def squashfuse_refused(case: Case) -> Hit | None:
-    """Without setuid, Apptainer from 1.1 on mounts the image with squashfuse, which needs Linux 4.18. On an
-    older kernel Apptainer does not unpack the image, and fails with 'fusermount3: mount failed: Operation not
-    permitted'.
+    """Without setuid, and with --fakeroot or --userns, Apptainer from 1.1 on mounts the image with squashfuse
+    in a user namespace, which needs Linux 4.18. On an older kernel Apptainer does not unpack the image, and
+    fails with 'fusermount3: mount failed: Operation not permitted'.
     """
     case.have("host.runtime")
     found = case.host_facts.runtime
@@ -255,15 +257,18 @@ def squashfuse_refused(case: Case) -> Hit | None:
     fuse, kernel = runtime.runtime().fuse, case.host_facts.kernel
     if kernel is None or fuse.allows(kernel):
         return None
-    case.ask("host.runtime.setuid", "host.squashfuse", failed_only=True)
-    if found.setuid is not False or not case.host_facts.squashfuse:
+    within = options(case, IN_NAMESPACE)
+    case.ask("host.squashfuse", *([] if within else ["host.runtime.setuid"]), failed_only=True)
+    if not (within or found.setuid is False) or not case.host_facts.squashfuse:
         return None
     ask_release(case)
     row = runtime.mount(found.name, found.version)
     if row is None or row.way != "squashfuse":
         return None
-    title = f"squashfuse without setuid needs Linux {fuse.kernel} or later; the host has {kernel}"
-    return Hit(case.cite("host.kernel", "host.runtime"), "unavailable", title, title, source=fuse.source)
+    how = f"with {next(iter(within))}" if within else "without setuid"
+    title = f"squashfuse {how} needs Linux {fuse.kernel} or later; the host has {kernel}"
+    evidence = (*case.cite("host.kernel", "host.runtime"), *within.values())
+    return Hit(evidence, "unavailable", title, title, source=fuse.source)
 
 
 def _unpacks(case: Case) -> bool:

@@ -5,7 +5,7 @@ import shlex
 
 from toolkit.engine.case import Case
 from toolkit.engine.planning.proposal import RANKS_FILE
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.search_path import launch_search_path
 from toolkit.engine.traits import HOST_FOLDERS, families
 from toolkit.engine.wireup import clearing_options
@@ -17,6 +17,25 @@ from toolkit.program.launchers import LAUNCHERS
 _OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
 _BY_LAUNCHER = tuple(mode for mode in MPI_MODES if mode != "srun-none")
 _NAME_IT = "name the program: `toolkit doctor IMAGE -- COMMAND`"
+
+
+@rule(
+    "program-fails",
+    "The image or the folder does not have what the command needs",
+    severity="error",
+    fix="correct the command, or use an image that has the program",
+    source="tests/full/programs/test_programs.py; toolkit launch refuses such a command",
+)
+def program_fails(case: Case) -> Hit | None:
+    """toolkit reads the command, the user's script and the files of the image. A command that the image does
+    not have, a missing module or a syntax error stops every rank at its start.
+    """
+    if not case.request.faults:
+        return None
+    first, *further = case.request.faults
+    more = (f"also: {fault.message}; {fault.fix}" for fault in further)
+    evidence = (f"command: {shlex.join(case.request.command)}", *more)
+    return Hit(evidence, "crash", first.message, first.message, first.fix, stage=LaunchStage.START)
 
 
 @rule(

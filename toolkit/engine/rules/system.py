@@ -104,7 +104,10 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
         "Apptainer user guide, GPU support: libraries of the host in /.singularity.d/libs; "
         "apptainer/apptainer pull request 2606 (--rocm)"
     ),
-    facts=("host.gpu_driver", "host.gpu_libraries_glibc", "image.glibc", "image.cuda"),
+    facts=(
+        *("host.gpu_driver", "host.gpu_libraries_glibc"),
+        *("image.glibc", "image.cuda", "image.pytorch_rocm"),
+    ),
 )
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
@@ -116,8 +119,8 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     asked = rocm or _NV in case.plan.container
     if asked:
         case.ask("host.gpu_libraries_glibc", "image.glibc", failed_only=True)
-    if asked and not rocm:
-        case.ask("image.cuda", failed_only=True)
+    if asked and not (rocm and case.request.gpus):
+        case.ask("image.pytorch_rocm" if rocm else "image.cuda", failed_only=True)
     if not asked and not (case.host_facts.gpu_driver and case.image_facts.cuda):
         return None
     needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
@@ -129,6 +132,30 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     evidence = case.cite("host.gpu_libraries_glibc", "image.glibc")
     outcome: Outcome | None = "loader-failure" if asked and used else None
     return Hit(evidence, outcome, f"the {pair}", title=f"The {pair}")
+
+
+@rule(
+    "gpu-rocm-libraries-newer",
+    "ROCm libraries of a newer host may not load in the image",
+    severity="warning",
+    fix="use an image whose distribution is as new as the host's; or leave `--rocm` out, and use the ROCm of "
+    "the image with `--bind /dev/kfd --bind /dev/dri`",
+    source="Apptainer user guide, GPU support (--rocm); ROCm/AMDMIGraphX issue 3965 (GLIBCXX_3.4.32)",
+    facts=("host.glibc", "image.glibc"),
+    advice=True,
+)
+def gpu_rocm_libraries_newer(case: Case) -> Hit | None:
+    """``--rocm`` mounts ROCm libraries of the host, which were built for the host's C and C++ libraries. If
+    the image is older, the loader stops with "version `GLIBCXX_3.4.30' not found" or `GLIBC_2.38'.
+    """
+    if _ROCM not in case.plan.container or not case.host_facts.amd_gpus:
+        return None
+    case.ask("host.glibc", "image.glibc", failed_only=True)
+    host, image = case.host_facts.glibc, case.image_facts.glibc
+    if not older(image, host):
+        return None
+    title = f"`--rocm` mounts ROCm libraries of a host with glibc {host}; the image has {image}"
+    return Hit(case.cite("host.glibc", "image.glibc"), title=title)
 
 
 @rule(

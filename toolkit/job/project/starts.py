@@ -122,7 +122,7 @@ def _names(code: Code) -> list[str]:
 def module_faults(code: Code, job: JobFile, image: str, contents: Contents) -> Iterator[LaunchFault]:
     """Yield a fault if the module after ``python -m`` is neither in the project nor in the image."""
     words = code.words
-    if code.facts.facts or code.facts.joins or "-m" not in words[:-1]:
+    if code.facts.facts or "-m" not in words[:-1]:
         return
     python = posixpath.basename(code.facts.program).startswith("python")
     if not python or job.binds or "PYTHONPATH" in (job.env or {}):

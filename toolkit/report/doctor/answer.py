@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from toolkit.engine.main_fault import main_fault
+from toolkit.engine.main_fault import concerns_all, main_fault
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Prediction, Verdict
 from toolkit.report.lines import Style, command_lines, wrap_text
@@ -33,7 +33,7 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
         sure = verdict.of(verdict.chosen).shown != "ok?"
         return DoctorAnswer("Yes" if sure else "Perhaps", verdict.chosen)
     if mode is not None and (predictions := [p for p in verdict.predictions if p.mode == mode]):
-        return _of_mode(predictions[0])
+        return _of_mode(predictions[0], verdict)
     works = [p.mode for p in verdict.predictions if p.works]
     if works:
         return DoctorAnswer(
@@ -53,12 +53,15 @@ def host_answer(place: str, all_findings: tuple[Finding, ...]) -> DoctorAnswer:
     return DoctorAnswer("Yes", f"{place} can launch containers")
 
 
-def _of_mode(prediction: Prediction) -> DoctorAnswer:
+def _of_mode(prediction: Prediction, verdict: Verdict) -> DoctorAnswer:
     if prediction.outcome == "unknown":
         return DoctorAnswer("Unknown", f"toolkit lacks the facts that decide whether {prediction.mode} works")
     if prediction.outcome == "unavailable":
         how = "may not" if "ok" in prediction.by_chance else "cannot"
         return DoctorAnswer("No", f"{prediction.mode} {how} start: {prediction.because}")
+    fault = main_fault(verdict, prediction.mode)
+    if fault and concerns_all(fault, verdict):
+        return DoctorAnswer("No", fault.title)
     return DoctorAnswer("No", f"{prediction.mode} is predicted to end in {prediction.shown}")
 
 

@@ -63,10 +63,11 @@ def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]
 
     If the launch needs files that only a job script creates, the command is ``toolkit launch``.
     """
+    command_of_rank = request.command or ("COMMAND",)
     if AGENT in plan.launcher or {GLOO_FILE, RANKS_FILE} & set(plan.wrapper) or plan.starter:
         gpus = ["--gpus-per-node", str(len(host.gpus))] if host.gpus and "--nv" in plan.container else []
         words = ["toolkit", "launch", "--mode", plan.mode, "--image", "IMAGE", *shape(request), *gpus]
-        return [*words, "--", "COMMAND"]
+        return [*words, "--", *command_of_rank]
     without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
     command = runtime_of(host)
     kind, image = runtime_of_name(command), JobSpec(name="", image="IMAGE", command=(), directory="")
@@ -74,7 +75,7 @@ def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]
     env = ["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []
     launcher = [plan.launcher[0], *_counts(plan.launcher[0], request), *plan.launcher[1:]]
     words = [*without, *container, *launcher] if plan.inside else [*launcher, *without, *container]
-    return [*words, *env, *plan.wrapper, "COMMAND"]
+    return [*words, *env, *plan.wrapper, *command_of_rank]
 
 
 def shape(request: Request) -> list[str]:

@@ -7,6 +7,7 @@ from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, image
 from toolkit.engine.predict import predict
 from toolkit.engine.traits import families
 from toolkit.model.facts import ImageProgram
+from toolkit.model.finding import LaunchFault
 from toolkit.model.prediction import Request
 
 TOOL, SOLVER = "/opt/tools/bin/tool", "/opt/app/bin/solver"
@@ -45,7 +46,16 @@ def calling(*chain: str):
     )
 
 
+MISSING = {
+    "command": ("nosuch",),
+    "faults": (
+        LaunchFault("my.sif has no command `nosuch`", "correct the name"),
+        LaunchFault("train.py:2: my.sif has no module `torch`", "add torch"),
+    ),
+}
+
 FIRES = {
+    "program-fails": [case(asked=MISSING), case(asked={**MISSING, "program": "torch"}, mode="torch")],
     "launcher-in-ranks": [
         case(of=calling("/opt/app/run.sh", "/usr/bin/mpirun")),
         case(of=calling("/usr/bin/mpiexec.hydra"), mode="srun-pmi2"),
@@ -64,6 +74,7 @@ FIRES = {
     ],
 }
 QUIET = {
+    "program-fails": [case(), case(asked={"command": ("true",)})],
     "launcher-in-ranks": [
         case(),
         case(of=calling("/opt/app/run.sh", TOOL)),
@@ -88,6 +99,7 @@ OUTCOMES = {
     "launcher-in-ranks": "unknown",
     "loader-refuses-program": "loader-failure",
     "mount-hides-mpi": "loader-failure",
+    "program-fails": "crash",
     "program-joins-no-ranks": "singletons",
     "programs-disagree": "unknown",
 }
@@ -120,3 +132,15 @@ def test_a_launcher_that_a_mount_hides_is_unavailable():
     verdict = predict(HOST, of, Request(nodes=1, ranks_per_node=2))
     assert verdict.of("mpirun-container").outcome == "unavailable"
     assert verdict.of("srun-pmix").outcome == "loader-failure"
+
+
+def test_a_command_with_a_fault_works_in_no_mode_and_the_fault_is_the_reason():
+    verdict = predict(HOST, IMAGE, Request(nodes=2, **MISSING))
+    assert verdict.chosen is None
+    assert {p.outcome for p in verdict.predictions if p.outcome != "unavailable"} == {"crash"}
+    found = next(finding for finding in verdict.findings if finding.id == "program-fails")
+    assert (found.title, found.fix) == ("my.sif has no command `nosuch`", "correct the name")
+    assert found.evidence == (
+        "command: nosuch",
+        "also: train.py:2: my.sif has no module `torch`; add torch",
+    )

@@ -127,6 +127,8 @@ FIRES = {
     "squashfuse-refused": [
         case(plain_user("4.12.14-122.201-default")),
         case(plain_user("3.10.0-1062.el7.x86_64")),
+        case(with_(setuid(), kernel="4.12.14-122.201-default"), container=("--fakeroot",)),
+        case(with_(setuid(), kernel="4.12.14-122.201-default"), container=("--userns",)),
     ],
     "kernel-cannot-mount": [
         case(with_(setuid(version="1.2.5"), kernel_mounts=("loop",))),
@@ -234,6 +236,7 @@ QUIET = {
         case(plain_user("3.10.0-1160.el7.x86_64")),
         case(plain_user("4.18.0-553.el8_10.x86_64")),
         case(setuid()),
+        case(with_(setuid(), kernel="4.18.0-553.el8_10.x86_64"), container=("--fakeroot",)),
         case(absent(plain_user("4.12.14-122.201-default"), "squashfuse")),
         case(plain_user("4.12.14-122.201-default", name="singularity-ce", version="4.3.1")),
         case(plain_user("4.12.14-122.201-default"), image(format="sandbox")),
@@ -246,6 +249,7 @@ QUIET = {
         case(host(kernel_mounts=())),
         case(with_(setuid(version="1.2.5"), kernel_mounts=()), image(format="sandbox")),
         case(with_(setuid(name="shifter", version="23.02"), kernel_mounts=())),
+        case(with_(setuid(version="1.2.5"), kernel_mounts=()), container=("--userns",)),
         case(with_(setuid(), kernel_mounts=())),
     ],
     "fuse3-too-old": [

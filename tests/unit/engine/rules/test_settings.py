@@ -155,6 +155,13 @@ def open_mpi(version: str = "4.1.6", **changes: object) -> ImageMpi:
         ({"OMPI_MCA_btl": "openib,self,vader", "OMPI_MCA_btl_openib_allow_ib": "true"}, FAST, "ok"),
         ({"OMPI_MCA_btl": "openib,self,vader"}, ROCE, "ok"),
         ({"OMPI_MCA_btl": "openib,self,vader"}, PLAIN, "crash"),
+        # Open MPI chooses UCX, which needs no btl: glotzerlab/software, Delta (OMPI_MCA_btl=self).
+        ({"OMPI_MCA_btl": "self"}, FAST, "ok"),
+        ({"OMPI_MCA_btl": "self", "OMPI_MCA_pml": "ucx"}, ROCE, "ok"),
+        ({"OMPI_MCA_btl": "self", "OMPI_MCA_pml": "ob1"}, FAST, "init-failure"),
+        ({"OMPI_MCA_btl": "self", "UCX_TLS": "rc_mlx5,self"}, FAST, "unknown"),
+        ({"OMPI_MCA_btl": "self", "UCX_TLS": "sm,self"}, FAST, "init-failure"),
+        ({"OMPI_MCA_btl": "self"}, PLAIN, "init-failure"),
         ({"UCX_TLS": "rc,cuda_copy,sm,self"}, FAST, "ok"),
         ({"UCX_TLS": "sm,self"}, FAST, "ok"),
         ({"UCX_TLS": "rc_mlx5,self"}, FAST, "unknown"),

@@ -1,6 +1,6 @@
 """Test the rules about kernel, processor and C library, which decide whether a program starts at all."""
 
-from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
+from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread, with_
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
@@ -32,6 +32,7 @@ FIRES = {
         case(AMD, image(glibc="2.35", pytorch_rocm="6.4"), container=("--rocm",)),
         case(AMD, FOCAL, container=("--rocm",)),
     ],
+    "gpu-rocm-libraries-newer": [case(with_(AMD, glibc="2.38"), FOCAL, container=("--rocm",))],
     "image-glibc-too-old": [case(of=image(glibc_needed="2.38"))],
     "bind-hides-c-library": [
         case(CENTOS_7, EL8, binds=("/lib64",)),
@@ -65,6 +66,11 @@ QUIET = {
         case(AMD, FOCAL, asked={"gpus": True}),
         case(AMD, image(glibc="2.39"), container=("--rocm",)),
         case(absent(AMD, "gpu_libraries_glibc"), FOCAL, container=("--rocm",)),
+    ],
+    "gpu-rocm-libraries-newer": [
+        case(with_(AMD, glibc="2.38"), FOCAL),
+        case(with_(AMD, glibc="2.31"), FOCAL, container=("--rocm",)),
+        case(host(glibc="2.38"), FOCAL, container=("--rocm",)),
     ],
     "image-glibc-too-old": [case(), case(of=absent(IMAGE, "glibc"))],
     "bind-hides-c-library": [
@@ -104,6 +110,7 @@ STARTS = {
         "ok",
     ],
     "tensorflow-needs-avx": ["ok", "ok"],
+    "gpu-rocm-libraries-newer": ["ok"],
     "image-glibc-too-old": ["ok"],
 }
 

@@ -1,0 +1,63 @@
+"""Compare the program of a command with the image, for ``toolkit launch`` and ``toolkit doctor``."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from toolkit.image.software.contents import Contents
+from toolkit.job.project.checks import findings, refuse, with_python
+from toolkit.job.project.code import code_of
+from toolkit.job.project.plain import OF_SCRIPT
+from toolkit.job.request.envfile import read_offer
+from toolkit.job.request.flags import Flags
+from toolkit.job.request.inputs import StartableImage
+from toolkit.job.request.layering import JobRequest
+from toolkit.job.sources import Sources
+from toolkit.model.facts import ImageFacts
+from toolkit.model.finding import LaunchFault
+from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
+
+
+def check_program(
+    sources: Sources, request: JobRequest, flags: Flags, image: StartableImage, tell: Tell, *, gpus: bool
+) -> tuple[Sources, JobFile]:
+    """Check the program of a command against the image.
+
+    ``gpus`` is true if the ranks may have GPUs.
+
+    Returns:
+        the sources and the job, both with the command name of the image's Python.
+
+    Raises:
+        CheckFailed: if the job would fail, unless ``--force`` is given.
+    """
+    job, code = request.job, sources.code
+    if code is None:
+        return sources, job
+    offered = read_offer(image.offers, sources.env) if image.offers else None
+    if offered and request.origins.get("name") == OF_SCRIPT:
+        code = with_python(code, offered)
+        job = msgspec.structs.replace(job, command=code.words)
+    faults = findings(code, job, image.name, offered, image.facts, in_folder=flags.sync, gpus=gpus)
+    refuse(faults, flags, tell)
+    return replace(sources, code=code), job
+
+
+def program_faults(
+    job: JobFile, image: ImageFacts, contents: Contents, env: Path | None, *, gpus: bool
+) -> tuple[LaunchFault, ...]:
+    """Return the faults for which ``toolkit launch`` would refuse the command of a job.
+
+    Args:
+        job: the job; without a command, it has no faults.
+        image: the facts of the job's image.
+        contents: the commands and modules in the image.
+        env: the file of ``--env-image``, or ``None``.
+        gpus: whether the ranks may have GPUs.
+    """
+    code = code_of(job, Flags())
+    if code is None:
+        return ()
+    return tuple(findings(code, job, Path(image.path).name, read_offer(contents, env), image, gpus=gpus))
