@@ -3,8 +3,10 @@ launch.
 """
 
 import json
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,9 +56,10 @@ def user_site(cluster, tmp_path_factory):
     subprocess.run(install, check=True, timeout=300)
     packed = subprocess.run(["tar", "-C", folder, "-cz", "."], check=True, capture_output=True).stdout
     ssh = ["ssh", "-F", str(cluster.ssh_config), "login"]
-    subprocess.run([*ssh, "mkdir ~/.local && tar -xz -C ~/.local"], input=packed, check=True, timeout=60)
+    subprocess.run([*ssh, "mkdir -p ~/.local && tar -xz -C ~/.local"], input=packed, check=True, timeout=60)
     yield
-    subprocess.run([*ssh, "rm -r ~/.local"], check=True, timeout=60)
+    names = " ".join(shlex.quote(path.name) for path in Path(folder).iterdir())
+    subprocess.run([*ssh, f"cd ~/.local && rm -r {names}"], check=True, timeout=60)
 
 
 @pytest.mark.usefixtures("user_site")

@@ -104,7 +104,8 @@ def test_two_nodes_come_to_the_accuracy_of_one_process(name, way, boxed, digits,
     together = accuracy(done.stdout)
 
     assert alone > 0.95
-    assert abs(alone - together) <= WITHIN, f"{alone} in one process, {together} on two nodes"
+    # Independent trainings differ by chance; the launch on two nodes may only be worse by this amount.
+    assert alone - together <= WITHIN, f"{alone} in one process, {together} on two nodes"
     toolkit("jobs", "fetch", last_record()["key"], "-o", str(tmp_path / "results"))
     wrote = {path.name for path in (tmp_path / "alone").iterdir()}.difference(given)
     assert wrote <= {path.name for path in (tmp_path / "results").rglob("*")}
