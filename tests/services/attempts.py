@@ -12,22 +12,15 @@ from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import toolkit
 from tests.services.programs import PROGRAMS
 
+_COPIED = {".env"}
+"""Files that a launch from another machine does not copy; the doctor does not judge copies."""
 _JOBS = "$(ls ~/.local/state/toolkit/jobs 2> /dev/null | wc -l)"
 
 
 def attempt(name, on, tmp_path):
     """Launch a program from this machine, and check that the program's folder does not change."""
     program = PROGRAMS[name]
-    folder = tmp_path / "work"
-    folder.mkdir()
-    for path, text in program.files.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(b"" if text.startswith("SIZE:") else _encoded(text))
-        file.chmod(_mode(text))
-        if text.startswith("SIZE:"):
-            with file.open("wb") as sparse:
-                sparse.truncate(int(text.removeprefix("SIZE:")))
+    folder = _write(program, tmp_path / "work")
     before = _keys()
     words = ("--nodes", str(program.nodes), "--no-preflight", *program.options, *program.words)
     done = launched(on, *words, ok=program.runs, cwd=folder)
@@ -44,6 +37,45 @@ def attempt(name, on, tmp_path):
         assert "toolkit jobs fetch" in done.stderr
         toolkit("jobs", "fetch", last_record()["key"], program.wrote, "-o", str(tmp_path / "results"))
         assert (tmp_path / "results" / program.wrote).is_file()
+
+
+def judge(name, image, facts, folder):
+    """Check that the doctor predicts that a program runs, or names the fault for which launch refuses it."""
+    program, words = PROGRAMS[name], command_of(name)
+    shape = ("--facts", str(facts), "--nodes", str(program.nodes))
+    done = toolkit("doctor", str(image), *shape, "--", *words, ok=False, cwd=_write(program, folder))
+    assert done.returncode == (0 if program.runs else 1), done.stdout
+    if not program.runs:
+        assert program.said.casefold() in " ".join(done.stdout.split()).casefold()
+
+
+def command_of(name):
+    """Return the command that starts a program's ranks; empty if an option of ``launch`` changes the program
+    or its files.
+    """
+    program = PROGRAMS[name]
+    script, *rest = program.words
+    if script == "--":
+        words = rest
+    elif script.endswith(".py") and rest[:1] in ([], ["--"]):
+        words = ["python", script, *rest[1:]]
+    else:
+        return ()
+    return () if program.options or program.travelling or _COPIED & set(program.files) else tuple(words)
+
+
+def _write(program, folder):
+    """Write the files of a program into a new folder, and return the folder."""
+    folder.mkdir()
+    for path, text in program.files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"" if text.startswith("SIZE:") else _encoded(text))
+        file.chmod(_mode(text))
+        if text.startswith("SIZE:"):
+            with file.open("wb") as sparse:
+                sparse.truncate(int(text.removeprefix("SIZE:")))
+    return folder
 
 
 def attempt_on_login(name, cluster, image):

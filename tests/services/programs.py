@@ -170,7 +170,9 @@ PROGRAMS = {
     "a variable before the command": refused(
         {"t.py": MPI}, ("--", "OMP_NUM_THREADS=1", "python", "t.py"), "give `--env OMP_NUM_THREADS=1`"
     ),
-    "a shell line in one word": refused({"t.py": MPI}, ("--", "cd lib && python t.py"), "run the line in a shell"),
+    "a shell line in one word": refused(
+        {"t.py": MPI}, ("--", "cd lib && python t.py"), "run the line in a shell"
+    ),
     "a word of the shell": refused({"t.py": MPI}, ("--", "cd", "lib"), "`cd` is a word of the shell"),
     "a misspelt file": refused({"train.py": MPI}, ("--", "python", "tran.py"), "did you mean train.py?"),
     "a misspelt module": refused(

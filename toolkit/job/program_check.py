@@ -9,6 +9,7 @@ from toolkit.image.software.contents import Contents
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import code_of
 from toolkit.job.project.plain import OF_SCRIPT
+from toolkit.job.project.ranks import rank_fault
 from toolkit.job.request.envfile import read_offer
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.inputs import StartableImage
@@ -60,4 +61,6 @@ def program_faults(
     code = code_of(job, Flags())
     if code is None:
         return ()
-    return tuple(findings(code, job, Path(image.path).name, read_offer(contents, env), image, gpus=gpus))
+    alone = rank_fault(job, code)
+    faults = findings(code, job, Path(image.path).name, read_offer(contents, env), image, gpus=gpus)
+    return (*([alone] if alone else []), *faults)

@@ -3,6 +3,7 @@
 from toolkit.errors import CheckFailed
 from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
+from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.render import quote_word
 
@@ -14,16 +15,26 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
         CheckFailed: if the ranks never join; the fix names three alternatives: one rank, a change of the
             program, or ``--copies``.
     """
-    ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
-    if code is None or ranks == 1 or flags.copies or flags.force or not code.facts.serial:
+    if code is None or flags.copies or flags.force or not (fault := rank_fault(job, code)):
         return
     raise CheckFailed(
-        f"{code.name} never joins its ranks: {ranks} copies would train separately",
+        fault.message,
         detail=[
             "the script does not start Horovod, mpi4py, torch.distributed, accelerate, DeepSpeed, Lightning,",
             "jax.distributed or a strategy of TensorFlow for several workers",
         ],
-        fix=f"give `--nodes 1 --ranks-per-node 1` for one rank, {_how_to_join(code)} to join them, "
+        fix=fault.fix,
+    )
+
+
+def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
+    """Return the fault of a job with several ranks whose program never joins its ranks, or ``None``."""
+    ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
+    if ranks == 1 or not code.facts.serial:
+        return None
+    return LaunchFault(
+        f"{code.name} never joins its ranks: {ranks} copies would train separately",
+        f"give `--nodes 1 --ranks-per-node 1` for one rank, {_how_to_join(code)} to join them, "
         "or `--copies` for separate runs",
     )
 
