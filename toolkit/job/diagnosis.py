@@ -36,6 +36,7 @@ from toolkit.model.progress import Tell
 from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.model.site import Site
 from toolkit.model.stack import ENV_MOUNT
+from toolkit.program.starter_counts import read_starter_counts
 from toolkit.runtime import apptainer
 
 NODES = 2
@@ -131,9 +132,10 @@ def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
 def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
     """Return the launch that the options describe, without a site profile or a job file."""
     command, shown = question.command, read_command_here(question.command)
+    counts = read_starter_counts(dict(shown.says))
     request = Request(
-        nodes=question.nodes or NODES,
-        ranks_per_node=question.ranks_per_node or 1,
+        nodes=question.nodes or counts.nodes or NODES,
+        ranks_per_node=question.ranks_per_node or counts.ranks_per_node or 1,
         mode=question.mode,
         command=command,
         joins=shown.joins,

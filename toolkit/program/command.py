@@ -88,7 +88,7 @@ def _read(words: list[str], place: _Place) -> CommandFacts:
     if _PYTHON.fullmatch(head):
         return _python(words, start, place)
     if name := _launcher(head):
-        return _of_launcher(head, name, rest)
+        return _of_launcher(head, name, words, start + 1, place)
     if head in shellwords.SHELLS:
         return _shell(head, rest, place)
     if words[start].endswith(".py") and has_file(place.folder / words[start]):
@@ -117,7 +117,7 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
         if word in _TAKE_VALUE:
             at += 2
         elif word == "-m" or (word.startswith("-") and not word.startswith("--") and word.endswith("m")):
-            return _module(program, words[at + 1 : at + 2], words[at + 2 :], place)
+            return _module(words, program, at + 1, place)
         elif word == "-c":
             code = words[at + 1] if at + 1 < len(words) else ""
             return _of_script(program, None, read_text(code, roots=[place.folder, *place.roots]))
@@ -128,16 +128,32 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
     return CommandFacts(program, unknown=("the command starts Python without a program",))
 
 
-def _of_launcher(program: str, name: str, rest: Sequence[str]) -> CommandFacts:
-    return CommandFacts(
-        program, joins=frozenset({name}), serial=False, says=tuple(variables_of_options(name, rest))
+def _of_launcher(program: str, name: str, words: Sequence[str], at: int, place: _Place) -> CommandFacts:
+    """Return the facts about a starter such as torchrun, and about the script that it starts.
+
+    ``at`` is the position of the starter's first option.
+    """
+    says = tuple(variables_of_options(name, words[at:]))
+    found = CommandFacts(program, joins=frozenset({name}), serial=False, says=says)
+    script = next((n for n, word in enumerate(words) if n >= at and word.endswith(".py")), None)
+    if script is None or words[script].startswith("-"):
+        return found
+    started = _file(program, words, script, place)
+    return replace(
+        found,
+        script=script,
+        facts=started.facts,
+        joins=found.joins | started.joins,
+        unknown=started.unknown,
+        says=(*started.says, *says),
     )
 
 
-def _module(program: str, name: Sequence[str], rest: Sequence[str], place: _Place) -> CommandFacts:
-    module = name[0] if name else ""
+def _module(words: list[str], program: str, at: int, place: _Place) -> CommandFacts:
+    """Return the facts about ``python -m MODULE``; ``at`` is the position of the module's name."""
+    module = words[at] if at < len(words) else ""
     if launcher := _launcher(module):
-        return _of_launcher(program, launcher, rest)
+        return _of_launcher(program, launcher, words, at + 1, place)
     facts = read_module(module, place.folder, place.files, place.roots) if module else None
     if facts is None:
         return CommandFacts(program, unknown=(f"the module {module} is not in the project",))

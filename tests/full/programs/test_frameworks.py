@@ -42,6 +42,15 @@ def test_a_script_from_the_desk_joins_all_its_ranks(name, nodes, ranks, cluster,
     assert sizes(done.stdout) == [nodes * ranks] * (nodes * ranks), done.stdout + done.stderr
 
 
+def test_options_of_torchrun_give_the_size_of_the_job(cluster, locked, tmp_path):
+    shutil.copy(PROGRAMS / "ddp.py", tmp_path)
+    locked("torch-cpu")
+    where = ("--cluster", cluster.name, "--image", str(ready.training_sif("torch-cpu")))
+    words = ("torchrun", "--nnodes=2", "--nproc-per-node=2", "ddp.py")
+    done = launched(where, "--", *words, cwd=tmp_path)
+    assert sizes(done.stdout) == [4] * 4, done.stdout + done.stderr
+
+
 @pytest.fixture(scope="module")
 def lightning(locked, tmp_path_factory):
     """Return the path of an environment file with Lightning over the image for PyTorch."""

@@ -350,3 +350,17 @@ def test_a_word_of_the_shell_among_the_words_is_refused():
     assert [one.message for one in found(["python", "t.py", ">", "out"])] == [
         "the program would get `>` as an argument"
     ]
+
+
+@every_row("word", ["$SCRATCH/data", "--endpoint=$(hostname):29500", "${SLURM_NNODES}", "a,$USER"])
+def test_a_variable_that_no_shell_expands_is_refused(word):
+    Path("t.py").write_text("print(1)\n")
+    fault = f"the program would get `{word}` unchanged, because no shell reads the command"
+    assert [one.message for one in found(["python", "t.py", word])] == [fault]
+    assert found(["sh", "-c", f"python t.py {word}"]) == []
+
+
+@every_row("word", ["${now:%Y}", "${oc.env:HOME}", "a$b", "$", "US$5", "\\d+$"])
+def test_a_dollar_of_the_program_is_allowed(word):
+    Path("t.py").write_text("print(1)\n")
+    assert found(["python", "t.py", word]) == []

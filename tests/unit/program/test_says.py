@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.unit.tables import every_row
+from toolkit.job.diagnosis import LaunchQuestion, request_launch
+from toolkit.job.request.layering import merge_request
 from toolkit.model.prediction import Request
+from toolkit.model.progress import Silent
 from toolkit.program.choose import starter_of
 from toolkit.program.command import read_command
 from toolkit.program.script.read import read_text
+from toolkit.program.starter_counts import read_starter_counts
 
 TORCH = "import os\nimport torch.distributed as dist\n"
 
@@ -57,6 +61,49 @@ def test_options_of_torchrun_are_read_up_to_its_script(words, says, tmp_path):
 
 def test_an_option_without_a_value_says_that_it_is_given(tmp_path):
     assert dict(read_command(("torchrun", "--standalone", "a.py"), tmp_path).says) == {"PET_STANDALONE": "1"}
+
+
+@every_row(
+    ("line", "script", "modules"),
+    [
+        ("torchrun --nnodes=2 --rdzv-backend c10d net.py --lr 1", 4, {"einops"}),
+        ("python -m torch.distributed.run --standalone net.py", 4, {"einops"}),
+        ("accelerate launch --config_file conf.yaml net.py", 4, {"einops"}),
+        ("deepspeed --num_gpus 2 net.py --deepspeed", 3, {"einops"}),
+        ("torchrun --nproc-per-node=2 gone.py", 2, set()),
+        ("torchrun -m net", None, set()),
+    ],
+)
+def test_the_script_of_a_starter_is_read(tmp_path, line, script, modules):
+    (tmp_path / "net.py").write_text("import einops\n")
+    found = read_command(line.split(), tmp_path)
+    assert found.script == script
+    assert {name for facts in found.facts for name in facts.packages} == modules
+    assert found.serial is False
+
+
+@every_row(
+    ("line", "nodes", "ranks"),
+    [
+        ("torchrun --nnodes=2 --nproc-per-node 4 a.py", 2, 4),
+        ("torchrun --nnodes=1:4 --nproc_per_node=gpu a.py", None, None),
+        ("torchrun --standalone --nproc-per-node=4 a.py", None, None),
+        ("torchrun --nnodes=0 --nproc-per-node=-1 a.py", None, None),
+        ("python a.py --nnodes=2", None, None),
+        ("bash run.sh", None, 2),
+    ],
+)
+def test_torchrun_gives_the_size_of_the_job(tmp_path, monkeypatch, line, nodes, ranks):
+    (tmp_path / "run.sh").write_text(SHELL)
+    counts = read_starter_counts(dict(read_command(line.split(), tmp_path).says))
+    assert counts == (nodes, ranks)
+    monkeypatch.chdir(tmp_path)
+    merged = merge_request({}, tuple(line.split()))
+    assert (merged.job.nodes, merged.job.ranks_per_node) == (nodes or 1, ranks or 1)
+    given = merge_request({"nodes": 3, "ranks_per_node": 5}, tuple(line.split()))
+    assert (given.job.nodes, given.job.ranks_per_node) == (3, 5)
+    asked = request_launch(LaunchQuestion(image="x.sif", command=tuple(line.split())), Silent())
+    assert (asked.request.nodes, asked.request.ranks_per_node) == (nodes or 2, ranks or 1)
 
 
 SHELL = """#!/bin/sh

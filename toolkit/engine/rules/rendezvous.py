@@ -227,8 +227,8 @@ def _with_one_number(case: Case, size: int) -> Outcome:
     "starter-counts-differ",
     "Options of torchrun differ from the size of the job",
     severity="error",
-    fix="leave out `--nnodes`, `--nproc-per-node` and `--standalone`, because toolkit sets these options "
-    "from the job",
+    fix="give the same numbers to `--nodes` and `--ranks-per-node`; or leave out `--nnodes`, "
+    "`--nproc-per-node` and `--standalone`, because toolkit sets these options from the job",
     source="https://docs.pytorch.org/docs/stable/elastic/run.html; tests/matrix/peers",
     facts=(),
     programs=("torch",),

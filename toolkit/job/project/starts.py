@@ -26,7 +26,10 @@ _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot
 _SHELL_FILES = frozenset({".sh", ".bash", ".sbatch", ".slurm", ".job"})
 _NOT_PROGRAMS = SHELL_ONLY | {"module", "ml"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
+_VARIABLE = re.compile(r"[\w./:=@,+-]*\$(\{[A-Z][A-Z0-9_]*\}|[A-Z][A-Z0-9_]*|\([^()]*\))[\w./:=@,+-]*")
+"""A word with a variable or a command of the shell, such as ``$SCRATCH/data`` or ``$(hostname):29500``."""
 _PLAIN = "add the package to the image, or put the package over the image with toolkit env create"
+_INLINE = re.compile(r"-[a-z]*c")
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
 
@@ -56,6 +59,11 @@ def faults(code: Code, job: JobFile, *, in_folder: bool) -> Iterator[LaunchFault
             f"the program would get `{stray}` as an argument",
             f"run the line in a shell: -- sh -c {quote_word(' '.join(code.words))}",
         )
+    if unexpanded := next(filter(_VARIABLE.fullmatch, _arguments(code)), ""):
+        yield LaunchFault(
+            f"the program would get `{unexpanded}` unchanged, because no shell reads the command",
+            f"run the line in a shell: -- sh -c {quote_word(' '.join(code.words))}",
+        )
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if ranks > 1 and (found_launcher := _launcher(code)):
         where, name = found_launcher
@@ -64,6 +72,11 @@ def faults(code: Code, job: JobFile, *, in_folder: bool) -> Iterator[LaunchFault
         )
     if in_folder:
         yield from _absent(code)
+
+
+def _arguments(code: Code) -> list[str]:
+    """Return the words that the program gets unchanged; a shell or Python reads the words after ``-c``."""
+    return [] if any(_INLINE.fullmatch(word) for word in code.words) else list(code.words)
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:

@@ -26,6 +26,8 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 from toolkit.near import suggest_near
+from toolkit.program.command import read_command
+from toolkit.program.starter_counts import read_starter_counts
 
 PROJECT = "toolkit.toml"
 """The name of the settings file in the current folder."""
@@ -93,10 +95,21 @@ def merge_request(
     if words:
         word_fields = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
         merged = layers.merge([*below, *above, JobLayer("words after --", word_fields)])
-    merged = _with_variables(complete_job(without_trainer(merged), site))
+    merged = _with_variables(complete_job(_with_starter_counts(without_trainer(merged)), site))
     key = _required_key(settings)
     project = _of_project(settings, merged.origins, key)
     return JobRequest(merged.job, merged.origins, site, key, project, merged.note)
+
+
+def _with_starter_counts(merged: MergedJob) -> MergedJob:
+    """Return the job with the nodes and ranks that torchrun's options in its command give."""
+    job, origins = merged.job, merged.origins
+    if job.trainer or not job.command:
+        return merged
+    counts = read_starter_counts(dict(read_command(job.command, Path.cwd()).says))._asdict()
+    unset = {name: n for name, n in counts.items() if n and origins.get(name) == "default"}
+    where = dict.fromkeys(unset, "torchrun in the command")
+    return MergedJob(msgspec.structs.replace(job, **unset), {**origins, **where}, merged.note)
 
 
 def announce(*requests: JobRequest, tell: Tell) -> None:
