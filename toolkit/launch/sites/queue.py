@@ -67,6 +67,11 @@ def _partitions(spec: JobSpec, partitions: tuple[PartitionFacts, ...]) -> Iterat
                 f"partitions: {', '.join(names)}",
             )
     counted = any(part.gpus for part in partitions)
+    if spec.gpus_per_node and all(part.gpus == 0 for part in partitions):
+        yield LaunchFault(
+            f"--gpus-per-node {spec.gpus_per_node}: no partition of the cluster has GPUs that Slurm counts",
+            "leave out `--gpus-per-node`",
+        )
     chosen = [part for part in partitions if (part.name in wanted if wanted else part.default)]
     for part in chosen:
         if not part.up:

@@ -69,8 +69,15 @@ def test_what_it_takes(job):
 
 def test_what_is_unknown_forbids_nothing():
     assert faults(SiteFacts(), partition="x", account="y", qos="z", gpus_per_node=8) == []
+    unread = SiteFacts(partitions=(PartitionFacts(name="a", default=True),))
+    assert faults(unread, gpus_per_node=8) == []
+
+
+def test_slurm_refuses_gpus_that_no_partition_counts():
     uncounted = SiteFacts(partitions=(PartitionFacts(name="a", default=True, gpus=0),))
-    assert faults(uncounted, gpus_per_node=8) == []
+    message = "--gpus-per-node 8: no partition of the cluster has GPUs that Slurm counts"
+    assert faults(uncounted, gpus_per_node=8) == [(message, "leave out `--gpus-per-node`")]
+    assert faults(uncounted) == []
 
 
 def test_a_cluster_without_a_default_partition_wants_one_named():
