@@ -97,6 +97,7 @@ RULES: tuple[Rule, ...] = (
     rendezvous.jax_needs_its_launcher,
     rendezvous.spawns_own_ranks,
     rendezvous.starter_counts_differ,
+    rendezvous.accelerate_on_cpu,
     rendezvous.world_given,
     rendezvous.tf_config_given,
     rendezvous.interface_absent,

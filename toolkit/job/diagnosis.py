@@ -132,7 +132,7 @@ def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
 def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
     """Return the launch that the options describe, without a site profile or a job file."""
     command, shown = question.command, read_command_here(question.command)
-    counts = read_starter_counts(dict(shown.says))
+    counts = read_starter_counts(dict(shown.says), question.nodes or NODES)
     request = Request(
         nodes=question.nodes or counts.nodes or NODES,
         ranks_per_node=question.ranks_per_node or counts.ranks_per_node or 1,

@@ -44,6 +44,8 @@ class CommandFacts:
     says: tuple[tuple[str, str], ...] = ()
     """As ``says`` of :class:`toolkit.program.script.ScriptFacts`, with options of starters such as torchrun.
     """
+    launcher: str = ""
+    """The starter or launcher that the command itself is, such as ``torchrun``, or an empty string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def _of_launcher(program: str, name: str, words: Sequence[str], at: int, place: 
     ``at`` is the position of the starter's first option.
     """
     says = tuple(variables_of_options(name, words[at:]))
-    found = CommandFacts(program, joins=frozenset({name}), serial=False, says=says)
+    found = CommandFacts(program, joins=frozenset({name}), serial=False, says=says, launcher=name)
     script = next((n for n, word in enumerate(words) if n >= at and word.endswith(".py")), None)
     if script is None or words[script].startswith("-"):
         return found
@@ -143,7 +145,6 @@ def _of_launcher(program: str, name: str, words: Sequence[str], at: int, place: 
         found,
         script=script,
         facts=started.facts,
-        joins=found.joins | started.joins,
         unknown=started.unknown,
         says=(*started.says, *says),
     )
@@ -271,7 +272,7 @@ def _shell_statements(
     The name ``starter`` gives the starter of the ranks.
     """
     says = {name: value for one in found for name, value in one.says}
-    started = {name for one in found for name in one.joins if not one.facts}
+    started = {one.launcher for one in found}
     known = {name: value for name, value in exports.items() if name in joins().says.variables}
     starter = {"starter": "torchrun"} if "torchrun" in started else {}
     return tuple(sorted({**says, **known, **starter}.items()))

@@ -1,15 +1,29 @@
-"""Translate torchrun's options into variables with the same meaning."""
+"""Translate options of torchrun and accelerate into names and values of a rendezvous."""
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from toolkit.program.torch import OPTIONS
+
+_OF_ACCELERATE = {
+    "--cpu": "accelerate_cpu",
+    "--num-processes": "accelerate_processes",
+    "--num-machines": "accelerate_machines",
+}
+"""The options of ``accelerate launch`` that change the number of ranks, with their names in ``says``.
+
+Source: huggingface/accelerate:src/accelerate/commands/launch.py.
+"""
 
 
 def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the variable and value of each torchrun option; stop at the script that torchrun starts.
 
-    Values that the shell computes are left out.
+    For ``accelerate``, yield the options that change the number of ranks. Values that the shell computes are
+    left out.
     """
+    if starter == "accelerate":
+        yield from _options_of_accelerate(words)
     if starter != "torchrun":
         return
     given = iter(words)
@@ -26,3 +40,16 @@ def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[s
         value = value if separator else next(given, "")
         if "$" not in value and "`" not in value:
             yield known.variable, value
+
+
+def _options_of_accelerate(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the known options before the script; a value can be a separate word."""
+    options = list(takewhile(lambda word: not word.endswith(".py") and word != "-m", words))
+    for number, word in enumerate(options):
+        option, separator, value = word.partition("=")
+        name = _OF_ACCELERATE.get(option.replace("_", "-"))
+        if name == "accelerate_cpu":
+            yield name, "1"
+        elif name:
+            following = options[number + 1] if number + 1 < len(options) else ""
+            yield name, value if separator else following

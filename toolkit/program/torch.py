@@ -40,6 +40,14 @@ OPTIONS = {name: StarterOption(f"PET_{name.replace('-', '_').upper()}") for name
 Source: pytorch/pytorch:torch/distributed/run.py, get_args_parser; argparse_util.py, env.
 """
 
+_STRATEGIES = (
+    "--multi[-_]gpu | --cpu | --tpu | --use[-_]deepspeed | --use[-_]fsdp | --use[-_]megatron[-_]lm "
+    "| --config[-_]file | --config[-_]file=*"
+)
+"""Options with which ``accelerate launch`` chooses how processes join; without one of these options, and with
+fewer than two GPUs on a node, it starts a single process.
+"""
+
 _MODULES: dict[str, Starter] = {
     "torch.distributed.run": "torchrun",
     "torch.distributed.launch": "torchrun",
@@ -84,8 +92,16 @@ def peers(starter: Starter) -> tuple[str, ...]:
         return (
             meeting,
             "# Options of the command come later and replace these values.",
-            'if [ "$1" = accelerate ]; then shift; fi',
-            "shift",
+            *_left_out("accelerate", "accelerate.commands.launch"),
+            'if [ "$1" = launch ]; then shift; fi',
+            "strategy=--multi_gpu",
+            "for word do",
+            '    case "$word" in',
+            f"    {_STRATEGIES}) strategy= ;;",
+            "    *.py | -m | --module) break ;;",
+            "    esac",
+            "done",
+            'if [ "$ranks" -gt 1 ] && [ -n "$strategy" ]; then set -- "$strategy" "$@"; fi',
             'set -- --main_process_ip "$first" --main_process_port "$port" --num_processes "$ranks" "$@"',
             'set -- accelerate launch --num_machines "$node_count" --machine_rank "$node_rank" "$@"',
         )
@@ -93,7 +109,7 @@ def peers(starter: Starter) -> tuple[str, ...]:
         return (
             meeting,
             "# Options of the command come later and replace these values.",
-            "shift",
+            *_left_out("deepspeed", "deepspeed.launcher.runner"),
             'set -- --node_rank "$node_rank" --master_addr "$first" --master_port "$port" "$@"',
             'set -- deepspeed --hostfile "${0%/*}/hostfile" --no_ssh "$@"',
         )
@@ -101,4 +117,12 @@ def peers(starter: Starter) -> tuple[str, ...]:
         meeting,
         'export RANK="$rank" LOCAL_RANK="$local_rank" NODE_RANK="$node_rank"',
         'export WORLD_SIZE="$ranks" LOCAL_WORLD_SIZE="$local_ranks"',
+    )
+
+
+def _left_out(program: str, module: str) -> tuple[str, ...]:
+    """Return shell lines that remove the starter, for example ``python -m MODULE``, from ``"$@"``."""
+    return (
+        f'case "$1" in *{program} | *{program}-launch) shift ;;',
+        f'*) while [ "$1" != {module} ]; do shift; done; shift ;; esac',
     )

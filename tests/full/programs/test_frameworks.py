@@ -52,23 +52,33 @@ def test_options_of_torchrun_give_the_size_of_the_job(cluster, locked, tmp_path)
 
 
 @pytest.fixture(scope="module")
-def lightning(locked, tmp_path_factory):
-    """Return the path of an environment file with Lightning over the image for PyTorch."""
+def with_packages(locked, tmp_path_factory):
+    """Return the path of an environment file with Lightning and accelerate over the image for PyTorch."""
     locked("torch-cpu")
-    folder = tmp_path_factory.mktemp("lightning")
-    (folder / "requirements.txt").write_text("lightning\n")
-    image, made = ready.training_sif("torch-cpu"), folder / "lightning.env"
+    folder = tmp_path_factory.mktemp("packages")
+    (folder / "requirements.txt").write_text("lightning\naccelerate\n")
+    image, made = ready.training_sif("torch-cpu"), folder / "packages.env"
     files = ("-f", str(folder / "requirements.txt"), "--over", str(image), "-o", str(made))
     toolkit("env", "create", *files, timeout=600)
     return made
 
 
 @pytest.mark.parametrize(("nodes", "ranks"), SHAPES)
-def test_a_trainer_of_lightning_joins_all_its_ranks(nodes, ranks, cluster, lightning, tmp_path):
+def test_a_trainer_of_lightning_joins_all_its_ranks(nodes, ranks, cluster, with_packages, tmp_path):
     shutil.copy(PROGRAMS / "lightning_fit.py", tmp_path / "fit.py")
     where = ("--cluster", cluster.name, "--image", str(ready.training_sif("torch-cpu")))
-    shape = ("--nodes", str(nodes), "--ranks-per-node", str(ranks), "--env-image", str(lightning))
+    shape = ("--nodes", str(nodes), "--ranks-per-node", str(ranks), "--env-image", str(with_packages))
     words = ("python", "fit.py", "--nodes", str(nodes), "--devices", str(ranks))
+    done = launched(where, *shape, "--", *words, cwd=tmp_path)
+    assert sizes(done.stdout) == [nodes * ranks] * (nodes * ranks), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("nodes", "ranks"), SHAPES)
+def test_accelerate_joins_all_its_ranks_on_nodes_without_gpus(nodes, ranks, cluster, with_packages, tmp_path):
+    shutil.copy(PROGRAMS / "accelerate_fit.py", tmp_path / "fit.py")
+    where = ("--cluster", cluster.name, "--image", str(ready.training_sif("torch-cpu")))
+    shape = ("--nodes", str(nodes), "--env-image", str(with_packages))
+    words = ("accelerate", "launch", "--num_processes", str(nodes * ranks), "fit.py")
     done = launched(where, *shape, "--", *words, cwd=tmp_path)
     assert sizes(done.stdout) == [nodes * ranks] * (nodes * ranks), done.stdout + done.stderr
 

@@ -92,6 +92,15 @@ TRIED = {
         ),
         "unavailable",
     ),
+    # accelerate 1.15.0 on two nodes: 'process 0 of 1' from each node
+    "accelerate-on-cpu": (
+        case(
+            of=with_(absent(IMAGE, "mpi", "pmix"), pytorch="2.13.0"), mode="torch", program="torch",
+            wrapper=("sh", "toolkit-ranks.sh"), starter="accelerate",
+            asked={"command": ("accelerate", "launch", "--cpu", "a.py"), "says": {"accelerate_cpu": "1"}},
+        ),
+        "singletons",
+    ),
     # PyTorch 2.13.0 with an empty RANK: 'environment variable RANK expected, but not set'
     "ranks-not-told": (
         case(

@@ -30,7 +30,7 @@ from toolkit.engine.traits import (
 from toolkit.launcher import mpirun, pals
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.mpifacts import HostMpi
-from toolkit.model.prediction import Mode, Plan, ProgramName, Request
+from toolkit.model.prediction import Mode, Plan, ProgramName, Request, Starter
 from toolkit.program import program_of_name
 from toolkit.program.choose import program_for, starter_of
 
@@ -83,13 +83,19 @@ def _without_mpi(
         launcher=_launcher(host, image, request, mode),
         inside=mode == "mpirun-container",
         container=(*_by_runtime(host, image), *_driver(host, image), *_left_out(host)),
-        env={**driver_path(host, image), **request.env},
+        env={**driver_path(host, image), **_of_accelerate(host, starter), **request.env},
         unset=harmful_variables(host, mode),
         binds=_binds(host),
         wrapper=("sh", RANKS_FILE) if program_of_name(program).peers(starter) else (),
         program=program,
         starter=starter,
     )
+
+
+def _of_accelerate(host: HostFacts, starter: Starter) -> dict[str, str]:
+    """Return the variable with which accelerate joins processes on CPUs, if the host has no GPUs."""
+    without_gpus = "gpu_driver" in host.absent and not host.amd_gpus
+    return {"ACCELERATE_USE_CPU": "true"} if starter == "accelerate" and without_gpus else {}
 
 
 def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:

@@ -225,10 +225,10 @@ def _with_one_number(case: Case, size: int) -> Outcome:
 
 @rule(
     "starter-counts-differ",
-    "Options of torchrun differ from the size of the job",
+    "Options of torchrun or accelerate differ from the size of the job",
     severity="error",
     fix="give the same numbers to `--nodes` and `--ranks-per-node`; or leave out `--nnodes`, "
-    "`--nproc-per-node` and `--standalone`, because toolkit sets these options from the job",
+    "`--nproc-per-node`, `--num_processes` and `--standalone`: toolkit sets these options from the job",
     source="https://docs.pytorch.org/docs/stable/elastic/run.html; tests/matrix/peers",
     facts=(),
     programs=("torch",),
@@ -238,7 +238,11 @@ def starter_counts_differ(case: Case) -> Hit | None:
     ``--nnodes`` is larger than the job's number of nodes, torchrun waits. With another ``--nproc-per-node``,
     torchrun starts another number of ranks.
     """
-    if not starts_by_torchrun(case) or not sets_peers(case):
+    if not sets_peers(case):
+        return None
+    if case.plan.starter == "accelerate":
+        return _of_accelerate(case)
+    if not starts_by_torchrun(case):
         return None
     given = [find_setting(case, f"PET_{name}") for name in ("STANDALONE", "NNODES", "NPROC_PER_NODE")]
     alone, nnodes, nproc = given
@@ -253,6 +257,35 @@ def starter_counts_differ(case: Case) -> Hit | None:
     world = min(span[1], nodes) * local
     why = f"torchrun creates worlds of size {world}, but the job has {nodes * each} ranks"
     return Hit(evidence, "singletons" if world == 1 else "wrong-size", why)
+
+
+def _of_accelerate(case: Case) -> Hit | None:
+    """Return the finding about accelerate's ``--num_processes``, which counts the ranks of all nodes."""
+    found = find_setting(case, "accelerate_processes")
+    ranks = case.request.nodes * case.request.ranks_per_node
+    if found is None or found.number is None or found.number == ranks:
+        return None
+    why = f"accelerate creates a world of size {found.number}, but the job has {ranks} ranks"
+    return Hit((found.evidence,), "singletons" if found.number == 1 else "wrong-size", why)
+
+
+@rule(
+    "accelerate-on-cpu",
+    "accelerate with `--cpu` starts one process on each node, and the processes do not join",
+    severity="error",
+    fix="leave out `--cpu`: on nodes without GPUs, toolkit sets ACCELERATE_USE_CPU, and the processes join",
+    source="huggingface/accelerate:src/accelerate/commands/launch.py; accelerate 1.15.0 on two nodes",
+    facts=(),
+    programs=("torch",),
+)
+def accelerate_on_cpu(case: Case) -> Hit | None:
+    """With ``--cpu``, ``accelerate launch`` starts the script as a single process, also if it gets the number
+    of machines and processes.
+    """
+    found = find_setting(case, "accelerate_cpu")
+    if found is None or case.plan.starter != "accelerate" or case.request.has_one_rank:
+        return None
+    return Hit(("command: accelerate launch --cpu",), "singletons", "each node starts a world of size 1")
 
 
 @rule(

@@ -102,13 +102,14 @@ def merge_request(
 
 
 def _with_starter_counts(merged: MergedJob) -> MergedJob:
-    """Return the job with the nodes and ranks that torchrun's options in its command give."""
+    """Return the job with the nodes and ranks that options of torchrun or accelerate give."""
     job, origins = merged.job, merged.origins
     if job.trainer or not job.command:
         return merged
-    counts = read_starter_counts(dict(read_command(job.command, Path.cwd()).says))._asdict()
+    says = dict(read_command(job.command, Path.cwd()).says)
+    counts = read_starter_counts(says, job.nodes or 1)._asdict()
     unset = {name: n for name, n in counts.items() if n and origins.get(name) == "default"}
-    where = dict.fromkeys(unset, "torchrun in the command")
+    where = dict.fromkeys(unset, "options of the command")
     return MergedJob(msgspec.structs.replace(job, **unset), {**origins, **where}, merged.note)
 
 

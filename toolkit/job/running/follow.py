@@ -165,7 +165,7 @@ def failure(record: JobRecord) -> CheckFailed:
             fix=resume if _has_checkpoint(record) else "",
         )
     text = jobs.kept_output(record)
-    if all_alone(text, record.spec.ranks):
+    if all_alone(text, record):
         return _world_of_one_error(record)
     output_explanation = explanation.of_job(record)
     detail = _failed_tasks(record)

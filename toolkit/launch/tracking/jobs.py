@@ -215,9 +215,7 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
 
 def _judge_by_output(record: JobRecord) -> JobRecord:
     """Mark a completed job as failed if each of its ranks reports a world of size 1."""
-    alone = (
-        record.state == "completed" and not record.tasks and all_alone(kept_output(record), record.spec.ranks)
-    )
+    alone = record.state == "completed" and not record.tasks and all_alone(kept_output(record), record)
     return records.update(record, state="failed") if alone else record
 
 

@@ -2,6 +2,8 @@
 
 import re
 
+from toolkit.model.job import JobRecord
+
 _WORLDS = re.compile(
     r"""\b(?:rank|process|proc|task|worker)[ \t]*(?:\#|=|:|number|id)?[ \t]*(\d{1,6})
         [ \t]*(?:/|of|out[ \t]of)[ \t]*(\d{1,6})\b
@@ -18,14 +20,16 @@ _EPOCH = re.compile(
 _MOST = 4 << 20
 
 
-def all_alone(text: str, ranks: int) -> bool:
-    """Return whether each of ``ranks`` ranks reports that it is rank 0 of a world of size 1.
+def all_alone(text: str, record: JobRecord) -> bool:
+    """Return whether each rank of a job reports that it is rank 0 of a world of size 1.
 
     A report is a line with a rank and a world size. The result is False if a rank reports a larger world, or
-    if there are fewer reports than ranks.
+    if there are fewer reports than ranks. A starter that joins no ranks may start one process on each node.
     """
-    if ranks < 2:
+    spec, starter = record.spec, record.plan.starter if record.plan else ""
+    if spec.ranks < 2:
         return False
+    least = max(2, spec.nodes) if starter else spec.ranks
     count = 0
     for line in text[:_MOST].splitlines():
         for match in _WORLDS.finditer(line[:2000]):
@@ -33,7 +37,7 @@ def all_alone(text: str, ranks: int) -> bool:
             if size != 1 or number != 0:
                 return False
             count += 1
-    return count >= ranks
+    return count >= least
 
 
 def same_epochs(text: str, ranks: int) -> str:

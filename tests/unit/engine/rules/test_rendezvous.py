@@ -39,6 +39,11 @@ def tensorflow(**more):
     return case(**TENSORFLOW, **WRAPPED, **more)
 
 
+def fit(says=None, **more):
+    """Return a launch of accelerate."""
+    return torch(says, ("accelerate", "launch", "fit.py"), **{"starter": "accelerate", **more})
+
+
 FIRES = {
     "gloo-lacks-horovod": [case(of=absent(IMAGE, "horovod"), mode="gloo")],
     "horovod-lacks-gloo": [case(of=image(horovod_built=("mpi",)), mode="gloo")],
@@ -86,6 +91,12 @@ FIRES = {
         run({"PET_STANDALONE": "1"}, ranks_per_node=2),
         run({"PET_NPROC_PER_NODE": "1"}, ranks_per_node=2),
         run(given={"PET_NNODES": "1"}, ranks_per_node=2),
+        fit({"accelerate_processes": "4"}),
+        fit({"accelerate_processes": "1"}),
+    ],
+    "accelerate-on-cpu": [
+        fit({"accelerate_cpu": "1"}),
+        fit({"accelerate_cpu": "1"}, nodes=1, ranks_per_node=2),
     ],
     "spawns-own-ranks": [
         torch({"spawn": "$"}),
@@ -158,7 +169,11 @@ QUIET = {
         run({"PET_NNODES": "1:2", "PET_NPROC_PER_NODE": "gpu"}),
         run({"PET_NNODES": "all"}),
         run({"PET_STANDALONE": "1"}, nodes=1, ranks_per_node=2),
+        fit({"accelerate_processes": "2"}),
+        fit({"accelerate_processes": "many"}),
+        fit(),
     ],
+    "accelerate-on-cpu": [fit(), fit({"accelerate_cpu": "1"}, nodes=1), run({"accelerate_cpu": "1"})],
     "spawns-own-ranks": [torch(), torch({"spawn": "$"}, nodes=1)],
     "interface-absent": [
         torch(),
@@ -202,6 +217,7 @@ OUTCOMES = {
     "port-given": "init-failure",
     "world-given": "hang",
     "starter-counts-differ": "singletons",
+    "accelerate-on-cpu": "singletons",
     "spawns-own-ranks": "singletons",
     "interface-absent": "init-failure",
     "jax-needs-its-launcher": "init-failure",

@@ -97,6 +97,16 @@ def test_torchrun_is_told_what_its_command_leaves_out(tmp_path, node, host):
             "accelerate-launch a.py",
             "launch --num_machines 2 --machine_rank 1 --main_process_ip gpu7",
         ),
+        *[
+            ("accelerate", f"accelerate launch {words} a.py", "launch --num_machines 2 --machine_rank 1")
+            for words in ("--use_fsdp", "--config_file=x.yaml", "--multi-gpu", "--mixed_precision bf16")
+        ],
+        (
+            "accelerate",
+            "python -u -m accelerate.commands.launch a.py",
+            "launch --num_machines 2 --machine_rank 1 --main_process_ip gpu7",
+        ),
+        ("deepspeed", "python -m deepspeed.launcher.runner a.py", "--hostfile {}/hostfile --no_ssh"),
         ("deepspeed", "deepspeed a.py", "--hostfile {}/hostfile --no_ssh --node_rank 1 --master_addr gpu7"),
     ],
 )
@@ -108,6 +118,9 @@ def test_options_are_added_in_front_of_those_of_the_command(tmp_path, starter, c
     _, out = told(tmp_path, plan_of("torch", starter), command)
     assert out.startswith(begins.format(tmp_path))
     assert out.endswith(" a.py\n")
+    if starter == "accelerate":
+        chosen = any(word in command for word in ("fsdp", "config", "multi"))
+        assert ("--multi_gpu" in out) is not chosen
     if starter == "deepspeed":
         assert (tmp_path / "hostfile").read_text() == "gpu7 slots=2\ngpu8 slots=2\n"
 

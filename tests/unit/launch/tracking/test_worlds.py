@@ -1,7 +1,12 @@
 """Test that a job fails if each rank reports a world of size 1, whatever the exit status."""
 
+import msgspec
+
+from tests.unit.launch.examples import SPEC
 from tests.unit.tables import every_row
 from toolkit.launch.tracking.worlds import all_alone
+from toolkit.model.job import JobRecord
+from toolkit.model.prediction import Plan, Starter
 
 JSON = '0: {"rank": 0, "size": 1, "host": "n1"}\n1: {"rank": 0, "size": 1, "host": "n2"}\n'
 
@@ -27,4 +32,29 @@ JSON = '0: {"rank": 0, "size": 1, "host": "n1"}\n1: {"rank": 0, "size": 1, "host
     ],
 )
 def test_ranks_are_alone_if_each_reports_a_world_of_one(text, ranks, alone):
-    assert all_alone(text, ranks) is alone
+    assert all_alone(text, job(ranks)) is alone
+
+
+def test_a_starter_that_joins_no_ranks_reports_once_a_node():
+    text = "0: process 0 of 1\n1: process 0 of 1\n"
+    assert all_alone(text, job(2, "accelerate", each=2))
+    assert not all_alone(text, job(2, each=2))
+    assert not all_alone(text[:18], job(2, "accelerate", each=2))
+    assert not all_alone(text[:18], job(1, "accelerate", each=4))
+
+
+def job(nodes: int, starter: Starter = "", *, each: int = 1) -> JobRecord:
+    """Return the record of a job with ``each`` ranks on each node."""
+    spec = msgspec.structs.replace(SPEC, nodes=nodes, ranks_per_node=each)
+    plan = Plan(mode="torch", launcher=("srun",), program="torch", starter=starter)
+    return JobRecord(
+        key="a-1",
+        id="1",
+        place="x",
+        spec=spec,
+        mode="torch",
+        plan=plan,
+        predicted="ok",
+        image_digest="",
+        submitted="",
+    )
