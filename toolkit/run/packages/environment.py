@@ -78,7 +78,7 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
         words = (
             *("pip", "compile", "--no-header", "--annotation-style", "line", "--output-file", str(out)),
             *("--constraints", str(bound), *asking.target, *asking.options),
-            *(() if build else ("--only-binary", ":all:")),
+            *(() if build else _only_wheels(asking.options)),
             str(requirements_file),
         )
         done = _run(words, work)
@@ -86,6 +86,16 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
             lines = done.errors.strip().splitlines()[-_TAIL:]
             raise UnresolvedPackages("no set of packages satisfies the requirements", detail=lines)
         return tuple(_pins(out.read_text()))
+
+
+def _only_wheels(options: Sequence[str]) -> tuple[str, ...]:
+    """Return uv's options that forbid source distributions.
+
+    They also forbid pre-releases, unless the user allows these: the newest wheel of a package whose releases
+    are source distributions can be an old pre-release, such as deepspeed 0.3.1.dev5.
+    """
+    stable = () if "--prerelease" in options else ("--prerelease", "explicit")
+    return ("--only-binary", ":all:", *stable)
 
 
 def _pins(text: str) -> list[Pin]:

@@ -157,15 +157,31 @@ def test_pth_files_are_read_at_a_start(tmp_path, made):
     assert b"addsitedir" in tree_of(made("pure")).content(f"{SITE_IN}/sitecustomize.py")
 
 
-def test_a_source_distribution_is_named_where_it_cannot_be_built(tmp_path, made, monkeypatch):
-    (tmp_path / "wheels").mkdir()
+def test_a_wheel_of_an_old_pre_release_is_not_taken_for_a_release_without_a_wheel(
+    tmp_path, made, monkeypatch
+):
+    write_wheel(tmp_path / "wheels", "native", "0.3.dev5")
+    write_source(tmp_path / "wheels")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with pytest.raises(Missing, match=r"native 1\.0: no wheel fits the image"):
+        made("native")
+    assert packages(made("native==0.3.dev5"))["native"] == "0.3.dev5"
+
+
+def write_source(folder):
+    """Write the source distribution of ``native`` 1.0."""
+    folder.mkdir(exist_ok=True)
     meta = b"Metadata-Version: 2.2\nName: native\nVersion: 1.0\n"
     project = b'[project]\nname = "native"\nversion = "1.0"\n'
-    with tarfile.open(tmp_path / "wheels" / "native-1.0.tar.gz", "w:gz") as tar:
+    with tarfile.open(folder / "native-1.0.tar.gz", "w:gz") as tar:
         for name, text in (("PKG-INFO", meta), ("pyproject.toml", project)):
             entry = tarfile.TarInfo(f"native-1.0/{name}")
             entry.size = len(text)
             tar.addfile(entry, io.BytesIO(text))
+
+
+def test_a_source_distribution_is_named_where_it_cannot_be_built(tmp_path, made, monkeypatch):
+    write_source(tmp_path / "wheels")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with pytest.raises(
         Missing, match=r"native 1\.0: no wheel fits the image, and toolkit cannot build one inside the image"
