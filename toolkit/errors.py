@@ -2,7 +2,8 @@
 
     ToolkitError            the base class
     ├── CheckFailed     1   a check failed, or a job failed
-    │   └── Damaged     2   an image or archive is empty, truncated or invalid
+    │   ├── Damaged     2   an image or archive is empty, truncated or invalid
+    │   └── ProgramFault 1  the program of a job would fail on every node
     ├── BadInput        2   the call or a file is wrong: file, line, field, choices
     ├── Missing         3   something needed is absent or unreachable: what, and how to get it
     │   └── Lost        3   a connection broke or could not be opened; a retry may help
@@ -37,6 +38,10 @@ class Damaged(CheckFailed):
     """A given file is damaged. For a command that checks files, this is a failed check."""
 
     code = 2
+
+
+class ProgramFault(CheckFailed):
+    """The program of a job would fail on every node, whatever the facts of the cluster are."""
 
 
 class BadInput(ToolkitError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from toolkit.engine.predict import predict
-from toolkit.errors import Lost, ToolkitError
+from toolkit.errors import Lost, ProgramFault, ToolkitError
 from toolkit.job.program_check import check_program
 from toolkit.job.project.checks import refuse
 from toolkit.job.project.code import (
@@ -82,7 +82,7 @@ def prepare(
     try:
         return _prepare(runner, request, flags, sources, tell, memory, remote=remote, compare=compare)
     except ToolkitError as error:
-        if memory.age is None or isinstance(error, Lost):
+        if memory.age is None or isinstance(error, Lost | ProgramFault):
             raise
         forget()
     return _prepare(runner, request, flags, sources, tell, HostMemory(), remote=remote, compare=compare)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.errors import ProgramFault
 from toolkit.image.software.contents import Contents
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import code_of
@@ -32,7 +33,7 @@ def check_program(
         the sources and the job, both with the command name of the image's Python.
 
     Raises:
-        CheckFailed: if the job would fail, unless ``--force`` is given.
+        ProgramFault: if the job would fail, unless ``--force`` is given.
     """
     job, code = request.job, sources.code
     if code is None:
@@ -42,7 +43,7 @@ def check_program(
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
     faults = findings(code, job, image.name, offered, image.facts, in_folder=flags.sync, gpus=gpus)
-    refuse(faults, flags, tell)
+    refuse(faults, flags, tell, ProgramFault)
     return replace(sources, code=code), job
 
 

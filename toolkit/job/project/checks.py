@@ -207,11 +207,13 @@ def _fix_of(name: str, facts: ScriptFacts) -> str:
     return "define the name, or correct it"
 
 
-def refuse(faults: list[LaunchFault], flags: Flags, tell: Tell) -> None:
+def refuse(
+    faults: list[LaunchFault], flags: Flags, tell: Tell, error: type[CheckFailed] = CheckFailed
+) -> None:
     """Raise an error if a job has faults; with ``--force``, only print the faults.
 
     Raises:
-        CheckFailed: if the job has faults; the error has the first fault, its fix, and the other faults.
+        CheckFailed: if the job has faults, as ``error``: the first fault, its fix, and the other faults.
     """
     if not faults:
         return
@@ -220,7 +222,7 @@ def refuse(faults: list[LaunchFault], flags: Flags, tell: Tell) -> None:
             tell.notice(f"{fault.message}; {fault.fix}")
         return
     first, *further = faults
-    raise CheckFailed(
+    raise error(
         first.message,
         detail=[f"also: {fault.message}" for fault in further],
         fix=f"{first.fix}; or launch anyway with `--force`",
