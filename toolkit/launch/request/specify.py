@@ -1,7 +1,8 @@
 """Build the specification of a job from the request and the paths on the cluster."""
 
 import posixpath
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -20,6 +21,8 @@ from toolkit.runtime import apptainer
 
 DATA = "TOOLKIT_DATA"
 """The variable with the path of the ``--data`` folder, which toolkit sets for a command."""
+_RUNS_SCRIPTS = re.compile(r"env|(ba|da|z)?sh|python[\d.]*|torchrun|accelerate|deepspeed|Rscript|julia|perl")
+_SCRIPT = re.compile(r"\w[\w.-]*\.(py|sh|bash|R|jl|pl)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,16 @@ def name_of(job: JobFile) -> str:
         check_command(job.command or ())
     if job.trainer and not job.name:
         return trainers.find(job.trainer).name
-    return job.name or as_name(posixpath.basename((job.command or ("",))[0]))
+    return job.name or as_name(_program_name(job.command or ("",)))
+
+
+def _program_name(command: Sequence[str]) -> str:
+    """Return the script that an interpreter or a starter runs, without its suffix; else the program."""
+    program = posixpath.basename(command[0])
+    if not _RUNS_SCRIPTS.fullmatch(program):
+        return program
+    scripts = (posixpath.basename(word) for word in command[1:] if not word.startswith("-"))
+    return next((name.rpartition(".")[0] for name in scripts if _SCRIPT.fullmatch(name)), program)
 
 
 def specify(job: JobFile, places: JobPaths) -> JobSpec:
