@@ -129,7 +129,8 @@ def _launch(asked: DoctorRequest, request: Request, mode: Mode | None) -> str:
 def _fix_command(asked: DoctorRequest) -> str:
     mode = ["--mode", asked.request.mode] if asked.request.mode else []
     words = ["toolkit", "doctor", asked.image.path, *shape(asked.request), *mode]
-    return shlex.join([*words, *asked.looked, *asked.job, "--fix"])
+    command = ["--", *asked.request.command] if asked.request.command and "--job" not in asked.job else []
+    return shlex.join([*words, *asked.looked, *asked.job, "--fix", *command])
 
 
 def _missing(verdict: Verdict, mode: Mode | None) -> tuple[str, ...]:
