@@ -386,6 +386,7 @@ GPU_IMAGE = ImageFacts(path="net.sif", format="sif", cuda="12.4")
         ({"host": host(gpus=("A100",), gpu_driver="550.54")}, 0),
         ({"site": site(partitions=(Partition(name="gpu", default=True, gpus=4),)), "image": GPU_IMAGE}, 4),
         ({"site": site(partitions=(Partition(name="batch", default=True),)), "image": GPU_IMAGE}, 0),
+        ({"site": site(partitions=()), "image": GPU_IMAGE}, "N"),
         ({"image": GPU_IMAGE}, 0),
     ],
 )

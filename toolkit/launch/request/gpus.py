@@ -29,11 +29,16 @@ def tell_idle(
         tell.step(f"{name} can use GPUs, but the job does not request GPUs: --gpus-per-node {idle}")
 
 
-def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> int:
-    """Return the number of GPUs per node that the image could use and the job does not request, or 0."""
+def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> str:
+    """Return the number of GPUs per node that the image could use and the job does not request.
+
+    The result is ``N`` for a site profile without partitions, and empty if no GPUs are idle.
+    """
     if spec.gpus_per_node is not None or has_gpus(spec, site) or not built_for_gpus(image):
-        return 0
+        return ""
     if host is not None:
-        return len(host.gpus or ()) if host.gpu_driver else 0
+        return str(len(host.gpus or ()) or "") if host.gpu_driver else ""
+    if site is not None and not site.partitions:
+        return "N"
     partition = site.partition(spec.partition or "") if site else None
-    return (partition.gpus or 0) if partition else 0
+    return str(partition.gpus or "") if partition else ""
