@@ -36,7 +36,8 @@ _SWAPS = (
     (" or ", " and "),
     ("True", "False"),
     ("False", "True"),
-)  # fmt: skip The tests to run first, because they fail soonest.
+)
+# The tests to run first, because they fail soonest.
 _FIRST = {"recipes": "tests/unit/matrix", "toolkit": "tests/unit/engine/rules", "slurm": "tests/unit/launch"}
 
 _PYTEST = (sys.executable, "-m", "pytest", *["-q", "-x", "-n", "auto", "--dist", "worksteal", "--no-header"])
