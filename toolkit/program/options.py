@@ -1,29 +1,34 @@
-"""Translate options of torchrun and accelerate into names and values of a rendezvous."""
+"""Translate options of torchrun, accelerate and deepspeed into names and values of a rendezvous."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from toolkit.program.torch import OPTIONS
 
-_OF_ACCELERATE = {
-    "--cpu": "accelerate_cpu",
-    "--num-processes": "accelerate_processes",
-    "--num-machines": "accelerate_machines",
+_SIZES = {
+    "accelerate": {
+        "--cpu": "accelerate_cpu",
+        "--num-processes": "accelerate_processes",
+        "--num-machines": "accelerate_machines",
+    },
+    "deepspeed": {"--num-gpus": "deepspeed_gpus", "--num-nodes": "deepspeed_nodes"},
 }
-"""The options of ``accelerate launch`` that change the number of ranks, with their names in ``says``.
+"""Options of starters that change the number of ranks, with their names in ``says``.
 
-Source: huggingface/accelerate:src/accelerate/commands/launch.py.
+Sources: huggingface/accelerate:src/accelerate/commands/launch.py;
+deepspeedai/DeepSpeed:deepspeed/launcher/runner.py.
 """
+_FLAGS = {"accelerate_cpu"}
 
 
 def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the variable and value of each torchrun option; stop at the script that torchrun starts.
 
-    For ``accelerate``, yield the options that change the number of ranks. Values that the shell computes are
+    For other starters, yield the options that change the number of ranks. Values that the shell computes are
     left out.
     """
-    if starter == "accelerate":
-        yield from _options_of_accelerate(words)
+    if starter in _SIZES:
+        yield from _sizes(_SIZES[starter], words)
     if starter != "torchrun":
         return
     given = iter(words)
@@ -42,13 +47,13 @@ def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[s
             yield known.variable, value
 
 
-def _options_of_accelerate(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _sizes(names: Mapping[str, str], words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the known options before the script; a value can be a separate word."""
     options = list(takewhile(lambda word: not word.endswith(".py") and word != "-m", words))
     for number, word in enumerate(options):
         option, separator, value = word.partition("=")
-        name = _OF_ACCELERATE.get(option.replace("_", "-"))
-        if name == "accelerate_cpu":
+        name = names.get(option.replace("_", "-"))
+        if name in _FLAGS:
             yield name, "1"
         elif name:
             following = options[number + 1] if number + 1 < len(options) else ""

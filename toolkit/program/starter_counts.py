@@ -1,4 +1,4 @@
-"""Read the size of a job from the options of torchrun or accelerate in its command."""
+"""Read the size of a job from the options of torchrun, accelerate or deepspeed in its command."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,7 +12,7 @@ class StarterCounts(NamedTuple):
 
 
 def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
-    """Return the size that torchrun's ``--nnodes`` and ``--nproc-per-node`` give, or options of accelerate.
+    """Return the size that options of torchrun, accelerate or deepspeed give, such as ``--nproc-per-node``.
 
     A range of nodes such as ``1:4``, and ``gpu`` or ``auto`` in place of a number, give no size.
 
@@ -23,14 +23,15 @@ def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
     """
     if "PET_STANDALONE" in says:
         return StarterCounts()
-    processes, machines = (_number(says.get(f"accelerate_{name}")) for name in ("processes", "machines"))
-    if processes is None:
-        return StarterCounts(
-            _number(says.get("PET_NNODES")) or machines, _number(says.get("PET_NPROC_PER_NODE"))
-        )
-    each, left = divmod(processes, machines or nodes)
-    return StarterCounts(machines, each if not left else None)
+    given = _first(says, "PET_NNODES", "accelerate_machines", "deepspeed_nodes")
+    each = _first(says, "PET_NPROC_PER_NODE", "deepspeed_gpus")
+    if processes := _first(says, "accelerate_processes"):
+        each, left = divmod(processes, given or nodes)
+        each = each if not left else None
+    return StarterCounts(given, each)
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and int(text) else None
+def _first(says: Mapping[str, str], *names: str) -> int | None:
+    """Return the value of the first given name, if the value is a positive number."""
+    text = next((says[name] for name in names if name in says), "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) else None

@@ -94,6 +94,7 @@ def test_the_script_of_a_starter_is_read(tmp_path, line, script, modules):
         ("python -m accelerate.commands.launch --mixed_precision bf16 --num_processes 4 a.py", None, 4),
         ("accelerate launch --num_processes 5 --num_machines 2 a.py", 2, None),
         ("accelerate launch a.py --num_processes 4", None, None),
+        ("deepspeed --num_gpus=4 --num_nodes 2 a.py --num_gpus 8", 2, 4),
         ("bash run.sh", None, 2),
     ],
 )
