@@ -29,3 +29,22 @@ def test_names_are_read_without_paths(tmp_path):
 def test_without_an_index_the_libraries_are_unknown(tmp_path):
     files = {name: content for name, content in FILES.items() if "ld.so" not in name}
     assert offered(tmp_path, files, LD_LIBRARY_PATH="/opt/own/lib").libraries == frozenset()
+
+
+def test_python_files_and_packages_in_folders_for_applications_are_listed(tmp_path):
+    app = {
+        "/app/serve.py": "",
+        "/app/data/x.csv": "",
+        "/workspace/vllm/__init__.py": "",
+        "/workspace/vllm/server.py": "",
+        "/opt/tool/run.py": "",
+        "/opt/tool/lib/deep.py": "",
+        "/srv/other.py": "",
+    }
+    folders = {
+        "serve.py": "/app",
+        "vllm": "/workspace",
+        "server.py": "/workspace/vllm",
+        "run.py": "/opt/tool",
+    }
+    assert offered(tmp_path, {**FILES, **app}).applications == folders

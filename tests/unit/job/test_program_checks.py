@@ -1,6 +1,7 @@
 """Test that toolkit finds faults of a program before it submits the job."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,19 @@ def test_force_shows_the_faults_and_launches():
 
 def test_undefined_names_are_told_once():
     assert [one.line for one in read_text("a\na\nb\n").undefined] == [1, 3]
+
+
+@every_row(
+    ("words", "fix"),
+    [
+        (["python", "serve.py"], "write `/app/serve.py`, the file in the image"),
+        (["python", "./serve.py"], "write `/app/serve.py`, the file in the image"),
+        (["python", "-m", "vllm.server"], "give `--env PYTHONPATH=/workspace`, the folder of the image"),
+        (["python", "-c", "import vllm"], "give `--env PYTHONPATH=/workspace`, the folder of the image"),
+    ],
+)
+def test_a_file_in_the_folder_in_which_docker_starts_is_named(folder, words, fix):
+    offered = replace(IMAGE, applications={"serve.py": "/app", "vllm": "/workspace"})
+    job = JobFile(command=tuple(words))
+    (fault,) = findings(code_of(job, Flags()), job, "x.sif", offered, facts_of("3.11"))
+    assert fault.fix.startswith(fix)

@@ -1,8 +1,9 @@
 """List the names of the commands and Python modules that an image offers."""
 
 import posixpath
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
 
 from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
@@ -17,6 +18,9 @@ _SITES = (
     "/usr/local/lib/python3.*/*-packages",
     "/usr/local/lib64/python3.*/*-packages",
 )
+_APPLICATIONS = ("/workspace", "/workspace/*", "/app", "/code", "/src", "/project", "/usr/src/*", "/opt/*")
+_INIT = "__init__.py"
+_MOST_FOLDERS, _MOST_NAMES = 60, 200
 _ENDS = (".py", ".so", ".pyd")
 _LONGEST = 1 << 16
 _CACHE = "/etc/ld.so.cache"
@@ -37,6 +41,8 @@ class Contents:
     """The folders on the image's PATH."""
     libraries: frozenset[str] = frozenset()
     """The sonames that ld.so finds in the image; empty if unknown."""
+    applications: Mapping[str, str] = field(default_factory=dict)
+    """Names of Python files and packages in folders for applications, each with its folder."""
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
@@ -54,7 +60,24 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
                 folders += [folder for folder in more if folder not in folders]
             elif "-" not in name:
                 modules.add(_module(name))
-    return Contents(commands, frozenset(modules), whole, frozenset(path), _libraries(tree, facts))
+    libraries, applications = _libraries(tree, facts), _applications(tree)
+    return Contents(commands, frozenset(modules), whole, frozenset(path), libraries, applications)
+
+
+def _applications(tree: FileTree) -> dict[str, str]:
+    """Return the Python files and packages in folders in which Docker often starts an image (WORKDIR).
+
+    Apptainer starts a container in the user's folder instead, so a relative path does not find these files.
+    """
+    folders = (folder for pattern in _APPLICATIONS for folder in files.glob(tree, pattern))
+    found: dict[str, str] = {}
+    for folder in islice(folders, _MOST_FOLDERS):
+        for name in files.names(tree, folder)[:_MOST_NAMES]:
+            if name == _INIT:
+                continue
+            if name.endswith(".py") or files.is_file(tree, f"{folder}/{name}/{_INIT}"):
+                found.setdefault(name, folder)
+    return found
 
 
 def _libraries(tree: FileTree, facts: ImageFacts) -> frozenset[str]:

@@ -61,7 +61,7 @@ def findings(
         code, job, image, contents, facts.tensorflow or "", in_folder=in_folder, gpus=gpus
     )
     return [
-        *starts.faults(code, job, in_folder=in_folder),
+        *starts.faults(code, job, contents, in_folder=in_folder),
         *faults,
         *_missing(code, contents),
         *_undefined_names(code),
@@ -139,7 +139,9 @@ def _imports(code: Code, job: JobFile, image: str, contents: Contents) -> Iterat
             continue
         reported.add(imported.package)
         hint = suggest_near(imported.package, contents.modules) if len(imported.package) > _SHORTEST else ""
-        fix = elsewhere.fix_for_module(code, imported.package)
+        fix = elsewhere.fix_for_module(code, imported.package) or starts.fix_in_image(
+            contents, imported.package
+        )
         if elsewhere.is_empty_submodule(code, imported.package):
             fix = "get the files of the submodule: git submodule update --init"
         yield LaunchFault(

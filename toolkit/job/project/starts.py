@@ -33,12 +33,13 @@ _INLINE = re.compile(r"-[a-z]*c")
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
 
-def faults(code: Code, job: JobFile, *, in_folder: bool) -> Iterator[LaunchFault]:
+def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bool) -> Iterator[LaunchFault]:
     """Yield the faults that are visible in the words of a command.
 
     Args:
         code: the program on this machine.
         job: the job of the program.
+        contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         in_folder: whether the job starts in this folder or a copy of it.
     """
     first = code.words[0]
@@ -71,7 +72,7 @@ def faults(code: Code, job: JobFile, *, in_folder: bool) -> Iterator[LaunchFault
             f"{where}`{name}` would start its own ranks on each of the {ranks} ranks", fix_of(name)
         )
     if in_folder:
-        yield from _absent(code)
+        yield from _absent(code, contents)
 
 
 def _arguments(code: Code) -> list[str]:
@@ -96,14 +97,16 @@ def _launcher(code: Code) -> tuple[str, str] | None:
     return next(((f"{script.name}: ", program) for program in started if program in LAUNCHERS), None)
 
 
-def _absent(code: Code) -> Iterator[LaunchFault]:
+def _absent(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
     """Yield a fault if a relative path in the command does not exist, or its file is not executable."""
     program, path = code.facts.program, code.start / code.facts.program
     named = [word for word in (program, _script(code)) if "/" in word or word == _script(code)]
     for word in named:
         if word and not posixpath.isabs(word) and not has_file(code.start / word) and not _is_here(word):
-            fault = f"{word}: no such file{suggest_near(word, _names(code))}"
-            yield LaunchFault(fault, "correct the name")
+            folder = contents.applications.get(word.removeprefix("./")) if contents else None
+            near = "" if folder else suggest_near(word, _names(code))
+            fix = f"write `{folder}/{posixpath.basename(word)}`, the file in the image" if folder else ""
+            yield LaunchFault(f"{word}: no such file{near}", fix or "correct the name")
     if "/" in program and not posixpath.isabs(program) and has_file(path) and not os.access(path, os.X_OK):
         start = "python" if program.endswith(".py") else "bash"
         yield LaunchFault(
@@ -149,8 +152,15 @@ def module_faults(code: Code, job: JobFile, image: str, contents: Contents) -> I
         yield LaunchFault(
             f"neither {image} nor the project has a module `{top}`{suggest_near(top, contents.modules)}",
             fix_for_module(code, top)
+            or fix_in_image(contents, top)
             or "launch in the folder that contains the package, or name that folder with --project DIR",
         )
+
+
+def fix_in_image(contents: Contents, module: str) -> str:
+    """Return the option with which Python finds a module in a folder for applications of the image."""
+    folder = contents.applications.get(module) or contents.applications.get(f"{module}.py")
+    return f"give `--env PYTHONPATH={folder}`, the folder of the image that has the module" if folder else ""
 
 
 def fix_of(program: str) -> str:
