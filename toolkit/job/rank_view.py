@@ -43,12 +43,15 @@ def read_command_here(command: Sequence[str]) -> CommandFacts:
     return read_command(command, Path.cwd())
 
 
-def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents]:
-    """Return the facts of an image as the ranks of a job see the image, and its commands and modules."""
+def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents | None]:
+    """Return the facts of an image as the ranks of a job see the image, and its commands and modules.
+
+    Without a command of the ranks, toolkit does not look for commands and modules.
+    """
     from toolkit.image.inspect import open_image  # This import is slow.
 
     with open_image(image, tell=tell, view=view) as (tree, facts):
-        return facts, contents_of(tree, facts)
+        return facts, contents_of(tree, facts) if view.command else None
 
 
 def inspect_view(image: str | Path, view: RankView, tell: Tell) -> ImageFacts:
