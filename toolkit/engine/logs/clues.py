@@ -40,6 +40,25 @@ function.
 """
 
 
+_LOGRUS = re.compile(
+    r'^(?:(?:time="?[^" ]{10,40}"? )?level=(?P<name>[A-Za-z]{4,7}) (?:msg="?)?'
+    r"|(?P<short>[A-Z]{4})\[\d{4,}\] |\[conmon:e\]: )"
+)
+"""The prefix of a message of podman, buildah, skopeo and other Go programs that log with logrus: time and
+level, or level and seconds. conmon is podman's monitor.
+"""
+
+_LOGRUS_STARTS = frozenset("tlTDIWEFP[")
+_LOGRUS_LEVELS = {
+    "TRAC": "DEBUG",
+    "DEBU": "DEBUG",
+    "INFO": "INFO",
+    "WARN": "WARNING",
+    "ERRO": "ERRO",
+    "FATA": "FATAL",
+    "PANI": "FATAL",
+}
+
 _BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):?$")
 """An exception whose message is on the next line; workflow managers print exceptions without a traceback."""
 
@@ -96,7 +115,13 @@ def strip_label(text: str) -> str:
     if daemon := _DAEMON.match(text):
         return f"slurmd: {text[daemon.end() :]}"
     found = _BEFORE.match(text)
-    return text[found.end() :] if found else text
+    text = text[found.end() :] if found else text
+    logrus = _LOGRUS.match(text) if text[:1] in _LOGRUS_STARTS else None
+    level = (logrus["short"] or logrus["name"] or "ERRO")[:4].upper() if logrus else ""
+    if logrus and level in _LOGRUS_LEVELS:
+        words = text[logrus.end() :].removesuffix('"')
+        return f"{_LOGRUS_LEVELS[level]}: {words}"
+    return text
 
 
 def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
