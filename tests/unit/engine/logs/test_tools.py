@@ -38,3 +38,34 @@ def test_a_go_program_that_only_warns_has_no_root_line(level):
 def test_a_go_program_may_continue_after_an_error():
     text = "ERRO[0000] cannot set the cgroup manager\n" + TRACEBACK.format("it", "ValueError: batch of 7")
     assert told(text)[0] == "ValueError: batch of 7"
+
+
+@every_row(
+    "line",
+    [
+        "/sbin/ldconfig.real: Can't create temporary cache file /etc/ld.so.cache~: Read-only file system",
+        "bash: warning: setlocale: LC_ALL: cannot change locale (de_DE.UTF-8): No such file or directory",
+        "perl: warning: Setting locale failed.",
+        "locale: Cannot set LC_CTYPE to default locale: No such file or directory",
+        "manpath: can't set the locale; make sure $LC_* and $LANG are correct",
+        'Setting LC_TIME failed, using "C"',
+        "groups: cannot find name for group ID 4711",
+        "INFO:    underlay of /etc/localtime required more than 50 (71) bind mounts",
+        "WARNING: Skipping mount /var/lib/apptainer/mnt: no such file or directory",
+        "WARNING: Could not lookup the current user's information: unknown userid 4711",
+        "/bin/sh: warning: shell level (1000) too high, resetting to 1",
+        'tput: unknown terminal "xterm-256color"',
+        "stty: 'standard input': Inappropriate ioctl for device",
+        "mesg: ttyname failed: Inappropriate ioctl for device",
+        "bash: cannot set terminal process group (-1): Inappropriate ioctl for device",
+        "/usr/bin/xauth:  error in locking authority file /home/ada/.Xauthority",
+        "error: XDG_RUNTIME_DIR not set in the environment.",
+        'ERRO[0000] unable to write pod event: "open : no such file or directory"',
+    ],
+)
+def test_a_harmless_line_at_the_start_of_a_container_is_no_root_line(line):
+    assert told(f"{line}\nhello\n")[0] == ""
+    assert (
+        told(f"{line}\nlibgomp: Thread creation failed: Resource temporarily unavailable\n")[1]
+        == "system-limit"
+    )
