@@ -6,10 +6,19 @@ from dataclasses import dataclass
 
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
+from toolkit.engine.logs.endings import (
+    NAMES_STATUS,
+    cancellation,
+    exit_reports,
+    failed_rank,
+    first_exit,
+    is_late,
+    is_replaced,
+    rank_number,
+)
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.lastwords import (
     ABORT_PATTERN,
-    RANKS,
     TASK,
     is_tagged,
     last_warning,
@@ -17,7 +26,7 @@ from toolkit.engine.logs.lastwords import (
     said_before_abort,
     with_name_of_signal,
 )
-from toolkit.engine.logs.ranktable import rank_in_table, rank_of_process, without_later_failures
+from toolkit.engine.logs.ranktable import rank_in_table, without_later_failures
 from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.survived import is_ignored, only_warns, survived_until
 from toolkit.engine.logs.topics import GENERAL_CLASSES, quoted_fault
@@ -35,34 +44,6 @@ _SAME_REPORT = 4
 
 _BEFORE_ABORT = 8
 """Maximum number of lines between a program's error and Open MPI's report of its ``MPI_Abort``."""
-
-_ABSENT = re.compile(
-    r"\bRank (\d+) failed to pass monitoredBarrier"
-    r"|tasks are unhealthy \(stopped sending heartbeats\): ?(?:\S{0,80}/task:)?(\d+)"
-)
-"""The number of a rank for which other ranks waited, in a message of a waiting rank."""
-
-_NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
-"""A node that Slurm names in the root line."""
-
-_NAMES_STATUS = re.compile(
-    r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK|FATAL: doom"
-)
-_EXITED = re.compile(
-    r"^srun: error: \S{1,80}: tasks? [\d,\-]{1,200}: Exited with exit code (?!1(?:29|30|37|43)\b)"
-)
-"""A rank that exited by itself; a rank that was stopped has exit code 128 plus a signal number."""
-
-_STOPPED = re.compile(r"exitcode ?: ?-15\b|SIGTERM|: Terminated$")
-_PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15\b|SIGTERM")
-_CANCELLED = re.compile(
-    r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
-)
-_JOB_CANCELLED = "error: *** JOB "
-_HELPER = re.compile(
-    r"(?i)^(?!srun|slurmstepd|sacct|mpirun|prterun|job:).{0,80}\b(?:worker|process|loader|child)\b"
-)
-"""A line in which a program, not a launcher, reports the exit of a process that it started."""
 
 _INTRODUCES = re.compile(
     r"(?i)exception (?:when|while|in|during|from|occurred|raised)"
@@ -118,7 +99,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         [(clue, "") for clue in told if clue.role == "cause"] + [m for m in made if m[0].role == "cause"],
         key=lambda pair: pair[0].position,
     )
-    endings = [clue for clue in told if clue.role == "ending" and not _is_replaced(output, clue)]
+    endings = [clue for clue in told if clue.role == "ending" and not is_replaced(output, clue)]
     endings = without_later_failures(endings)
     if is_tagged(output, endings):
         crash = [c for c, _ in causes if c.class_ == "signal" and not c.line.task]
@@ -150,21 +131,15 @@ def _traced(
         if source := leads(output, clue, reported):
             others, clue, frame = [clue, *others], source, ""
     clue = with_name_of_signal(output, clue)
-    rank, node = _failed_rank(output, clue, endings)
+    rank, node = failed_rank(output, clue, endings)
     rank = rank_in_table(output, clue) or rank  # Slurm's task is torchrun itself
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
     files = next((one.files for one in raised if one.position == clue.position), ())
-    ended = _exit_reports([ending for ending in endings if ending.line != clue.line])
+    ended = exit_reports([ending for ending in endings if ending.line != clue.line])
     last = clue.line.number + _SAME_REPORT
     following = (c.line.text for c in reported if clue.line.number < c.line.number <= last)
     return RootClue(clue, rank, node, frame, ended, after, files, tuple(following))
-
-
-def _is_replaced(output: Output, ending: Clue) -> bool:
-    """Return whether a program continues after it reports the exit of one of its helper processes."""
-    helper = _HELPER.search(ending.line.text) and not TASK.search(ending.line.text)
-    return bool(helper) and survived_until(output, ending) is not None
 
 
 def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
@@ -203,7 +178,7 @@ def _choose(
     end = next((number for number in reports if number > last - 1000), None)
     if end is None and endings:
         end = reports[-1] if reports else last
-    dead = [clue for clue in endings if clue.strength >= 4 and not _is_late(clue, endings)]
+    dead = [clue for clue in endings if clue.strength >= 4 and not is_late(clue, endings)]
     near = [pair for pair in causes if pair[0].line.number >= (end or last) - _WINDOW]
     for least in (5, 4, 3):
         before = end if end is not None and least < 4 else last
@@ -224,7 +199,7 @@ def _weak(
     """Return a line if none names a cause: words of failure, last words, a consequence, or an exit report."""
     last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
-    if not weak and (cancelled := _cancellation(endings)):
+    if not weak and (cancelled := cancellation(endings)):
         return cancelled, ""
     silent = _silent_rank(endings, others)
     if end is not None and (said := last_words(output, endings)):
@@ -238,25 +213,20 @@ def _weak(
         return silent, ""
     if end is None:
         others = [clue for clue in others if not _was_survived(output, clue)]
-    first = _first_exit(endings)
+    first = first_exit(endings)
     if first and others and not _lost_by(others) and first.position < others[0].position:
         return first, ""
     if others:
         return others[0], ""
     if endings and (warning := last_warning(output, endings[0])):
         return warning, ""
-    named = [clue for clue in endings if _NAMES_STATUS.search(clue.line.text)]
+    named = [clue for clue in endings if NAMES_STATUS.search(clue.line.text)]
     return ((named or endings)[0], "") if endings else None
 
 
 def _first_alike(last: Clue, others: list[Clue]) -> Clue:
     """Return a rank's first line with the fault class of its last line."""
     return next((c for c in others if c.line.task == last.line.task and c.class_ == last.class_), last)
-
-
-def _first_exit(endings: list[Clue]) -> Clue | None:
-    """Return the first line of a launcher that names a rank and how the rank exited."""
-    return next((clue for clue in endings if _number(clue) and _NAMES_STATUS.search(clue.line.text)), None)
 
 
 def _lost_by(others: list[Clue]) -> set[str]:
@@ -266,8 +236,8 @@ def _lost_by(others: list[Clue]) -> set[str]:
 
 def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
     """Return how the first rank exited, if it wrote no error and all errors are of ranks that lost it."""
-    first, lost = _first_exit(endings), _lost_by(others)
-    return first if first and lost and not lost & {"", _number(first)} else None
+    first, lost = first_exit(endings), _lost_by(others)
+    return first if first and lost and not lost & {"", rank_number(first)} else None
 
 
 def only_misses_gpu(text: str) -> bool:
@@ -302,7 +272,7 @@ def _has_reason(dead: Clue, near: list[tuple[Clue, str]]) -> bool:
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     """Return the exit report of the first rank; if the rank aborted itself, the line with the reason."""
     hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
-    rank = _number(dead[0])
+    rank = rank_number(dead[0])
     before = [c for c in others if c.position < dead[0].position]
     said = [c for c in before if {c.line.task, rank} & {""} or c.line.task == rank]
     if "local_rank" in dead[0].line.text and not any(c.line.task == rank for c in said):
@@ -311,23 +281,9 @@ def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     return hit or (said[0] if said else dead[0])
 
 
-def _cancellation(endings: list[Clue]) -> Clue | None:
-    """Return the line about the job's cancellation, if no rank exited before it."""
-    first = next((c for c in endings if _CANCELLED.search(c.line.text) or _number(c)), None)
-    if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
-        return None
-    return Clue(first.position, first.line, "cancelled", 4, "ending", "transient")
-
-
 def _was_survived(output: Output, clue: Clue) -> bool:
     """Return whether a line only reports the end of a helper process, and other output follows."""
     return clue.line.text.strip() == "Terminated" and any(output.following(clue.position, 1))
-
-
-def _number(clue: Clue) -> str:
-    """Return the number of the rank that a launcher names in a line; empty if it names none."""
-    found = TASK.search(clue.line.text)
-    return next((found[name] for name in RANKS if found[name]), "") if found else ""
 
 
 def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
@@ -344,53 +300,5 @@ def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[
     return same[0] if same and first[0].strength <= same[0][0].strength and is_wait(first[0]) else first
 
 
-def is_stopped(text: str) -> bool:
-    """Return whether a launcher reports a rank that the launcher itself stopped."""
-    return _STOPPED.search(text) is not None
-
-
 def _kind(clue: Clue) -> str:
     return strip_label(clue.line.text)[:40]
-
-
-def _is_late(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether the launcher stopped a rank after another rank failed."""
-    if not _PASSIVE.search(clue.line.text):
-        return False
-    first = next((ending for ending in endings if TASK.search(ending.line.text)), clue)
-    by_user = any(_JOB_CANCELLED in one.line.text for one in endings if one.position < clue.position)
-    return clue is not first or by_user or _was_stopped(clue, endings)
-
-
-def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether Slurm cancelled the step before this line, because a rank exited with an error.
-
-    Slurm reports killed ranks first. If a user cancels the job, Slurm also prints that the job is cancelled.
-    """
-    cancelled = any(_CANCELLED.search(one.line.text) for one in endings if one.position < clue.position)
-    texts = [one.line.text for one in endings]
-    return cancelled and any(map(_EXITED.search, texts)) and not any(_JOB_CANCELLED in text for text in texts)
-
-
-def _failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, str]:
-    """Return the rank that failed first, and its node; each is empty if the lines do not name it."""
-    rank, node = clue.line.task, ""
-    if _CANCELLED.search(clue.line.text):
-        return "", ""
-    if absent := _ABSENT.search(clue.line.text):
-        return next(number for number in absent.groups() if number), node
-    for one in [clue, *endings]:
-        found = TASK.search(one.line.text)
-        if found is None:
-            continue
-        number = next((found[name] for name in RANKS if found[name]), "")
-        number = rank_of_process(output, one) or number
-        if rank in {"", number}:
-            return number, found["node"] or ""
-    named = _NODE.search(clue.line.text)
-    return rank, node or (named[1] if named else "")
-
-
-def _exit_reports(endings: list[Clue]) -> tuple[str, ...]:
-    """Return the lines in which launchers report the exit of ranks, at most three."""
-    return tuple(dict.fromkeys(clue.line.citation for clue in endings))[:3]

@@ -1,0 +1,110 @@
+"""Read the reports of launchers: which rank exited first, how it exited, and which ranks were stopped."""
+
+import re
+
+from toolkit.engine.logs.clues import Clue
+from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.lastwords import RANKS, TASK
+from toolkit.engine.logs.ranktable import rank_of_process
+from toolkit.engine.logs.survived import survived_until
+
+_ABSENT = re.compile(
+    r"\bRank (\d+) failed to pass monitoredBarrier"
+    r"|tasks are unhealthy \(stopped sending heartbeats\): ?(?:\S{0,80}/task:)?(\d+)"
+)
+"""The number of a rank for which other ranks waited, in a message of a waiting rank."""
+
+_NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
+"""A node that Slurm names in the root line."""
+
+NAMES_STATUS = re.compile(
+    r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK|FATAL: doom"
+)
+_EXITED = re.compile(
+    r"^srun: error: \S{1,80}: tasks? [\d,\-]{1,200}: Exited with exit code (?!1(?:29|30|37|43)\b)"
+)
+"""A rank that exited by itself; a rank that was stopped has exit code 128 plus a signal number."""
+
+_STOPPED = re.compile(r"exitcode ?: ?-15\b|SIGTERM|: Terminated$")
+_PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15\b|SIGTERM")
+_CANCELLED = re.compile(
+    r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
+)
+_JOB_CANCELLED = "error: *** JOB "
+_HELPER = re.compile(
+    r"(?i)^(?!srun|slurmstepd|sacct|mpirun|prterun|job:).{0,80}\b(?:worker|process|loader|child)\b"
+)
+"""A line in which a program, not a launcher, reports the exit of a process that it started."""
+
+
+def is_replaced(output: Output, ending: Clue) -> bool:
+    """Return whether a program continues after it reports the exit of one of its helper processes."""
+    helper = _HELPER.search(ending.line.text) and not TASK.search(ending.line.text)
+    return bool(helper) and survived_until(output, ending) is not None
+
+
+def rank_number(clue: Clue) -> str:
+    """Return the number of the rank that a launcher names in a line; empty if it names none."""
+    found = TASK.search(clue.line.text)
+    return next((found[name] for name in RANKS if found[name]), "") if found else ""
+
+
+def first_exit(endings: list[Clue]) -> Clue | None:
+    """Return the first line of a launcher that names a rank and how the rank exited."""
+    return next((clue for clue in endings if rank_number(clue) and NAMES_STATUS.search(clue.line.text)), None)
+
+
+def cancellation(endings: list[Clue]) -> Clue | None:
+    """Return the line about the job's cancellation, if no rank exited before it."""
+    first = next((c for c in endings if _CANCELLED.search(c.line.text) or rank_number(c)), None)
+    if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
+        return None
+    return Clue(first.position, first.line, "cancelled", 4, "ending", "transient")
+
+
+def is_stopped(text: str) -> bool:
+    """Return whether a launcher reports a rank that the launcher itself stopped."""
+    return _STOPPED.search(text) is not None
+
+
+def is_late(clue: Clue, endings: list[Clue]) -> bool:
+    """Return whether the launcher stopped a rank after another rank failed."""
+    if not _PASSIVE.search(clue.line.text):
+        return False
+    first = next((ending for ending in endings if TASK.search(ending.line.text)), clue)
+    by_user = any(_JOB_CANCELLED in one.line.text for one in endings if one.position < clue.position)
+    return clue is not first or by_user or _was_stopped(clue, endings)
+
+
+def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
+    """Return whether Slurm cancelled the step before this line, because a rank exited with an error.
+
+    Slurm reports killed ranks first. If a user cancels the job, Slurm also prints that the job is cancelled.
+    """
+    cancelled = any(_CANCELLED.search(one.line.text) for one in endings if one.position < clue.position)
+    texts = [one.line.text for one in endings]
+    return cancelled and any(map(_EXITED.search, texts)) and not any(_JOB_CANCELLED in text for text in texts)
+
+
+def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, str]:
+    """Return the rank that failed first, and its node; each is empty if the lines do not name it."""
+    rank, node = clue.line.task, ""
+    if _CANCELLED.search(clue.line.text):
+        return "", ""
+    if absent := _ABSENT.search(clue.line.text):
+        return next(number for number in absent.groups() if number), node
+    for one in [clue, *endings]:
+        found = TASK.search(one.line.text)
+        if found is None:
+            continue
+        number = next((found[name] for name in RANKS if found[name]), "")
+        number = rank_of_process(output, one) or number
+        if rank in {"", number}:
+            return number, found["node"] or ""
+    named = _NODE.search(clue.line.text)
+    return rank, node or (named[1] if named else "")
+
+
+def exit_reports(endings: list[Clue]) -> tuple[str, ...]:
+    """Return the lines in which launchers report the exit of ranks, at most three."""
+    return tuple(dict.fromkeys(clue.line.citation for clue in endings))[:3]
