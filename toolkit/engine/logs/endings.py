@@ -2,7 +2,7 @@
 
 import re
 
-from toolkit.engine.logs.clues import Clue
+from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import RANKS, TASK
 from toolkit.engine.logs.ranktable import rank_of_process
@@ -19,6 +19,7 @@ _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)
 
 NAMES_STATUS = re.compile(
     r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK|FATAL: doom"
+    r"|EXIT CODE: "
 )
 _EXITED = re.compile(
     r"^srun: error: \S{1,80}: tasks? [\d,\-]{1,200}: Exited with exit code (?!1(?:29|30|37|43)\b)"
@@ -31,6 +32,10 @@ _CANCELLED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
 )
 _JOB_CANCELLED = "error: *** JOB "
+_BANNER = "BAD TERMINATION OF ONE OF"
+_CLEANS_UP = re.compile(r"^\[(?:proxy:|mpiexec@)")
+"""A message of Hydra, the launcher of MPICH. Hydra says that messages after its banner can be ignored."""
+
 _HELPER = re.compile(
     r"(?i)^(?!srun|slurmstepd|sacct|mpirun|prterun|job:).{0,80}\b(?:worker|process|loader|child)\b"
 )
@@ -41,6 +46,14 @@ def is_replaced(output: Output, ending: Clue) -> bool:
     """Return whether a program continues after it reports the exit of one of its helper processes."""
     helper = _HELPER.search(ending.line.text) and not TASK.search(ending.line.text)
     return bool(helper) and survived_until(output, ending) is not None
+
+
+def without_cleanup(others: list[Clue], endings: list[Clue]) -> list[Clue]:
+    """Return the lines without the messages of Hydra after its report of the rank that exited."""
+    banner = next((clue.position for clue in endings if _BANNER in clue.line.text), None)
+    if banner is None:
+        return others
+    return [c for c in others if c.position < banner or not _CLEANS_UP.match(strip_label(c.line.text))]
 
 
 def rank_number(clue: Clue) -> str:

@@ -15,6 +15,7 @@ from toolkit.engine.logs.endings import (
     is_late,
     is_replaced,
     rank_number,
+    without_cleanup,
 )
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.lastwords import (
@@ -213,6 +214,7 @@ def _weak(
         return silent, ""
     if end is None:
         others = [clue for clue in others if not _was_survived(output, clue)]
+    others = without_cleanup(others, endings)
     first = first_exit(endings)
     if first and others and not _lost_by(others) and first.position < others[0].position:
         return first, ""

@@ -69,3 +69,29 @@ def test_a_harmless_line_at_the_start_of_a_container_is_no_root_line(line):
         told(f"{line}\nlibgomp: Thread creation failed: Resource temporarily unavailable\n")[1]
         == "system-limit"
     )
+
+
+BANNER = """\
+===================================================================================
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 4711 RUNNING AT node7
+=   EXIT CODE: {}
+=   CLEANING UP REMAINING PROCESSES
+=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES
+===================================================================================
+[proxy:0:2@node9] HYD_pmcd_pmip_control_cmd_cb (proxy/pmip_cb.c:480): assert (!closed) failed
+[proxy:0:2@node9] main (proxy/pmip.c:127): demux engine error waiting for event
+[mpiexec@node7] HYDT_bscu_wait_for_completion (utils/bscu_wait.c:109): a process terminated badly; aborting
+"""
+
+
+@every_row(("code", "class_"), [(135, "signal"), (143, "signal"), (2, "exit-status"), (120, "exit-status")])
+def test_messages_after_the_banner_of_hydra_are_consequences(code, class_):
+    text = BANNER.format(code)
+    assert told(text)[:2] == (f"=   EXIT CODE: {code}", class_)
+    assert len(explain_output(Output(text)).consequences) == 3
+
+
+def test_an_error_before_the_banner_of_hydra_is_the_root_line():
+    line = "flow: cannot open the mesh of step 3"
+    assert told(f"{line}\n{BANNER.format(4)}")[0] == line
