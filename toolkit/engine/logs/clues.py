@@ -13,6 +13,14 @@ from toolkit.model.finding import Retry
 HEAD = "Traceback (most recent call last)"
 """The first line of a Python traceback."""
 
+_FRAME = re.compile(r'^\s*File "[^"]{1,300}", line \d+')
+"""A frame of a Python traceback; the next line may have its source."""
+
+_NEAR = 8
+"""Number of lines before a source line in which toolkit looks for its frame; other ranks may write
+between.
+"""
+
 _BEFORE = re.compile(
     r"^(?:[#>] |│ (?!.*│ *$))?(?: *\d+: ?)?"
     r"(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
@@ -143,8 +151,25 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
             continue
         whole = _with_message(output, position, line)
         row = classify(strip_label(whole.text))
-        if row is not None and not (row.role == "cause" and _is_retried(output, position)):
+        if row is None or _is_source(output, position, line):
+            continue
+        if not (row.role == "cause" and _is_retried(output, position)):
             yield Clue(position, whole, row.class_, row.strength, row.role, row.retry)
+
+
+def _is_source(output: Output, position: int, line: Line) -> bool:
+    """Return whether a line is source code beside a frame of a traceback, whose head may be missing."""
+    text = strip_label(line.text)
+    if not text.startswith((" ", "\t")):
+        return False
+    before = [strip_label(one.text) for _, one in output.before(position, _NEAR) if one.task == line.task]
+    after = [strip_label(one.text) for one in output.following(position, 1)]
+    frames = [one for one in (*before[-1:], *after) if _FRAME.match(one)]
+    return any(_indent(one) <= _indent(text) for one in frames) and not _FRAME.match(text)
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _is_retried(output: Output, position: int) -> bool:

@@ -95,3 +95,15 @@ def test_messages_after_the_banner_of_hydra_are_consequences(code, class_):
 def test_an_error_before_the_banner_of_hydra_is_the_root_line():
     line = "flow: cannot open the mesh of step 3"
     assert told(f"{line}\n{BANNER.format(4)}")[0] == line
+
+
+@every_row("label", ["", "3: "])
+def test_the_source_in_a_traceback_without_its_head_is_no_root_line(label):
+    fragment = (
+        '    fail_hard(error="denied")\n'
+        '  File "/home/ada/lib/rank.py", line 88, in fail_hard\n'
+        '    hvd.rendezvous(master, "connection refused")\n'
+        "LookupError: no section for node9\n"
+    )
+    text = "".join(f"{label}{line}\n" for line in fragment.splitlines())
+    assert told(text)[:2] == (f"{label}LookupError: no section for node9", "python-exception")
