@@ -22,6 +22,9 @@ _RAISED = re.compile(
 )
 """The last line of a traceback; other ranks may write between the lines of the traceback."""
 
+_CONTINUES = re.compile(r":$|\berror\(s\) found\.$")
+"""The end of an exception whose message is on the next line; TensorFlow writes ``2 root error(s) found.``"""
+
 _WRAPS = re.compile(r"^(?:[\w.]{1,120}: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
 _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeError|EOFError)\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
@@ -144,11 +147,11 @@ def _with_message(
     """Return an exception with its message, which may start on the next line, and an iterator over later
     lines.
     """
-    if not line.text.rstrip().endswith(":"):
+    if not _CONTINUES.search(line.text.rstrip()):
         return line, lines
     read = list(islice(lines, 2))
     message = next((text for _, more in read if (text := (words(more) or "").strip())), "")
-    plain = (message[:1].isalnum() or message[:1] == "/") and not message.startswith(_NOT_A_MESSAGE)
+    plain = (message[:1].isalnum() or message[:1] in {"/", "("}) and not message.startswith(_NOT_A_MESSAGE)
     joined = Line(line.number, line.task, f"{line.text} {message}", line.tag) if plain else line
     return joined, chain(read, lines)
 

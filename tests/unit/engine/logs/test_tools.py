@@ -107,3 +107,18 @@ def test_the_source_in_a_traceback_without_its_head_is_no_root_line(label):
     )
     text = "".join(f"{label}{line}\n" for line in fragment.splitlines())
     assert told(text)[:2] == (f"{label}LookupError: no section for node9", "python-exception")
+
+
+@every_row(
+    ("message", "class_"),
+    [
+        ("(0) Internal: cuDNN failed to load its kernels for lstm/gru_1", "cuda-or-hip"),
+        ("(0) Resource exhausted: OOM when allocating tensor with shape[64,512]", "out-of-memory"),
+        ("(0) Invalid argument: Incompatible shapes: [64] vs. [32]", "python-exception"),
+    ],
+)
+def test_the_next_line_of_a_message_tells_the_class(message, class_):
+    error = f"tensorflow.python.framework.errors_impl.AbortedError: 3 root error(s) found.\n  {message}"
+    text = TRACEBACK.format("it", f"{error}\n\t [[node decoder/step (defined at /home/ada/net.py:9)]]")
+    root, found, _ = told(text)
+    assert (root.endswith(message), found) == (True, class_)
