@@ -29,7 +29,7 @@ from toolkit.engine.logs.lastwords import (
 )
 from toolkit.engine.logs.ranktable import rank_in_table, without_later_failures
 from toolkit.engine.logs.rows import classify
-from toolkit.engine.logs.survived import is_ignored, only_warns, survived_until
+from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, survived_until
 from toolkit.engine.logs.topics import GENERAL_CLASSES, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
@@ -100,6 +100,8 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         [(clue, "") for clue in told if clue.role == "cause"] + [m for m in made if m[0].role == "cause"],
         key=lambda pair: pair[0].position,
     )
+    ends = [clue for clue, _ in made if clue.role == "cause"]
+    causes = [pair for pair in causes if not is_passed(pair[0], ends)]
     endings = [clue for clue in told if clue.role == "ending" and not is_replaced(output, clue)]
     endings = without_later_failures(endings)
     if is_tagged(output, endings):

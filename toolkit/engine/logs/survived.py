@@ -1,6 +1,7 @@
 """Distinguish errors that a program survived from the error that ended the program."""
 
 import re
+from collections.abc import Sequence
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
@@ -28,6 +29,12 @@ _WARNS = re.compile(
     r"(?i)^\W{0,4}(?:\[[^\]]{1,40}\]\W{1,3})?warning\b|this is (?:only )?a warning|lower\s+performance"
     r"|will\s+be\s+ignored|will\s+continue\s+to\s+run|another\s+transport\s+will"
 )
+_SHELL = re.compile(r"^\S{1,200}: (?:line )?\d{1,6}: .{1,300}: No such file or directory$")
+"""A shell that does not find a file or command of its script; it continues with the next line."""
+
+_MISSES = {"package", "file-system-or-quota", "program-start"}
+"""Fault classes of exceptions that may follow from a file, program or environment that the shell missed."""
+
 _IGNORED = "Exception ignored in"
 """Python prints this text before the traceback of an exception that it ignores, such as an exception in
 ``__del__``.
@@ -39,6 +46,13 @@ def is_ignored(output: Output, head: int) -> bool:
     line = output.line(head)
     before = [strip_label(one.text) for _, one in output.before(head, 4) if one.task == line.task]
     return bool(before) and before[-1].startswith(_IGNORED)
+
+
+def is_passed(clue: Clue, exceptions: Sequence[Clue]) -> bool:
+    """Return whether a shell missed a file, continued, and started a program that ended by another fault."""
+    if not _SHELL.match(strip_label(clue.line.text)):
+        return False
+    return any(one.position > clue.position and one.class_ not in _MISSES for one in exceptions)
 
 
 def only_warns(output: Output, clue: Clue) -> bool:

@@ -122,3 +122,26 @@ def test_the_next_line_of_a_message_tells_the_class(message, class_):
     text = TRACEBACK.format("it", f"{error}\n\t [[node decoder/step (defined at /home/ada/net.py:9)]]")
     root, found, _ = told(text)
     assert (root.endswith(message), found) == (True, class_)
+
+
+MISSED = "submit.sh: line 7: /opt/site/etc/profile.sh: No such file or directory\n"
+
+
+def test_an_exception_after_a_line_that_the_shell_passed_is_the_root_line():
+    text = f"{MISSED}start of the run\n" + TRACEBACK.format(
+        "it", "RuntimeError: CUDA error: invalid argument"
+    )
+    assert told(text)[:2] == ("RuntimeError: CUDA error: invalid argument", "cuda-or-hip")
+
+
+@every_row(
+    ("line", "error"),
+    [
+        (MISSED, "ModuleNotFoundError: No module named 'torch'"),
+        (MISSED, "FileNotFoundError: [Errno 2] No such file or directory: 'mesh.h5'"),
+        ("submit.sh: line 7: module: command not found\n", "RuntimeError: CUDA error: invalid argument"),
+        ("submit.sh: line 7: conda: command not found\n", "ValueError: no environment"),
+    ],
+)
+def test_a_line_of_the_shell_that_explains_the_exception_is_the_root_line(line, error):
+    assert told(line + TRACEBACK.format("it", error))[0] == line.strip()
