@@ -20,7 +20,7 @@ RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
 ABORT_PATTERN = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
 """A rank that exits with SIGABRT detected a fault itself."""
 
-_PROGRESS = re.compile(
+PROGRESS = re.compile(
     r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
 )
 _SLURM = ("srun:", "slurmstepd")
@@ -124,7 +124,7 @@ def last_words(output: Output, endings: list[Clue]) -> Clue | None:
         text = strip_label(line.text)
         if " " not in text.strip() or text.startswith(_SLURM):
             continue  # one word such as "started" names no fault
-        told = (bool(labelled) or _DEMANDS.search(text)) and not _PROGRESS.search(text)
+        told = (bool(labelled) or _DEMANDS.search(text)) and not PROGRESS.search(text)
         return Clue(position, line, "exit-status", 2, "cause") if told else None
     return None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
+from toolkit.engine.logs.complaints import complaint_before_abort, is_abort
 from toolkit.engine.logs.endings import (
     NAMES_STATUS,
     cancellation,
@@ -130,7 +131,7 @@ def _traced(
     """Return the chosen line, or the line to which it refers, with related lines and the rank."""
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
-    for leads in (said_before_abort, quoted_fault, _gpu_error_before):
+    for leads in (said_before_abort, complaint_before_abort, quoted_fault, _gpu_error_before):
         if source := leads(output, clue, reported):
             others, clue, frame = [clue, *others], source, ""
     clue = with_name_of_signal(output, clue)
@@ -270,7 +271,7 @@ def _has_reason(dead: Clue, near: list[tuple[Clue, str]]) -> bool:
     """Return whether a program reported an error shortly before it called ``MPI_Abort``."""
     first = dead.line.number - _BEFORE_ABORT
     reported = (c for c, _ in near if c.strength >= 3 and first <= c.line.number < dead.line.number)
-    return "MPI_ABORT was invoked" in dead.line.text and any(reported)
+    return is_abort(dead) and any(reported)
 
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:

@@ -145,3 +145,38 @@ def test_an_exception_after_a_line_that_the_shell_passed_is_the_root_line():
 )
 def test_a_line_of_the_shell_that_explains_the_exception_is_the_root_line(line, error):
     assert told(line + TRACEBACK.format("it", error))[0] == line.strip()
+
+
+RULE = f"{'-' * 74}\n"
+ABORTS = [
+    f"{RULE}MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\nwith errorcode 9.\n{RULE}",
+    "Abort(9) on node 0 (rank 0 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 9) - process 0\n",
+]
+
+
+@every_row("abort", ABORTS, ids=["open-mpi", "mpich"])
+@every_row(
+    ("lines", "root", "class_"),
+    [
+        ("unknown keyword 'tsteps' in input deck\nflow: quitting\n", 0, "user-configuration"),
+        ("cells: 4096\nnumber of ranks must be a square\nbye\n", 1, "mpi"),
+        (f"{RULE}no interface was found; performance may be lower\n{RULE}bad time step\n", 3, "mpi"),
+    ],
+)
+def test_what_a_program_says_before_it_aborts_is_the_root_line(abort, lines, root, class_):
+    assert told(lines + abort)[:2] == (lines.splitlines()[root], class_)
+
+
+@every_row("abort", ABORTS, ids=["open-mpi", "mpich"])
+@every_row(
+    "lines",
+    [
+        "step 58 loss 0.843\nstep 59 loss 0.841\n",
+        "pressure not converged yet\nstep 59 loss 0.841\n",
+        f"{RULE}no interface was found; performance may be lower\n{RULE}",
+        "NOTE: not on a GPU\n",
+    ],
+)
+def test_the_abort_is_the_root_line_if_the_program_does_not_complain(abort, lines):
+    root, class_, _ = told(lines + abort)
+    assert ("MPI_A" in root, class_) == (True, "mpi")

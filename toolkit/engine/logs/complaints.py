@@ -1,0 +1,68 @@
+"""Find what a program reported before it called ``MPI_Abort``."""
+
+import re
+from collections.abc import Sequence
+
+from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.endings import rank_number
+from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.lastwords import PROGRESS
+from toolkit.engine.logs.rows import classify, is_harmless
+from toolkit.engine.logs.topics import GENERAL_CLASSES
+
+_BEFORE = 6
+"""Maximum number of lines between a program's complaint and the report of its ``MPI_Abort``."""
+
+_ABORT = re.compile(r"MPI_ABORT was invoked|application called MPI_Abort")
+_RULE = re.compile(r"^\s*[-=*#_]{10,}\s*$")
+"""The first or last line of a message of Open MPI; the program did not write the lines between them."""
+
+_COMPLAINS = re.compile(
+    r"(?i)\b(?:not|no|none|cannot|can.t|couldn.t|doesn.t|isn.t|unknown|invalid|missing|must|requires?|needs?"
+    r"|expect(?:s|ed)|unexpected|unable|unrecogni[sz]ed|undefined|illegal|wrong|bad|fail(?:s|ed|ure)?"
+    r"|errors?|too (?:many|few|large|small|long)|only|quitting|stopping|exiting|aborting)\b"
+)
+"""Words with which a program says that its input, its call or its state is wrong."""
+
+_ABOUT_CALL = re.compile(
+    r"(?i)\b(?:options?|arguments?|inputs?|parameters?|keywords?|settings?|config\w*|flags?|usage|variables?)\b"
+)
+"""Words for what a user gives to a program."""
+
+
+def is_abort(clue: Clue) -> bool:
+    """Return whether a line reports that a program called ``MPI_Abort``."""
+    return _ABORT.search(clue.line.text) is not None
+
+
+def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the first of the complaints that a program wrote directly before it called ``MPI_Abort``."""
+    del causes  # a complaint may have no words of failure
+    if not is_abort(clue):
+        return None
+    found = None
+    own = "MPI_ABORT was invoked" in clue.line.text  # Open MPI writes a rule before this line
+    for position, line in reversed(output.before(clue.position, _BEFORE)):
+        text = strip_label(line.text).strip()
+        if _RULE.match(text):
+            if found or not own:
+                break  # the end of another message
+            own = False
+            continue
+        if line.task not in {"", clue.line.task, rank_number(clue)}:
+            continue
+        if text and PROGRESS.search(text):
+            break  # the program still computed
+        if _COMPLAINS.search(text) and not is_harmless(text):
+            found = Clue(position, line, _class_of(text), 3, "cause")
+        elif text and found:
+            break
+    return found
+
+
+def _class_of(text: str) -> str:
+    """Return the fault class of a complaint: what the line names, the call of the program, or ``mpi``."""
+    row = classify(text)
+    if row is not None and row.class_ not in GENERAL_CLASSES and row.role == "cause":
+        return row.class_
+    return "user-configuration" if _ABOUT_CALL.search(text) else "mpi"
