@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolkit.engine.logs.builds import error_of_build
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.complaints import complaint_before_abort, is_abort
@@ -131,7 +132,13 @@ def _traced(
     """Return the chosen line, or the line to which it refers, with related lines and the rank."""
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
-    for leads in (said_before_abort, complaint_before_abort, quoted_fault, _gpu_error_before):
+    for leads in (
+        said_before_abort,
+        complaint_before_abort,
+        error_of_build,
+        quoted_fault,
+        _gpu_error_before,
+    ):
         if source := leads(output, clue, reported):
             others, clue, frame = [clue, *others], source, ""
     clue = with_name_of_signal(output, clue)

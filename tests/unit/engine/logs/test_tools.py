@@ -180,3 +180,54 @@ def test_what_a_program_says_before_it_aborts_is_the_root_line(abort, lines, roo
 def test_the_abort_is_the_root_line_if_the_program_does_not_complain(abort, lines):
     root, class_, _ = told(lines + abort)
     assert ("MPI_A" in root, class_) == (True, "mpi")
+
+
+PIP = """\
+  error: subprocess-exited-with-error
+  │ exit code: 1
+  ╰─> [4 lines of output]
+      running bdist_wheel
+      copying fastmesh/errors.py -> build/lib
+      {}
+      [end of output]
+  note: This error originates from a subprocess, and is likely not a problem with pip.
+  ERROR: Failed building wheel for fastmesh
+ERROR: Could not build wheels for fastmesh, which is required to install pyproject.toml-based projects
+"""
+OLD_PIP = """\
+    ERROR: Command errored out with exit status 1:
+         cwd: /tmp/pip-req-build-q/bindings
+    Complete output (2 lines):
+    running build_ext
+    {}
+    ----------------------------------------
+"""
+
+
+@every_row("pip", [PIP, OLD_PIP], ids=["new", "old"])
+@every_row(
+    ("line", "class_"),
+    [
+        ("error: no Fortran compiler on this node", "build"),
+        ("LookupError: no tag of a release", "build"),
+        ("ModuleNotFoundError: No module named 'pybind11'", "package"),
+        ("src/mesh.cc:3:10: fatal error: hdf5.h: No such file or directory", "build"),
+    ],
+)
+def test_the_error_in_the_output_that_pip_quotes_is_the_root_line(pip, line, class_):
+    text = pip.format(line) + TRACEBACK.format("it", "ImportError: no fastmesh")
+    assert told(text)[:2] == (line, class_)
+
+
+@every_row(
+    ("text", "root"),
+    [
+        (PIP.format("done"), "ERROR: Failed building wheel for fastmesh"),
+        (OLD_PIP.format("done"), "ERROR: Command errored out with exit status 1:"),
+        ("ninja: build stopped: subcommand failed.\n", "ninja: build stopped: subcommand failed."),
+        ("ERROR: Could not build wheels for fastmesh\n", "ERROR: Could not build wheels for fastmesh"),
+        ("CMake Error at mesh/CMakeLists.txt:12:\n", "CMake Error at mesh/CMakeLists.txt:12:"),
+    ],
+)
+def test_a_report_of_a_failed_build_has_the_class_of_builds(text, root):
+    assert told(text)[:2] == (root, "build")

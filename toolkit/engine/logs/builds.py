@@ -1,0 +1,59 @@
+"""Find the error of a build tool in the output that pip quotes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.topics import GENERAL_CLASSES
+
+_HEADING = re.compile(
+    r"^\s*(?:ERROR: Command errored out with exit status|error: subprocess-exited-with-error)"
+)
+"""The line that pip prints before it quotes the output of a build."""
+
+_SUMMARY = re.compile(
+    r"ERROR: (?:Failed building wheel|Could not build wheels|Failed to build)|metadata-generation-failed"
+)
+"""A line in which pip reports a failed build after the output."""
+
+_END = re.compile(r"^\s*-{20,}$|\[end of output\]$")
+"""The line after the output of the build."""
+
+_MOST_LINES = 1000
+"""Maximum number of quoted lines to read."""
+
+
+def error_of_build(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the first error in the output that pip quotes, with the class of builds; if the output has
+    none, pip's summary; otherwise ``None``.
+
+    ``clue`` is pip's report of the failed build, or an error with a general class in the quoted output.
+    """
+    reports = _HEADING.match(clue.line.text) or _SUMMARY.search(clue.line.text)
+    if not reports and clue.class_ not in GENERAL_CLASSES:
+        return None
+    heads = [one for one in causes if one.position <= clue.position and _HEADING.match(one.line.text)]
+    if not heads:
+        return None
+    quoted = _quoted(output, heads[-1].position)
+    if not reports:
+        return replace(clue, class_="build") if clue.position in quoted else None
+    inside = (c for c in causes if c.position in quoted and c.strength >= 3)
+    first = next((c for c in inside if not _SUMMARY.search(c.line.text)), None)
+    if first is None:
+        return next(
+            (c for c in causes if c.position > max(quoted, default=0) and _SUMMARY.search(c.line.text)), None
+        )
+    return replace(first, class_="build") if first.class_ in GENERAL_CLASSES else first
+
+
+def _quoted(output: Output, head: int) -> set[int]:
+    """Return the positions of the lines that pip quotes after its heading."""
+    found = set[int]()
+    for position, line in output.places_after(head, _MOST_LINES):
+        if _END.search(strip_label(line.text)):
+            return found
+        found.add(position)
+    return found
