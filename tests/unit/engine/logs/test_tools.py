@@ -172,6 +172,7 @@ def test_what_a_program_says_before_it_aborts_is_the_root_line(abort, lines, roo
     "lines",
     [
         "step 58 loss 0.843\nstep 59 loss 0.841\n",
+        "using only 4 ranks\nno restart file, starting at time 0\n",
         "pressure not converged yet\nstep 59 loss 0.841\n",
         f"{RULE}no interface was found; performance may be lower\n{RULE}",
         "NOTE: not on a GPU\n",
