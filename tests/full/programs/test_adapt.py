@@ -14,8 +14,8 @@ from tests.unit.program.adapt.golden import FOLDER, SCRIPTS
 from toolkit.job.adapt import adapt
 from toolkit.run.docker.containers import Box, run_once
 
-WITHIN = 0.005
-"""Largest allowed difference between the accuracies of two nodes and of one process."""
+WITHIN = 0.01
+"""The accuracy that two nodes may lose: their ranks take half as many steps, with twice the learning rate."""
 APART = {"keras3_ops", "keras_two_models"}
 """Scripts that the test skips: keras3_ops needs Keras 3; in keras_two_models, all ranks write the same file
 in a line that adapt leaves unchanged.
@@ -82,6 +82,16 @@ def digits(boxed, mnist, tmp_path_factory):
     return {"torch": apart / "mnist.pt", "horovod": folder / "mnist.npz", "tf-config": folder / "mnist.npz"}
 
 
+def seeded(text):
+    """Return a script with a fixed seed, set before it imports its framework: accuracies then do not differ
+    by chance.
+    """
+    first = re.search(r"^(?:import|from) (torch|tensorflow|keras)\b", text, re.MULTILINE)
+    torch = first[1] == "torch"
+    line = "import torch; torch.manual_seed(1)" if torch else "import keras; keras.utils.set_random_seed(1)"
+    return f"{text[: first.start()]}{line}\n{text[first.start() :]}"
+
+
 def accuracy(lines):
     return float(re.findall(r"[Tt]est accuracy:? *([0-9.]+)", lines)[-1])
 
@@ -93,7 +103,7 @@ def test_two_nodes_come_to_the_accuracy_of_one_process(name, way, boxed, digits,
         (tmp_path / folder).mkdir()
         if folder != "results":
             shutil.copy(digits[way], tmp_path / folder)
-            shutil.copy(FOLDER / f"{name}.py", tmp_path / folder / "train.py")
+            (tmp_path / folder / "train.py").write_text(seeded((FOLDER / f"{name}.py").read_text()))
     given = sorted(path.name for path in (tmp_path / "work").iterdir())
     alone = accuracy("\n".join(boxed(recipe, tmp_path / "alone", "python", "train.py")))
 
@@ -104,7 +114,6 @@ def test_two_nodes_come_to_the_accuracy_of_one_process(name, way, boxed, digits,
     together = accuracy(done.stdout)
 
     assert alone > 0.95
-    # Independent trainings differ by chance; the launch on two nodes may only be worse by this amount.
     assert alone - together <= WITHIN, f"{alone} in one process, {together} on two nodes"
     toolkit("jobs", "fetch", last_record()["key"], "-o", str(tmp_path / "results"))
     wrote = {path.name for path in (tmp_path / "alone").iterdir()}.difference(given)
