@@ -60,7 +60,7 @@ def test_a_tree_of_copies_grows_slowly():
 
 def test_a_command_is_watched_for_its_first_output_and_its_end():
     first, end = watched(["sh", "-c", f"echo job; {' '.join(COMMAND)}; sleep 0.3"])
-    assert 0 < first <= end - 0.3
+    assert 0 < first <= end - 0.25  # the reader may see the output some milliseconds later
     with pytest.raises(RuntimeError, match="status 3"):
         watched(["sh", "-c", f"{' '.join(COMMAND)}; exit $WITH"], WITH="3")
     with pytest.raises(RuntimeError, match="first output None"):
