@@ -18,8 +18,8 @@ _RULE = re.compile(r"^\s*[-=*#_]{10,}\s*$")
 """The first or last line of a message of Open MPI; the program did not write the lines between them."""
 
 _COMPLAINS = re.compile(
-    r"(?i)\b(?:not|cannot|can.t|couldn.t|doesn.t|isn.t|unknown|invalid|missing|must|requires?|needs?"
-    r"|expect(?:s|ed)|unexpected|unable|unrecogni[sz]ed|undefined|illegal|wrong|bad|fail(?:s|ed|ure)?"
+    r"(?i)\b(?:not|cannot|(?:ca|could|does|is)n.t|unknown|invalid|missing|must|requires?|needs?"
+    r"|expect(?:s|ed)|unexpected|unable|unrecogni[sz]ed|undefined|illegal|wrong|bad|fails?|failed|failure"
     r"|errors?|too (?:many|few|large|small|long)|quitting|stopping|exiting|aborting)\b"
 )
 """Words with which a program says that its input, its call or its state is wrong."""
