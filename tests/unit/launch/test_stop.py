@@ -66,8 +66,9 @@ def start(tmp_path):
         asked = {"preflight": False, "trainer": "mnist", "warning": 60, **(changes or {})}
         case = spec(directory=str(tmp_path), **asked)
         (tmp_path / "job.sh").write_text(job_script(case, SRUN, "why"))
+        # A shell cannot catch a signal that its parent ignores, such as SIGHUP under nohup.
         process = subprocess.Popen(
-            ["bash", "job.sh"],
+            ["env", "--default-signal", "bash", "job.sh"],
             cwd=tmp_path,
             env={
                 "PATH": f"{programs}:/usr/bin:/bin",
