@@ -35,6 +35,13 @@ class DoctorRequest:
     job: tuple[str, ...] = ()
     """The options ``--site``, ``--job``, ``--runtime`` and ``--env-image`` that describe the job."""
 
+    @property
+    def program(self) -> tuple[str, ...]:
+        """The words ``-- COMMAND`` of the next command; empty if the job file has a command."""
+        if "--job" in self.job:
+            return ()
+        return ("--", *(self.request.command or ("COMMAND",)))
+
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
@@ -115,21 +122,19 @@ def _launch(asked: DoctorRequest, request: Request, mode: Mode | None) -> str:
     image = asked.image
     if image.format not in STARTABLE_FORMATS:
         return sif_command(image)
-    by_job = "--job" in asked.job  # The job file already contains the command.
-    rest = shlex.join(request.command) or "COMMAND"
-    what = ["mnist"] if image.stack and image.horovod and not (request.command or by_job) else []
-    words = ["toolkit", "launch", *what, "--image", image.path, *shape(request)]
+    trains = asked.program == ("--", "COMMAND") and image.stack and image.horovod
+    words = ["toolkit", "launch", *(["mnist"] if trains else []), "--image", image.path, *shape(request)]
     words += (
         ["--gpus-per-node", str(len(asked.host.gpus or ()))] if computes_on_gpus(asked.host, image) else []
     )
     words += ["--mode", mode] if mode else []
-    return shlex.join([*words, *asked.place, *asked.job]) + ("" if what or by_job else f" -- {rest}")
+    return shlex.join([*words, *asked.place, *asked.job, *(() if trains else asked.program)])
 
 
 def _fix_command(asked: DoctorRequest) -> str:
     mode = ["--mode", asked.request.mode] if asked.request.mode else []
     words = ["toolkit", "doctor", asked.image.path, *shape(asked.request), *mode]
-    command = ["--", *asked.request.command] if asked.request.command and "--job" not in asked.job else []
+    command = asked.program if asked.request.command else ()
     return shlex.join([*words, *asked.looked, *asked.job, "--fix", *command])
 
 
