@@ -74,11 +74,17 @@ def image_of(ticket: TicketImage) -> ImageFacts:
             path="image.sif", format="", absent={"mpi": "the ticket says that the image has no MPI"}, **found
         )
     name, release = _mpi(ticket.mpi, "image.mpi")
+    mpi = named_mpi(name, release)
+    return ImageFacts(path="image.sif", format="", mpi=mpi, mpirun="/usr/bin/mpirun", **found)
+
+
+def named_mpi(name: str, release: str) -> ImageMpi:
+    """Return the facts of a usual MPI in an image from its implementation and release."""
     is_open = name == "openmpi"
     device = (
         None if is_open else ("ch3:nemesis" if older(release, "3.4") and name != "intelmpi" else "ch4:ofi")
     )
-    mpi = ImageMpi(
+    return ImageMpi(
         implementation=name,
         version=release,
         library="/usr/lib/libmpi.so",
@@ -90,7 +96,6 @@ def image_of(ticket: TicketImage) -> ImageFacts:
         own_shm=None if is_open else True,
         components={"pml": ("ob1",), "btl": ("self", "tcp", "vader")} if is_open else {},
     )
-    return ImageFacts(path="image.sif", format="", mpi=mpi, mpirun="/usr/bin/mpirun", **found)
 
 
 def _runtime(text: str) -> tuple[str, str]:

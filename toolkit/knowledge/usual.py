@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from toolkit.knowledge.reading import Row, read
+from toolkit.model.prediction import Mode
 
 
 class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,6 +43,22 @@ class InstalledSetuid(Row, frozen=True, kw_only=True):
     versions: str = ""
 
 
+class DistributionRelease(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Kernel and C library of a release of a distribution, and whether users can create user namespaces."""
+
+    release: str
+    kernel: str
+    glibc: str
+    user_namespaces: bool = True
+
+
+class Distribution(Row, frozen=True, kw_only=True):
+    """The releases of distributions with the same release numbers, kernels and C libraries."""
+
+    names: tuple[str, ...]
+    releases: tuple[DistributionRelease, ...]
+
+
 class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of ``usual.toml``."""
 
@@ -49,9 +66,13 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     host: dict[str, Any]
     image: dict[str, Any]
     absent: Absent
+    image_mpis: tuple[str, ...]
+    mpi_of_mode: dict[Mode, str]
     interfaces: dict[str, tuple[str, ...]]
     beside: dict[str, dict[str, Any]]
     old_kernel: OldKernel
+    distribution: tuple[Distribution, ...]
+    setuid_kernel: str
     runtime_releases: dict[str, str]
     setuid: tuple[InstalledSetuid, ...]
     question: tuple[TicketQuestion, ...]
@@ -61,3 +82,12 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 def usual_properties() -> Usual:
     """Return the content of ``usual.toml``."""
     return read("usual", Usual)
+
+
+def distribution_release(distribution: str | None) -> DistributionRelease | None:
+    """Return the usual facts of a distribution such as ``ubuntu 22.04``; ``None`` if it is unknown."""
+    name, _, number = (distribution or "").partition(" ")
+    rows = (row for row in usual_properties().distribution if name in row.names)
+    releases = (one for row in rows for one in row.releases)
+    words = f"{number.partition(' ')[0]}."
+    return next((one for one in releases if words.startswith(f"{one.release}.")), None)

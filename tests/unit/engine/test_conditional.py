@@ -4,15 +4,16 @@ import pytest
 
 from tests.field.cases import can_be_graded, partly, read
 from tests.unit.tables import every_row
-from toolkit.engine.conditional import MOST_FACTS, answer_ticket, fill
+from toolkit.engine.conditional import MOST_FACTS, answer_ticket
 from toolkit.engine.ticket_facts import host_of, image_of, request_of
+from toolkit.engine.usual_facts import fill
 from toolkit.errors import BadInput
 from toolkit.knowledge.usual import usual_properties
-from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts
 from toolkit.model.prediction import Request
 from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
 
-RIGHT = 88
+RIGHT = 175
 """Number of right answers about reports that toolkit can express; it may only increase."""
 OPEN_MPI = TicketImage(mpi="openmpi 4.1.4")
 
@@ -53,7 +54,7 @@ def test_what_srun_offers_decides_and_is_named_with_its_command():
     assert found.prediction.outcome == "ok"
     (first, *_) = found.decides
     assert first.question.fact == "host.slurm.mpi_types"
-    assert (first.assumed, first.otherwise) == ("srun offers none pmi2 pmix pmix_v5", ("unavailable",))
+    assert (first.assumed, first.otherwise) == ("srun offers none, pmi2, pmix, pmix_v5", ("unavailable",))
     assert first.question.command == "srun --mpi=list"
 
 
@@ -63,10 +64,35 @@ def test_a_stated_fact_is_not_asked_again():
     assert "host.slurm.mpi_types" not in {one.question.fact for one in found.decides}
 
 
-def test_an_unknown_mpi_is_what_decides():
+def test_the_usual_mpi_of_the_mode_is_assumed_and_decides():
     found = answer(TicketCluster(), TicketImage())
-    assert found.prediction.outcome == "unknown"
-    assert "image.mpi" in {one.question.fact for one in found.decides}
+    assert found.prediction.outcome == "ok"
+    first = found.decides[0]
+    assert (first.question.fact, first.assumed) == ("image.mpi", "the image has Open MPI 4.1.6")
+    assert "singletons" in first.otherwise
+
+
+def test_an_unknown_mpi_does_not_matter_if_no_container_starts():
+    host = HostFacts(place="x", distribution="rhel 6.5", runtime=ContainerRuntime(
+        name="singularity", version="3.5.2", path="/usr/bin/singularity", setuid=False,
+    ))  # fmt: skip
+    found = answer_ticket(host, image_of(TicketImage()), Request(nodes=1, ranks_per_node=1), "srun-none")
+    assert found.prediction.outcome == "unavailable"
+    assert "image.mpi" not in {one.question.fact for one in found.decides}
+
+
+@every_row("distribution,kernel,glibc", [
+    ("centos 7.9", "3.10.0", "2.17"),
+    ("ubuntu 22.04 (jammy)", "5.15", "2.35"),
+    ("rocky 10", "6.12.0", "2.39"),
+    ("debian 1", "5.14.0", "2.34"),
+    ("gentoo 17", "5.14.0", "2.34"),
+])  # fmt: skip
+def test_the_distribution_states_kernel_and_c_library(distribution, kernel, glibc):
+    image = ImageFacts(path="", format="", distribution=distribution)
+    host, filled = fill(HostFacts(place="", distribution=distribution), image)
+    assert (host.kernel, host.glibc) == (kernel, glibc)
+    assert filled.glibc == glibc.replace("2.34", "2.35")  # the usual image is of Ubuntu 22.04
 
 
 @every_row("cluster,mode,outcome", [

@@ -7,7 +7,7 @@ import msgspec
 
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
-from toolkit.engine.conditional import fill
+from toolkit.engine.usual_facts import fill
 from toolkit.image.buildfile.reading import read_buildfile
 from toolkit.job.diagnosis import LaunchRequest
 from toolkit.model.facts import HostFacts
