@@ -78,7 +78,7 @@ def test_the_facts_that_decide_are_at_most_three(tmp_path):
     assert said["chosen"] == "srun-pmi2"
     assert said["ask"] == ["host.slurm.mpi_types"]
     text = run(tmp_path, '[image]\nmpi = "mpich 4.1.2"\n').output
-    assert text.startswith("Yes, if srun offers none pmi2 pmix pmix_v5")
+    assert text.startswith("Yes, if srun offers none, pmi2, pmix, pmix_v5")
     assert text.count("\n  host.") + text.count("\n  image.") <= MOST_FACTS
 
 
