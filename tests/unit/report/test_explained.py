@@ -20,7 +20,7 @@ def test_an_unknown_fault_has_root_line_class_steps_and_advice():
         "Root line",
         "  line 1: 1: ShapeError: 3 is not 4",
         "",
-        "A Python exception ended the program (python-exception)",
+        "The program ended with a Python exception (python-exception)",
         "  The last line of the traceback names the exception. The lines above show where",
         "  the program raised the exception. The same code fails again with the same",
         "  input.",
