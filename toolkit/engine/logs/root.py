@@ -32,7 +32,7 @@ from toolkit.engine.logs.lastwords import (
 from toolkit.engine.logs.ranktable import rank_in_table, without_later_failures
 from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, survived_until
-from toolkit.engine.logs.topics import GENERAL_CLASSES, quoted_fault
+from toolkit.engine.logs.topics import GENERAL_CLASSES, message_below, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
@@ -137,6 +137,7 @@ def _traced(
         complaint_before_abort,
         error_of_build,
         quoted_fault,
+        message_below,
         _gpu_error_before,
     ):
         if source := leads(output, clue, reported):

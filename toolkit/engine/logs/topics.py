@@ -23,6 +23,11 @@ _QUOTES = re.compile(
 )
 """A line after which an error quotes the output of another program."""
 
+_MESSAGE = 3
+"""Maximum number of lines of a message below its heading."""
+
+_THROWN = re.compile(r"terminate called after throwing an instance of")
+
 _LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
 """A line after which PyTorch quotes an error of NCCL."""
 
@@ -101,6 +106,23 @@ def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | N
             return cause
         quotes = quotes or introduction.search(strip_label(line.text)) is not None
     return None
+
+
+def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the message below a heading; otherwise ``None``.
+
+    The message is the line after ``terminate called after throwing``, or the last of the indented lines of
+    the same fault class after a line with a colon at its end.
+    """
+    found, known = clue, {cause.position: cause for cause in causes}
+    for position, line in output.places_after(clue.position, _MESSAGE):
+        heading, cause = strip_label(found.line.text).rstrip(), known.get(position)
+        if found is clue and _THROWN.match(heading):
+            return cause or Clue(position, line, clue.class_, clue.strength, "cause", clue.retry)
+        if not (cause and heading.endswith(":") and line.text[:1].isspace() and cause.class_ == clue.class_):
+            break
+        found = cause
+    return found if found is not clue else None
 
 
 @cache

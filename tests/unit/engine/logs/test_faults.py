@@ -34,6 +34,9 @@ WRONG = {
     "ddp-interleaved": {"class"},  # the lines of the tracebacks of several ranks are mixed
     "comsol-nan": {"root"},  # the message is four lines after the heading
     "rpc-reset": {"root", "class"},  # the log has only warnings, and no line that the program ended
+    "n45-rcps-buildscripts-439": {"class"},  # no class has faults of licences
+    "n45-LlamaFactory-3839": {"root"},  # the reason is in the third line of an exception of Ascend
+    "n45-horovod-2097": {"class"},  # the report breaks the line before its reason
 }
 """Known errors of `toolkit explain` by the id of a record; a new entry needs a reason."""
 
