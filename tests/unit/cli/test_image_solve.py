@@ -80,7 +80,7 @@ def test_a_cluster_that_starts_nothing_is_the_contradiction():
     error = run("mpi-only", "--facts", DESERT).exception
     assert isinstance(error, CheckFailed)
     assert "the cluster (" in error.message
-    assert any("Slurm is not on this machine" in line for line in error.detail)
+    assert any("Slurm is not installed on this machine" in line for line in error.detail)
 
 
 def test_a_recipe_of_these_versions_is_written_and_gives_them_without_the_cluster():

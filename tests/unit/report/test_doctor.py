@@ -68,7 +68,7 @@ def test_a_mode_that_the_user_asked_for_is_answered():
     assert first == "No: srun-pmi2 is predicted to end in init-failure."
     bare = with_(HOST, slurm=None, absent={"slurm": "no"})
     first = shown(100, bare, everything=False, mode="srun-pmi2").splitlines()[0]
-    assert first == "No: srun-pmi2 cannot start: Slurm is not on this machine."
+    assert first == "No: srun-pmi2 cannot start: Slurm is not installed on this machine."
 
 
 @every_row(

@@ -30,7 +30,7 @@ _OF_DATA_CENTRES = frozenset({"tesla", "nvidia", "unknown"})
     "cuda-compat-refused",
     "The forward-compatibility libraries in the image do not work on this host",
     severity="error",
-    fix="use an image with an older CUDA; administrator: install a newer driver",
+    fix="use an image with an older CUDA; or ask the administrators to install a newer driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; recipes/knowledge/cuda.toml, [[compat]]",
     facts=(*PAIR, "image.cuda_compat", "host.gpus"),
     advice=True,
@@ -91,7 +91,10 @@ def cuda_compat_needed(case: Case) -> Hit | None:
     evidence = case.cite(*PAIR, "image.cuda_compat")
     words = _path_with(case, (case.image_facts.cuda_compat_folders or _COMPAT)[0])
     if known:
-        return Hit(evidence, fix=f"put the folder of these libraries first inside the container: {words}")
+        return Hit(
+            evidence,
+            fix=(f"put the folder of these libraries first in LD_LIBRARY_PATH inside the container: {words}"),
+        )
     title = (
         f"toolkit does not know whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works "
         "on driver "
@@ -207,7 +210,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
 
 @rule(
     "driver-not-searched",
-    "No script of the image adds the host's GPU driver to the library path",
+    "No script in the image adds the host's GPU driver to the library path",
     severity="error",
     fix=f"set `--env {_PATH}={DRIVER}`; or build the folder again: `apptainer build --sandbox DIR IMAGE`",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; measured with Apptainer 1.4.5",
@@ -232,10 +235,13 @@ def driver_not_searched(case: Case) -> Hit | None:
 
 @rule(
     "gpu-hook-refuses-driver",
-    "The image requires a newer NVIDIA driver, so enroot starts no container",
+    "The image requires a newer NVIDIA driver, so enroot does not start the container",
     severity="error",
-    fix="use an image with an older CUDA; or export NVIDIA_DISABLE_REQUIRE=1 before you submit, if the "
-    "driver is of the same major release of CUDA; administrator: install a newer driver",
+    fix=(
+        "use an image with an older CUDA; or, if the driver belongs to the same major release of CUDA, "
+        "export NVIDIA_DISABLE_REQUIRE=1 before you submit; or ask the administrators to install a newer "
+        "driver"
+    ),
     source=(
         "NVIDIA/enroot:conf/hooks/98-nvidia.sh (--require); NVIDIA/libnvidia-container:src/cli/dsl.c; "
         "NVIDIA/JAX-Toolbox issue 165 ('requirement error: unsatisfied condition: cuda>=12.2')"

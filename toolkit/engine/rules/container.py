@@ -21,7 +21,7 @@ def _tmp_is_bound(case: Case) -> bool:
 
 @rule(
     "tmp-hidden",
-    "The container does not see the host's /tmp, where the PMIx server keeps its shared-memory files",
+    "The container does not have the host's /tmp, where the PMIx server keeps its shared-memory files",
     severity="error",
     fix="add `--bind /tmp`, or set PMIX_MCA_gds=hash",
     source=(
@@ -64,7 +64,7 @@ def tmp_hidden(case: Case) -> Hit | None:
     return Hit(
         (*dict.fromkeys(hidden.values()), *case.cite("image.pmix")),
         "init-failure",
-        f"with {next(iter(hidden))} the PMIx client does not find the server's shared-memory files in /tmp",
+        f"with {next(iter(hidden))}, the PMIx client does not find the server's shared-memory files in /tmp",
     )
 
 
@@ -77,9 +77,9 @@ def _reads_files(case: Case, server: str | None) -> bool:
 
 @rule(
     "tmp-not-mounted",
-    "Open MPI keeps its session in /tmp, which the container does not have as a writable folder",
+    "Open MPI keeps its session directory in /tmp, but the container has no writable /tmp",
     severity="error",
-    fix="add `--bind /tmp`; administrator: set 'mount tmp = yes' in apptainer.conf",
+    fix="add `--bind /tmp`; or ask the administrators to set 'mount tmp = yes' in apptainer.conf",
     source="tests/matrix: 'apptainer --no-mount tmp', '--no-mount tmp plus PMIX_MCA_gds=hash'",
     facts=("image.mpi", "host.runtime"),
     modes=MPI_MODES,
@@ -105,7 +105,7 @@ def tmp_not_mounted(case: Case) -> Hit | None:
         return None
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "toolkit has not measured Open MPI's own launcher without /tmp")
-    because = "without /tmp Open MPI cannot create its session directory"
+    because = "without /tmp, Open MPI cannot create its session directory"
     # ORTE creates the session directory for a single rank too (tests/matrix/truth: Open MPI 1.10.2). A single
     # rank of Open MPI 5.0.10 needs no session directory.
     chance = _by_its_daemon(case, mpi)

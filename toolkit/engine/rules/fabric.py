@@ -132,7 +132,7 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
     "ucx-lacks-fabric",
     "The UCX in the image has no module for the host's fast network",
     severity="warning",
-    fix="put UCX's InfiniBand modules into the image",
+    fix="install UCX's InfiniBand modules in the image",
     source="recipes/knowledge/fabric.toml, [[fabric]]; openucx/ucx:docs/source/faq.md",
     facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", *_CARRIERS),
     modes=_OWN_MPI,
@@ -202,7 +202,9 @@ def _contains_libfabric(mpi: ImageMpi | None) -> bool:
     "verbs-driver-missing",
     "The image lacks the user-space driver of the host's RDMA device",
     severity="warning",
-    fix="put rdma-core's drivers into the image (Debian: ibverbs-providers); never bind the host's drivers",
+    fix=(
+        "install rdma-core's drivers in the image (Debian: ibverbs-providers); do not bind the host's drivers"
+    ),
     source="linux-rdma/rdma-core:libibverbs/dynamic_driver.c; NVIDIA/nccl:src/misc/ibvwrap.cc",
     facts=("host.infiniband", "image.verbs_providers", "image.nccl"),
     advice=True,
@@ -248,7 +250,7 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     return Hit(
         case.cite("host.infiniband", "image.nccl", "image.verbs_providers"),
         title=f"The image has no libibverbs, through which NCCL uses the host's {row.shown}",
-        fix="put libibverbs and its drivers into the image (Debian: libibverbs1 and ibverbs-providers)",
+        fix="install libibverbs and its drivers in the image (Debian: libibverbs1 and ibverbs-providers)",
         source="NVIDIA/nccl:src/misc/ibvwrap.cc; NVIDIA/nvidia-container-toolkit issue 1877",
     )
 
@@ -257,8 +259,10 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     "fabric-devices-hidden",
     "The container may not see the network cards of its node",
     severity="info",
-    fix="mount the devices: pyxis `--container-mounts=/dev/infiniband`, podman `--device=/dev/infiniband`; "
-    "or export MELLANOX_VISIBLE_DEVICES=all for enroot",
+    fix=(
+        "pass the devices to the container: `--container-mounts=/dev/infiniband` of pyxis, "
+        "`--device=/dev/infiniband` of podman; for enroot, export MELLANOX_VISIBLE_DEVICES=all"
+    ),
     source=(
         "NVIDIA/enroot:doc/standard-hooks.md (10-devices.sh, 99-mellanox.sh); pytorch/pytorch issue 111424 "
         "(pyxis: NCCL uses sockets until /dev/infiniband is mounted); podman-run(1), --device"
@@ -292,7 +296,10 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
     "locked-memory-limited",
     "The limit on locked memory is too low for RDMA",
     severity="warning",
-    fix="administrator: set LimitMEMLOCK=infinity for slurmd; in a job, `ulimit -l` prints the limit",
+    fix=(
+        "ask the administrators to set LimitMEMLOCK=infinity for slurmd; in a job, `ulimit -l` prints "
+        "the limit"
+    ),
     source="Slurm MPI Users Guide: LimitMEMLOCK=infinity; open-mpi/ompi FAQ, locked memory",
     facts=("host.infiniband", "host.locked_memory"),
     advice=True,
@@ -307,16 +314,18 @@ def locked_memory_limited(case: Case) -> Hit | None:
     limit = case.host.locked_memory
     if limit is None or limit < 0 or limit >= fabric.fabric().locked_memory.small:
         return None
-    title = f"Processes may lock {limit // 1024} KiB of memory; RDMA needs several GiB or no limit"
+    title = f"A process may lock only {limit // 1024} KiB of memory; RDMA needs several GiB or no limit"
     return Hit(case.cite("host.infiniband", "host.locked_memory"), title=title)
 
 
 @rule(
     "shared-memory-small",
-    "The shared memory of a node is too small for training with several processes",
+    "Shared memory on a node (/dev/shm) is too small for training with several processes",
     severity="warning",
-    fix="administrator: enlarge /dev/shm on the nodes; until then, set NCCL_SHM_DISABLE=1 for NCCL and "
-    "num_workers=0 for PyTorch",
+    fix=(
+        "ask the administrators to enlarge /dev/shm on the nodes; until then, set NCCL_SHM_DISABLE=1 for "
+        "NCCL and num_workers=0 for PyTorch"
+    ),
     source="recipes/knowledge/fabric.toml, shared_memory; NVIDIA NCCL user guide, troubleshooting",
     facts=("host.shm",),
     advice=True,
@@ -329,16 +338,21 @@ def shared_memory_small(case: Case) -> Hit | None:
     size = case.host.shm
     if size is None or size >= fabric.fabric().shared_memory.small:
         return None
-    title = f"Shared memory of {size // 2**20} MiB: NCCL and PyTorch's data loaders need 512 MiB or more"
+    title = (
+        f"Shared memory (/dev/shm) has {size // 2**20} MiB; NCCL and PyTorch's data loaders need 512 MiB "
+        "or more"
+    )
     return Hit(case.cite("host.shm"), title=title)
 
 
 @rule(
     "single-copy-unavailable",
-    "Ranks of one node cannot copy from each other's memory directly",
+    "Ranks on one node cannot copy data directly from each other's memory",
     severity="info",
-    fix="start all ranks of a node in one namespace (`--sharens`, or a setuid installation); or set "
-    "kernel.yama.ptrace_scope=0",
+    fix=(
+        "start all ranks of a node in one namespace (`--sharens`, or a setuid installation); or ask the "
+        "administrators to set kernel.yama.ptrace_scope=0"
+    ),
     source="open-mpi/ompi:NEWS 4.0.2 (CMA and user namespaces); process_vm_readv(2); apptainer issue 769",
     facts=("host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.xpmem"),
     modes=_OWN_MPI,

@@ -49,8 +49,10 @@ def too_old(case: Case) -> bool:
     "gpu-driver-too-old",
     "The host's NVIDIA driver is too old for the CUDA in the image",
     severity="error",
-    fix="use an image with an older CUDA, or one with the package cuda-compat; administrator: install a "
-    "newer driver",
+    fix=(
+        "use an image with an older CUDA, or an image with the package cuda-compat; or ask the "
+        "administrators to install a newer driver"
+    ),
     source="recipes/knowledge/cuda.toml, major_driver; CUDA runtime API: cudaErrorInsufficientDriver (35)",
     facts=(*PAIR, "image.cuda_compat"),
     advice=True,
@@ -80,7 +82,10 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     "gpu-minor-compatibility",
     "The driver is older than the image's CUDA; CUDA minor-version compatibility applies",
     severity="info",
-    fix="change nothing for most programs; if PTX or a new feature fails, use an image with an older CUDA",
+    fix=(
+        "for most programs, change nothing; if PTX code or a new CUDA feature fails, use an image with "
+        "an older CUDA"
+    ),
     source="NVIDIA CUDA Compatibility guide, minor version compatibility",
     facts=(*PAIR,),
     advice=True,
@@ -99,9 +104,12 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
 
 @rule(
     "gpu-newer-than-cuda",
-    "The CUDA in the image is older than this kind of GPU",
+    "The CUDA in the image was released before this kind of GPU",
     severity="warning",
-    fix="use an image with a newer CUDA; until then set CUDA_CACHE_PATH to a permanent folder",
+    fix=(
+        "use an image with a newer CUDA; until then, set CUDA_CACHE_PATH to a folder that you keep "
+        "between jobs"
+    ),
     source="recipes/knowledge/cuda.toml, [[gpu]]; NVIDIA architecture compatibility guides",
     facts=("image.cuda", "host.gpus"),
     advice=True,
@@ -149,7 +157,7 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     "gpu-parts-apart",
     "MIG divides the GPUs, and ranks cannot copy directly between MIG instances",
     severity="info",
-    fix="change nothing if ranks communicate little; otherwise request whole GPUs",
+    fix="if the ranks communicate little, change nothing; otherwise, request whole GPUs",
     source="NVIDIA MIG user guide, deployment considerations; RAPIDS guide, MIG; NVIDIA/nccl issue 1716",
     facts=("host.mig", "image.cuda"),
     advice=True,
@@ -169,7 +177,7 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     "gpu-without-driver",
     "The image is built for NVIDIA GPUs; this host has no NVIDIA driver",
     severity="info",
-    fix="change nothing for work on CPUs; for GPUs run `toolkit probe` on a compute node",
+    fix="if the job needs no GPU, change nothing; for jobs with GPUs, run `toolkit probe` on a compute node",
     source="TensorFlow install guide, pip; TensorFlow's wheels open CUDA's libraries when they need them",
     facts=("image.cuda", "host.gpu_driver", "host.amd_gpus"),
     advice=True,
@@ -186,9 +194,12 @@ def gpu_without_driver(case: Case) -> Hit | None:
 
 @rule(
     "gpu-driver-mismatch",
-    "The NVIDIA kernel module and the driver's libraries have different releases",
+    "The NVIDIA kernel module and the libraries of the driver have different releases",
     severity="error",
-    fix="use other nodes; administrator: restart this node, or load the new release's kernel module",
+    fix=(
+        "use other nodes; or ask the administrators to restart this node, or to load the kernel module "
+        "of the new release"
+    ),
     source="NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH (18); CUDA runtime: cudaErrorSystemDriverMismatch (803)",
     facts=(*PAIR,),
     advice=True,
@@ -232,7 +243,7 @@ def gpu_of_amd(case: Case) -> Hit | None:
     "gpus-not-handed-in",
     _NO_GPUS,
     severity="error",
-    fix="start the container with `--nv` for GPUs of NVIDIA, with `--rocm` for GPUs of AMD",
+    fix="start the container with `--nv` for NVIDIA GPUs, or with `--rocm` for AMD GPUs",
     source=(
         "Apptainer user guide, GPU support; ROCm/legacy-rocm-build issue 1798 (--containall); "
         "NVIDIA/enroot:doc/standard-hooks.md, 98-nvidia.sh; NVIDIA/enroot issue 205; podman-run(1), --device "
@@ -285,7 +296,7 @@ def _left_out(case: Case) -> Hit | None:
         return None
     option, evidence = next(iter(hidden)), (*case.cite("host.runtime"), *hidden.values())
     title = f"{_NO_GPUS}: with {option}, this release of the runtime does not mount /dev/nvidia*"
-    fix = f"leave `{option}` out; administrator: install a later release"
+    fix = f"leave out `{option}`; or ask the administrators to install a later release"
     rows = (r for r in runtime().hidden_gpus if r.name == found.name and within(found.version, r.versions))
     return next((Hit(evidence, title=title, fix=fix, source=row.source) for row in rows), None)
 
@@ -328,8 +339,10 @@ def _not_visible(case: Case) -> Hit | None:
     "gpu-libraries-missed",
     "This release of the container runtime may not find the driver's libraries",
     severity="warning",
-    fix="bind the driver's libraries: `--bind /usr/lib64/libcuda.so.1`; administrator: install a later "
-    "release of the runtime",
+    fix=(
+        "bind the driver's libraries: `--bind /usr/lib64/libcuda.so.1`; or ask the administrators to "
+        "install a later release of the runtime"
+    ),
     source="recipes/knowledge/runtime.toml, [[missed_driver]]",
     facts=("host.runtime", "host.runtime.version", "host.gpus"),
     advice=True,
@@ -352,7 +365,7 @@ def gpu_libraries_missed(case: Case) -> Hit | None:
     "ranks-more-than-gpus",
     "A node has fewer GPUs than ranks; each rank of PyTorch or JAX needs a GPU",
     severity="error",
-    fix="start one rank for each GPU of a node: `--ranks-per-node`",
+    fix="start one rank for each GPU of a node: set `--ranks-per-node` to the number of GPUs",
     source="NVIDIA/nccl:src/init.cc, 'Duplicate GPU detected'; CUDA runtime: cudaErrorInvalidDevice (101)",
     facts=("host.gpus",),
     advice=True,
@@ -376,8 +389,10 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     "gpus-numbered-per-rank",
     "Slurm shows each rank one GPU, which then has number 0 in every rank",
     severity="warning",
-    fix="leave `--gpus-per-task` and `--gpu-bind` out; or use the first GPU in the script: cuda:0, "
-    "local_device_ids=[0]",
+    fix=(
+        "leave out `--gpus-per-task` and `--gpu-bind`; or use the first GPU in the script: cuda:0, "
+        "local_device_ids=[0]"
+    ),
     source=(
         "srun(1), --gpus-per-task and --gpu-bind; PyTorch documentation, torch.cuda.set_device; "
         "jax-ml/jax issues 23452 and 28194 ('invalid device ordinal')"

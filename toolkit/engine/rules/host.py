@@ -14,7 +14,9 @@ OUTSIDE_SLURM: frozenset[Mode] = frozenset(
     {"mpirun-container", "mpirun-host", "gloo", "torch", "jax", "tf-config"}
 )
 """Launch modes that start several ranks on one machine without srun. A single rank needs no launcher."""
-_ALLOW = "administrator: allow user namespaces on the compute nodes (sysctl user.max_user_namespaces)"
+_ALLOW = (
+    "ask the administrators to allow user namespaces on the compute nodes (sysctl user.max_user_namespaces)"
+)
 _NAMES_HOSTS = frozenset(
     {
         *("-H", "--host", "-host", "--hosts", "-hosts", "-f"),
@@ -27,7 +29,7 @@ _NAMES_HOSTS = frozenset(
 
 @rule(
     "slurm-absent",
-    "Slurm is not on this machine",
+    "Slurm is not installed on this machine",
     severity="error",
     fix="name the cluster: `--host LOGIN, --cluster NAME` or `--facts FILE`;"
     " or run on this machine without Slurm: `toolkit launch --local`",
@@ -56,8 +58,10 @@ def slurm_absent(case: Case) -> Hit | None:
     "runtime-absent",
     "Neither Apptainer nor Singularity is on the host",
     severity="error",
-    fix="load a module of the runtime (`module avail apptainer singularity`), or ask the administrator to "
-    "install Apptainer",
+    fix=(
+        "load a module of the runtime (`module avail apptainer singularity`); or ask the administrators "
+        "to install Apptainer"
+    ),
     source="Apptainer user guide, quick start",
     facts=("host.runtime",),
 )
@@ -70,10 +74,13 @@ def runtime_absent(case: Case) -> Hit | None:
 
 @rule(
     "user-namespaces-off",
-    "Containers cannot be started: no user namespaces, and no setuid installation",
+    "The host cannot start containers: it allows no user namespaces, and the runtime has no setuid "
+    "installation",
     severity="error",
-    fix="administrator: allow user namespaces (sysctl user.max_user_namespaces; with AppArmor, add a "
-    "profile for Apptainer's starter), or install apptainer-suid",
+    fix=(
+        "ask the administrators to allow user namespaces (sysctl user.max_user_namespaces; with "
+        "AppArmor, add a profile for Apptainer's starter), or to install apptainer-suid"
+    ),
     source="Apptainer administrator guide, user namespaces; apptainer/apptainer issues 2027 and 2608",
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces", "host.environment"),
 )
@@ -106,9 +113,10 @@ def user_namespaces_off(case: Case) -> Hit | None:
     "user-namespaces-few",
     "The kernel allows fewer user namespaces than the ranks of a node need",
     severity="error",
-    fix="start fewer ranks on a node, or let them share a namespace with `--sharens` (Apptainer 1.3 or "
-    "later); "
-    "administrator: raise user.max_user_namespaces on the compute nodes",
+    fix=(
+        "start fewer ranks on a node, or let the ranks share a namespace with `--sharens` (Apptainer 1.3 "
+        "or later); or ask the administrators to raise user.max_user_namespaces on the compute nodes"
+    ),
     source=(
         "Apptainer 1.4.5: one namespace for each start ('maximum number of user namespaces exceeded'); "
         "apptainer/apptainer issue 1686; NVIDIA/pyxis issue 93; user_namespaces(7), ENOSPC"
@@ -129,7 +137,7 @@ def user_namespaces_few(case: Case) -> Hit | None:
             return None
         if made is None:
             case.ask("host.runtime.setuid")
-    because = f"{ranks} ranks on a node need {ranks} user namespaces, and the kernel allows {limit}"
+    because = f"{ranks} ranks on a node need {ranks} user namespaces; the kernel allows {limit}"
     by_chance: tuple[Outcome, ...] = ()
     if ranks <= limit:
         because = f"{because}; the kernel may still count namespaces of earlier steps"
@@ -142,8 +150,10 @@ def user_namespaces_few(case: Case) -> Hit | None:
     "gpu-hook-lacks-program",
     "enroot cannot start a container with GPUs, because its GPU hook does not find nvidia-container-cli",
     severity="error",
-    fix="administrator: install libnvidia-container-tools on the nodes; to start without GPUs:"
-    " export NVIDIA_VISIBLE_DEVICES=void before you submit",
+    fix=(
+        "ask the administrators to install libnvidia-container-tools on the nodes; or, to start without "
+        "GPUs, export NVIDIA_VISIBLE_DEVICES=void before you submit"
+    ),
     source="NVIDIA/enroot:conf/hooks/98-nvidia.sh; NVIDIA/pyxis issues 101 and 110 ('Command not found')",
     facts=("host.runtime", "host.gpus", "host.gpu_container_cli", "image.environment", "image.cuda"),
 )
@@ -181,7 +191,7 @@ def too_few_nodes(case: Case) -> Hit | None:
     slurm = case.host.slurm
     if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
         return None
-    pair = f"job requests {case.request.nodes} nodes; the largest partition has {slurm.nodes}"
+    pair = f"the job requests {case.request.nodes} nodes; the largest partition has {slurm.nodes}"
     evidence = (f"host: sinfo: the largest partition has {slurm.nodes} nodes",)
     return Hit(evidence, "unavailable", f"the {pair}", title=f"The {pair}")
 
@@ -190,7 +200,7 @@ def too_few_nodes(case: Case) -> Hit | None:
     "architecture-differs",
     "The image was built for another processor architecture than the host has",
     severity="error",
-    fix="build the image on a machine of the cluster's architecture",
+    fix="build the image on a machine with the cluster's processor architecture",
     source="execve(2): ENOEXEC; Apptainer user guide",
     facts=("host.architecture", "image.architecture"),
 )
@@ -199,7 +209,7 @@ def architecture_differs(case: Case) -> Hit | None:
     case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None
-    pair = f"image was built for {case.image.architecture}; the host has {case.host.architecture}"
+    pair = f"the image was built for {case.image.architecture}; the host has {case.host.architecture}"
     evidence = case.cite("host.architecture", "image.architecture")
     return Hit(evidence, "loader-failure", f"the {pair}", title=f"The {pair}")
 
@@ -208,7 +218,7 @@ def architecture_differs(case: Case) -> Hit | None:
     "slurm-lacks-pmix",
     "Slurm has no PMIx plugin",
     severity="error",
-    fix="ask the administrator to install Slurm's PMIx plugin (configure `--with-pmix`)",
+    fix="ask the administrators to install Slurm's PMIx plugin (configure `--with-pmix`)",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     facts=("host.slurm.mpi_types",),
@@ -227,7 +237,7 @@ def slurm_lacks_pmix(case: Case) -> Hit | None:
     "slurm-lacks-pmi2",
     "Slurm has no PMI-2 plugin",
     severity="error",
-    fix="ask the administrator to install Slurm's pmi2 plugin",
+    fix="ask the administrators to install Slurm's pmi2 plugin",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     facts=("host.slurm.mpi_types",),
@@ -247,7 +257,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     "mpi-type-not-offered",
     "Slurm does not offer the --mpi type that the site profile names",
     severity="error",
-    fix="correct launch.mpi in the site profile, or leave `--site` out; `srun --mpi=list` prints the types",
+    fix="correct launch.mpi in the site profile, or leave out `--site`; `srun --mpi=list` prints the types",
     instead=MPI_MODES,
     source="srun(1), --mpi: an unknown type ends the step",
     facts=("host.slurm.mpi_types",),
@@ -292,7 +302,7 @@ def host_launcher_absent(case: Case) -> Hit | None:
     "host-launcher-broken",
     "The host's mpirun does not start",
     severity="error",
-    fix="load the module of that MPI with all dependencies, or add its lib folder to LD_LIBRARY_PATH",
+    fix="load the module of this MPI with all its dependencies, or add its lib folder to LD_LIBRARY_PATH",
     instead=MPI_MODES,
     source="ld.so(8): 'error while loading shared libraries'",
     facts=("host.mpis",),
@@ -312,7 +322,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
     "mpi-default-none",
     "On this cluster, srun without --mpi offers ranks no PMI",
     severity="info",
-    fix="always name an interface: `srun --mpi=…` (`toolkit launch` does)",
+    fix="always give srun an interface: `srun --mpi=…` (`toolkit launch` does so)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",
     facts=("host.slurm.mpi_default",),
     modes=("srun-pmix",),

@@ -26,9 +26,7 @@ _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """UCX transports between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
 """A /dev/shm smaller than this size, in bytes, has no room for batches of images."""
-_LARGER = (
-    "make /dev/shm larger (`docker run --shm-size`, `mount -o remount,size=…`), or use another transport"
-)
+_LARGER = "enlarge /dev/shm (`docker run --shm-size`, `mount -o remount,size=…`), or use another transport"
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
@@ -145,7 +143,7 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
 
 @rule(
     "large-messages-hang",
-    "Messages of 3 MiB and more between ranks of one node never arrive",
+    "Messages of 3 MiB or more between ranks on one node never arrive",
     severity="error",
     fix="start with `--sharens` (Apptainer 1.3), or set OMPI_MCA_btl_vader_single_copy_mechanism=none",
     source=(
@@ -175,7 +173,7 @@ def large_messages_hang(case: Case) -> Hit | None:
     "ranks-in-namespaces-of-their-own",
     "Ranks of one node have separate PID namespaces, so two ranks may have the same process ID",
     severity="error",
-    fix="leave `--pid` out and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3)",
+    fix="leave out `--pid` and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3)",
     source=(
         "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches with --pid of Open MPI 4.1.4, "
         "4.1.8, 5.0.7 and 6.0.0rc2, of which the 14 whose two ranks had one number crashed, and no other"
@@ -207,7 +205,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
 
 @rule(
     "mpi-shared-memory-small",
-    "The shared memory of the host is too small for the MPI in the image",
+    "Shared memory on the host (/dev/shm) is too small for the MPI in the image",
     severity="error",
     fix=_LARGER,
     source="recipes/knowledge/mpi.toml, [[shared_memory]]; tests/matrix: set shm",
@@ -245,7 +243,8 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
 
 @rule(
     "shared-memory-apart",
-    "Each rank of a node has its own /dev/shm, but the MPI in the image needs a shared one",
+    "Each rank of a node has its own /dev/shm, but the MPI in the image needs a /dev/shm that all ranks "
+    "share",
     severity="error",
     fix="give the containers the host's /dev/shm: `--bind /dev`; or start the containers with `--sharens` "
     "(Apptainer 1.3)",
@@ -283,7 +282,7 @@ def shared_memory_apart(case: Case) -> Hit | None:
 
 @rule(
     "loader-shared-memory-small",
-    "The data loaders of PyTorch may not find enough shared memory",
+    "PyTorch's data loaders may not have enough shared memory",
     severity="warning",
     fix="mount the host's /dev/shm and enlarge it, or set num_workers=0 in the DataLoader",
     source="PyTorch README, Docker image: shared memory and --shm-size; tests/matrix/peers: loader.py",
@@ -308,8 +307,10 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
     "rdma-memory-refused",
     "The limit on locked memory is too low for NCCL over RDMA",
     severity="error",
-    fix="administrator: set LimitMEMLOCK=infinity for slurmd; until then, set NCCL_IB_DISABLE=1 and "
-    "NCCL_NET=Socket, which select TCP",
+    fix=(
+        "ask the administrators to set LimitMEMLOCK=infinity for slurmd; until then, set "
+        "NCCL_IB_DISABLE=1 and NCCL_NET=Socket, which select TCP"
+    ),
     source=(
         "NVIDIA/nccl-tests issue 206 ('ibv_reg_mr_iova2 failed with error Cannot allocate memory', 8 MiB); "
         "awslabs/awsome-distributed-ai issue 647 (EFA: 'Failure to post internal receive buffers', 64 MiB); "
@@ -348,5 +349,5 @@ def rdma_memory_refused(case: Case) -> Hit | None:
     said = {**host.environment, **case.image_facts.environment, **case.plan.env}
     if said.get("NCCL_IB_DISABLE") == "1" or said.get("NCCL_NET") == "Socket":
         return None
-    because = f"a process may lock {limit // 1024} KiB, and NCCL needs more for RDMA"
+    because = f"a process may lock only {limit // 1024} KiB of memory; NCCL needs more for RDMA"
     return Hit(case.cite("host.locked_memory", "host.infiniband"), "comm-failure", because)

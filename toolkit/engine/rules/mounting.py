@@ -78,8 +78,11 @@ def image_compression_too_new(case: Case) -> Hit | None:
     "kernel-cannot-mount",
     "The kernel of the host cannot mount an image",
     severity="error",
-    fix="start a folder: `apptainer build --sandbox DIR IMAGE`; or start the image without setuid: "
-    "`--userns`; administrator: load the kernel modules loop and squashfs on the compute nodes",
+    fix=(
+        "unpack the image once with `apptainer build --sandbox DIR IMAGE`, and start DIR; or start the "
+        "image without setuid: `--userns`; or ask the administrators to load the kernel modules loop and "
+        "squashfs on the compute nodes"
+    ),
     source=(
         "apptainer/singularity issues 263 and 813 ('Could not open loop device /dev/loop0'), 3465 "
         "('Failed to mount squashfs image in (read only): No such device')"
@@ -106,10 +109,13 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
 
 @rule(
     "fuse3-too-old",
-    "A setuid Apptainer needs libfuse 3.3 to mount an image by squashfuse",
+    "A setuid Apptainer needs libfuse 3.3 or later to mount an image with squashfuse",
     severity="error",
-    fix="start the image without setuid: `--userns`; or unpack at each start: APPTAINER_UNSQUASH=1; "
-    "administrator: update fuse3-libs (RHEL 8.6 has 3.3.0), or remove apptainer-suid",
+    fix=(
+        "start the image without setuid: `--userns`; or set APPTAINER_UNSQUASH=1, so that Apptainer "
+        "unpacks the image at each start; or ask the administrators to update fuse3-libs (RHEL 8.6 has "
+        "3.3.0) or to remove apptainer-suid"
+    ),
     source=(
         "apptainer/apptainer issues 3348 ('fusermount3: mountpoint /dev/fuse is not a directory or a "
         "regular file') and 3357; libfuse:ChangeLog.rst 3.3.0"
@@ -140,7 +146,10 @@ def fuse3_too_old(case: Case) -> Hit | None:
     "runtime-needs-newer-kernel",
     "This release of the container runtime needs a newer kernel",
     severity="error",
-    fix="administrator: install a later release of the runtime, or a newer kernel on the compute nodes",
+    fix=(
+        "ask the administrators to install a later release of the runtime, or a newer kernel on the "
+        "compute nodes"
+    ),
     source="recipes/knowledge/runtime.toml, [[kernel]]",
     facts=("host.runtime", "host.runtime.version", "host.kernel"),
 )
@@ -169,7 +178,7 @@ def runtime_needs_newer_kernel(case: Case) -> Hit | None:
     "writable-needs-folders",
     "With --writable the runtime binds only to folders that the image has",
     severity="error",
-    fix="make the folder in the image, or use `--writable-tmpfs` instead of `--writable`",
+    fix="create the folder in the image, or use `--writable-tmpfs` instead of `--writable`",
     source=(
         "apptainer/apptainer issue 1895 (\"By using --writable, Apptainer can't create /storage destination "
         'automatically without overlay or underlay")'
@@ -199,7 +208,7 @@ _UNPACK_ONCE = "unpack the image once with `apptainer build --sandbox DIR IMAGE`
     "squashfuse-absent",
     "Each rank unpacks the whole image before it starts",
     severity="warning",
-    fix=f"administrator: install squashfuse; or {_UNPACK_ONCE}",
+    fix=f"{_UNPACK_ONCE}; or ask the administrators to install squashfuse",
     source="recipes/knowledge/runtime.toml, [[mount]], [fuse]; apptainer/apptainer issue 2324 (--fakeroot)",
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
     advice=True,
@@ -220,7 +229,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
     row = runtime.mount(found.name, found.version)
     if row and row.way == "unpacked" and setting(case, row.unless) != "yes":
         title = f"{found.name} {found.version} unpacks the whole image for each rank before it starts"
-        fix = f"administrator: install a release that supports squashfuse; or {_UNPACK_ONCE}"
+        fix = f"{_UNPACK_ONCE}; or ask the administrators to install a release that supports squashfuse"
         return Hit(case.cite("host.runtime"), title=title, fix=fix, source=row.source)
     if not case.host.squashfuse:
         return Hit(case.cite("host.runtime", "host.squashfuse"))
@@ -228,7 +237,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
         return None
     if runtime.runtime().fuse.allows(case.host.kernel or ""):
         return None
-    fix = f"administrator: install a newer kernel or a setuid runtime; or {_UNPACK_ONCE}"
+    fix = f"{_UNPACK_ONCE}; or ask the administrators to install a newer kernel or a setuid runtime"
     source = runtime.runtime().fuse.source
     return Hit(case.cite("host.kernel", "host.runtime"), fix=fix, source=source)
 
@@ -237,8 +246,10 @@ def squashfuse_absent(case: Case) -> Hit | None:
     "squashfuse-refused",
     "The kernel of the host does not let squashfuse mount the image",
     severity="error",
-    fix=f"{_UNPACK_ONCE}; or set APPTAINER_UNSQUASH=1, so that each rank unpacks the image; "
-    "administrator: install apptainer-suid",
+    fix=(
+        f"{_UNPACK_ONCE}; or set APPTAINER_UNSQUASH=1, so that each rank unpacks the image; or ask the "
+        "administrators to install apptainer-suid"
+    ),
     source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
 )
@@ -283,7 +294,10 @@ def _unpacks(case: Case) -> bool:
     "hooks-need-glibc",
     "Hooks of the container runtime need glibc in the image",
     severity="error",
-    fix="use an image with glibc; or disable the hooks in the environment file, as the centre documents",
+    fix=(
+        "use an image with glibc; or disable the hooks in the environment file, as the documentation of "
+        "the computing centre describes"
+    ),
     source="recipes/knowledge/runtime.toml, [[glibc_hooks]]",
     facts=("host.runtime", "image.glibc"),
 )

@@ -20,9 +20,12 @@ def ask_release(case: Case) -> None:
 
 @rule(
     "runtime-cannot-read-image",
-    "The container runtime of the host cannot read this kind of image",
+    "The host's container runtime cannot read this kind of image",
     severity="error",
-    fix="administrator: install Apptainer; or build a native SIF (`apptainer build`, without `--oci`)",
+    fix=(
+        "build a native SIF (`apptainer build`, without `--oci`); or ask the administrators to install "
+        "Apptainer"
+    ),
     source="recipes/knowledge/runtime.toml, [[unreadable]]",
     facts=("host.runtime", "image.format", "host.runtime.version"),
 )
@@ -93,11 +96,12 @@ def oci_mode(case: Case) -> Hit | None:
 
 @rule(
     "image-kind-forbidden",
-    "The administrator forbids images of this kind",
+    "The administrators forbid images of this kind",
     severity="error",
-    fix="convert the image to an allowed kind: `apptainer build [--sandbox] TARGET IMAGE`; administrator: "
-    "remove "
-    "the line 'allow container …' from apptainer.conf",
+    fix=(
+        "convert the image to an allowed kind: `apptainer build [--sandbox] TARGET IMAGE`; or ask the "
+        "administrators to remove the line 'allow container …' from apptainer.conf"
+    ),
     source="recipes/knowledge/runtime.toml, [[forbidden]]",
     facts=("host.runtime", "image.format"),
 )
@@ -117,10 +121,12 @@ def image_kind_forbidden(case: Case) -> Hit | None:
 
 @rule(
     "images-limited",
-    "The administrator allows only images in certain folders or of certain owners",
+    "The administrators allow only images in certain folders or of certain owners",
     severity="warning",
-    fix="ask the centre which folders 'limit container paths' in apptainer.conf allows, and copy the image "
-    "to one of them",
+    fix=(
+        "ask the administrators which folders 'limit container paths' in apptainer.conf allows, and copy "
+        "the image to an allowed folder"
+    ),
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/prepare_linux.go, loadImage, at "
         "v1.4.5; sylabs/singularity: the same at v4.3.7"
@@ -143,7 +149,10 @@ def images_limited(case: Case) -> Hit | None:
     "bind-source-missing",
     "The runtime's settings bind a path that the host does not have",
     severity="error",
-    fix="administrator: create the path on every node, or remove its 'bind path' from the runtime's settings",
+    fix=(
+        "ask the administrators to create the path on every node, or to remove its 'bind path' from the "
+        "runtime's settings"
+    ),
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, mountGeneric; "
         "Apptainer 1.4.5 on a node without /etc/localtime: fails, and runs with --no-mount /etc/localtime"
@@ -177,7 +186,7 @@ def bind_source_missing(case: Case) -> Hit | None:
     "runtime-retired",
     "This release of the container runtime is no longer maintained",
     severity="info",
-    fix="administrator: install a maintained release",
+    fix="ask the administrators to install a maintained release",
     source="recipes/knowledge/runtime.toml, [[retired]]",
     facts=("host.runtime", "host.runtime.version"),
     advice=True,
@@ -200,7 +209,7 @@ def runtime_retired(case: Case) -> Hit | None:
     "runtime-vulnerable",
     "This release of the container runtime has a published security fault",
     severity="info",
-    fix="administrator: install a release without the fault",
+    fix="ask the administrators to install a release without the fault",
     source="recipes/knowledge/runtime.toml, [[vulnerable]]",
     facts=("host.runtime", "host.runtime.version"),
     advice=True,
@@ -256,10 +265,12 @@ def home_not_mounted(case: Case) -> Hit | None:
 
 @rule(
     "binds-refused",
-    "The administrator does not let users bind folders into containers",
+    "The administrators do not let users bind folders into containers",
     severity="warning",
-    fix="use folders that the site binds itself; administrator: set 'user bind control = yes' in "
-    "apptainer.conf",
+    fix=(
+        "use only folders that the site binds into every container; or ask the administrators to set "
+        "'user bind control = yes' in apptainer.conf"
+    ),
     source="Apptainer administrator guide, apptainer.conf: user bind control",
     facts=("host.runtime",),
     advice=True,
@@ -278,7 +289,10 @@ def binds_refused(case: Case) -> Hit | None:
     "binds-need-folders",
     "The runtime can bind only to folders that exist in the image",
     severity="info",
-    fix="bind to a folder that is in the image (/mnt, /opt), or create the folder in the image's recipe",
+    fix=(
+        "bind to a folder that is in the image, such as /mnt or /opt; or create the folder in the "
+        "image's recipe"
+    ),
     source="Apptainer administrator guide, apptainer.conf: enable overlay, enable underlay",
     facts=("host.runtime",),
     advice=True,
@@ -294,9 +308,12 @@ def binds_need_folders(case: Case) -> Hit | None:
 
 @rule(
     "bind-not-allowed",
-    "The administrator forbids mounting the host's MPI into a container",
+    "The administrators forbid mounting the host's MPI into a container",
     severity="error",
-    fix="administrator: set 'user bind control = yes' and 'enable underlay = yes' in apptainer.conf",
+    fix=(
+        "ask the administrators to set 'user bind control = yes' and 'enable underlay = yes' in "
+        "apptainer.conf"
+    ),
     instead=MPI_MODES,
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, addUserbindsMount and "
@@ -315,7 +332,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
     if not folders or not case.plan.binds:
         return None
     if setting(case, "user bind control") == "no":
-        because = "with 'user bind control = no' the host's MPI is not mounted"
+        because = "with 'user bind control = no', the runtime does not mount the host's MPI"
         return Hit((_line(case, "user bind control"),), "unavailable", because)
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
         return None
@@ -331,8 +348,10 @@ def bind_not_allowed(case: Case) -> Hit | None:
     "device-files-hidden",
     "Containers have a minimal /dev: no InfiniBand or RoCE, no shared memory of the host",
     severity="warning",
-    fix="administrator: set 'mount dev = yes' in apptainer.conf; with 'mount dev = minimal', use `--bind "
-    "/dev`",
+    fix=(
+        "with 'mount dev = minimal', use `--bind /dev`; or ask the administrators to set 'mount dev = "
+        "yes' in apptainer.conf"
+    ),
     source=(
         "Apptainer administrator guide, apptainer.conf: mount dev; apptainer/apptainer:internal/pkg/runtime/"
         "engine/apptainer/container_linux.go, addUserbindsMount, at v1.4.5"
@@ -356,7 +375,10 @@ def device_files_hidden(case: Case) -> Hit | None:
     "session-folder-small",
     "The container's own tmpfs is too small for large files",
     severity="info",
-    fix="write to a bound folder; administrator: increase 'sessiondir max size' in apptainer.conf",
+    fix=(
+        "write large files to a folder that you bind into the container; or ask the administrators to "
+        "increase 'sessiondir max size' in apptainer.conf"
+    ),
     source="recipes/knowledge/runtime.toml, session",
     facts=("host.runtime",),
     advice=True,

@@ -21,7 +21,7 @@ _OF_SOURCE = "a0"
     "kernel-too-old",
     "The host's kernel is too old for the C library in the image",
     severity="error",
-    fix="use an image with an older distribution; administrator: install a newer kernel",
+    fix="use an image with an older distribution; or ask the administrators to install a newer kernel",
     source="recipes/knowledge/glibc.toml, [[kernel]]",
     facts=("host.kernel", "host.architecture", "image.glibc"),
 )
@@ -60,7 +60,9 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
         return None
-    pair = f"library of the image needs {case.image.cpu_level}; the host's processor is {case.host.cpu_level}"
+    pair = (
+        f"a library in the image needs {case.image.cpu_level}; the host's processor is {case.host.cpu_level}"
+    )
     evidence = case.cite("image.cpu_level", "host.cpu_level")
     return Hit(evidence, "loader-failure", f"a {pair}", title=f"A {pair}")
 
@@ -69,7 +71,10 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     "tensorflow-needs-avx",
     "TensorFlow uses AVX instructions, which this processor lacks",
     severity="error",
-    fix="use nodes with newer processors, or a TensorFlow that was built for old ones (conda-forge, Open-CE)",
+    fix=(
+        "use nodes with newer processors, or a TensorFlow that was built for old processors "
+        "(conda-forge, Open-CE)"
+    ),
     source="recipes/knowledge/glibc.toml, avx; TensorFlow install guide, pip",
     facts=("image.tensorflow", "host.cpu_level"),
     advice=True,
@@ -91,7 +96,12 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
         return Hit(evidence)
     if case.host.cpu_level in row.doubtful:
         title = f"TensorFlow uses AVX instructions, which not every {case.host.cpu_level} processor has"
-        return Hit(evidence, severity="info", title=title, fix="look for avx in /proc/cpuinfo of a node")
+        return Hit(
+            evidence,
+            severity="info",
+            title=title,
+            fix=("check for avx on a node: `grep -m1 avx /proc/cpuinfo`"),
+        )
     return None
 
 
@@ -99,7 +109,7 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
     "gpu-libraries-need-newer-glibc",
     "The host's GPU libraries need a newer C library than the image has",
     severity="error",
-    fix="use an image with a newer distribution: its glibc must be as new as the libraries need",
+    fix="use an image with a newer distribution, whose glibc is new enough for these libraries",
     source=(
         "Apptainer user guide, GPU support: libraries of the host in /.singularity.d/libs; "
         "apptainer/apptainer pull request 2606 (--rocm)"
@@ -138,8 +148,10 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     "gpu-rocm-libraries-newer",
     "ROCm libraries of a newer host may not load in the image",
     severity="warning",
-    fix="use an image whose distribution is as new as the host's; or leave `--rocm` out, and use the ROCm of "
-    "the image with `--bind /dev/kfd --bind /dev/dri`",
+    fix=(
+        "use an image whose distribution is as new as the host's; or leave out `--rocm`, and use the "
+        "ROCm of the image with `--bind /dev/kfd --bind /dev/dri`"
+    ),
     source="Apptainer user guide, GPU support (--rocm); ROCm/AMDMIGraphX issue 3965 (GLIBCXX_3.4.32)",
     facts=("host.glibc", "image.glibc"),
     advice=True,
@@ -160,9 +172,9 @@ def gpu_rocm_libraries_newer(case: Case) -> Hit | None:
 
 @rule(
     "bind-hides-c-library",
-    "A bind puts a folder of the host over the C library or the loader of the image",
+    "A bind hides the image's C library or loader behind a folder of the host",
     severity="error",
-    fix="leave the bind out, or bind to another path: `--bind /usr/lib64:/host/lib64`",
+    fix="leave out the bind, or bind to another path: `--bind /usr/lib64:/host/lib64`",
     source=(
         "apptainer/singularity issues 1988 ('-B /lib64'), 1287 and 5060; "
         "ld.so(8): version `GLIBC_2.xx' not found"
