@@ -56,7 +56,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
         return None
     where = "among the system libraries"
     if any(map(is_masked, (host.prefix or "", *(host.folders or ())))):
-        where = "in a folder named after a user, which facts do not contain"
+        where = "in a folder named after a user, so the facts do not contain its path"
     because = f"{mpi_name(host)} of the host is {where} ({host.library})"
     return Hit(case.cite("host.mpis", "host.mpis.library"), "unavailable", because)
 
@@ -93,8 +93,8 @@ def bind_has_no_effect(case: Case) -> Hit | None:
             f"programs have a search path (DT_RPATH) that precedes LD_LIBRARY_PATH and leads to {mpi.library}"
         )
         fix = (
-            "use a mode that starts the image's MPI; or link programs again without DT_RPATH (install "
-            "mpi4py with pip)"
+            "use a launch mode that starts the image's MPI; or link the programs again without DT_RPATH "
+            "(install mpi4py with pip)"
         )
     because = f"{why}; programs load the image's own {mpi_name(mpi)}"
     evidence = case.cite("host.mpis", "image.mpi")
@@ -107,7 +107,8 @@ def bind_has_no_effect(case: Case) -> Hit | None:
 
 @rule(
     "bind-name-of-another",
-    "The mounted MPI library and the image's MPI library have one name but belong to different families",
+    "The mounted MPI library and the image's MPI library have the same file name but belong to different "
+    "MPI families",
     severity="error",
     fix="mount an MPI of the same family as the MPI in the image",
     instead=MPI_MODES,
@@ -143,7 +144,7 @@ def bind_name_of_another(case: Case) -> Hit | None:
     "bind-glibc-older",
     "The host's MPI needs a newer C library than the image has",
     severity="error",
-    fix="use an image with glibc whose distribution is at least as new as the host's distribution",
+    fix="use an image with glibc that is based on a distribution at least as new as the host's distribution",
     instead=MPI_MODES,
     source='tests/matrix: set bind, "version `GLIBC_2.38\' not found"',
     facts=("host.mpis", "image.mpi", "image.glibc"),
@@ -208,7 +209,7 @@ def bind_library_older(case: Case) -> Hit | None:
     "bind-library-missing",
     "The host's MPI needs a library that the image does not have",
     severity="error",
-    fix="also mount the folder of the missing library",
+    fix="also mount the host's folder that contains the missing library",
     instead=MPI_MODES,
     source="tests/matrix: set bind, 'libfabric.so.1: cannot open shared object file'",
     facts=("host.mpis", "image.mpi", "image.libraries"),
@@ -262,7 +263,7 @@ def _second_libraries(case: Case, host: HostMpi) -> set[str]:
     "bind-component-lacks-library",
     "A component of the mounted MPI needs a library that the image does not have",
     severity="error",
-    fix="also mount the folder of the missing library",
+    fix="also mount the host's folder that contains the missing library",
     instead=MPI_MODES,
     source="open-mpi/ompi:opal/mca/base/mca_base_component_repository.c at v4.1; tests/matrix/truth: bind",
     facts=("host.mpis", "image.mpi", "image.libraries"),

@@ -64,7 +64,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     if case.image.mpi is not None:
         return None
     if case.request.has_one_rank and case.mode != "mpirun-container":
-        fix = "change nothing if the program does not call MPI"
+        fix = "if the program does not call MPI, change nothing"
         return Hit(case.cite("image.mpi"), severity="warning", fix=fix, instead=())
     if case.mode == "bind" and mounted_mpi(case.host_facts, case.original_facts) is None:
         return None  # the rule bind-nothing-to-mount checks whether the host has an MPI to mount
@@ -109,7 +109,10 @@ def mpi_moved(case: Case) -> Hit | None:
     "mpi-lacks-plugins",
     "The Open MPI in the image has no plugins",
     severity="error",
-    fix="install Open MPI in the image as a package, or also copy its plugin folder lib/openmpi",
+    fix=(
+        "install Open MPI in the image as a package; or, if you copy Open MPI, also copy its plugin "
+        "folder lib/openmpi"
+    ),
     source="open-mpi/ompi:opal/runtime/opal_init.c; measured with copied libraries of Open MPI 4.1.4",
     facts=("image.mpi", "image.mpi.components"),
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
@@ -252,7 +255,7 @@ def image_sets_rank(case: Case) -> Hit | None:
         return None
     alone = given.get("PMI_SIZE") == "1" and given.get("PMI_RANK", "0") == "0"
     told = ", ".join(f"{name}={given[name]}" for name in set_by)
-    because = f"the image sets {told}, which replaces the launcher's value for each rank"
+    because = f"the image sets {told}, which replaces the value that the launcher sets for each rank"
     evidence = tuple(f"image: {name}={given[name]}" for name in set_by)
     stage = LaunchStage.START
     return Hit(evidence, "singletons" if alone else "unknown", because, stage=stage)
@@ -374,7 +377,7 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
     "stack-disagrees",
     "The image differs from its description in stack.json",
     severity="warning",
-    fix="build the image again; until then rely on what toolkit found, not on stack.json",
+    fix="build the image again; until then, rely on what toolkit found, not on stack.json",
     source="toolkit.image.software.describe: stack.json against what is inside",
     facts=("image.stack",),
     advice=True,

@@ -15,7 +15,7 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
     "image-tmpdir-not-writable",
     "The image sets TMPDIR to a folder in which its launcher cannot write",
     severity="error",
-    fix="export APPTAINERENV_TMPDIR=/tmp before the job; or remove TMPDIR from the image",
+    fix="export APPTAINERENV_TMPDIR=/tmp before you submit; or remove TMPDIR from the image",
     instead=("srun-pmix", "mpirun-host"),
     source="measured on five clusters with Open MPI 4.1.4: 'A call to mkdir was unable to create'",
     facts=("image.mpi",),

@@ -15,7 +15,7 @@ _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
     "network-apart",
     "Each container has its own network",
     severity="error",
-    fix="use the network of the node: `podman run --network=host`; leave out `--net`",
+    fix="use the node's network: `podman run --network=host`, or Apptainer without `--net`",
     source="podman-run(1), --network; tests/matrix: 'without --network=host'",
     facts=("host.runtime",),
 )
@@ -43,7 +43,7 @@ def network_apart(case: Case) -> Hit | None:
 
 @rule(
     "user-inside-differs",
-    "Ranks run with another user ID than the PMIx server expects",
+    "Ranks run with a user ID that the PMIx server does not expect",
     severity="error",
     fix="keep the user ID: `podman run --userns=keep-id`",
     source=(
@@ -62,14 +62,14 @@ def user_inside_differs(case: Case) -> Hit | None:
     if not found or clearing_options(case) or offered is None or interface_in_use(case, offered) != "pmix":
         return None
     because = (
-        f"with {next(iter(found))} ranks have user ID 0, and the PMIx server expects the user ID of the job"
+        f"with {next(iter(found))}, ranks have user ID 0; the PMIx server expects the user ID of the job"
     )
     return Hit(tuple(dict.fromkeys(found.values())), "hang", because)
 
 
 @rule(
     "pmi-socket-closed",
-    "The container closes the socket for PMI",
+    "The container closes the socket through which ranks reach their PMI server",
     severity="error",
     fix="start containers with `--preserve-fd=$PMI_FD` (podman 5.0, crun), or `-pmi-port` of Hydra, or PMIx",
     source=(
@@ -98,7 +98,7 @@ def pmi_socket_closed(case: Case) -> Hit | None:
     "join-lacks-slurm",
     "`ch-run --join` does not find the other ranks of its node",
     severity="error",
-    fix="give the number of ranks on a node and a tag: `--join-ct=N --join-tag=TAG`; or leave out `--join`",
+    fix="add the number of ranks on a node and a tag: `--join-ct=N --join-tag=TAG`; or leave out `--join`",
     source="hpc/charliecloud:doc/ch-run.rst, --join-ct, --join-tag; lanl/BEE issue 449 (Summit, LSF)",
     facts=("host.runtime", "host.slurm"),
 )

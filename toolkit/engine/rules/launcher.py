@@ -72,7 +72,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
     "launcher-prefix-half-removed",
     "The launch unsets OPAL_PREFIX but not PMIX_INSTALL_PREFIX, and the image's Open MPI aborts",
     severity="error",
-    fix="do not unset OPAL_PREFIX, or unset PMIX_INSTALL_PREFIX too",
+    fix="keep OPAL_PREFIX, or unset PMIX_INSTALL_PREFIX too",
     source=(
         "open-mpi/ompi:opal/mca/pmix/pmix3x/pmix3x_local.c, check_evars, at v4.1.8 (pmix2x at v3.1.6); "
         "tests/matrix: hybrid-ompi4.1.8-orte against -clean of Open MPI wheels"
@@ -96,12 +96,16 @@ def launcher_prefix_half_removed(case: Case) -> Hit | None:
         raise Undecided("image.mpi.components")
     if not _COMPARE_PREFIXES & set(mpi.components.get("pmix", ())):
         return None
-    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", "only OPAL_PREFIX is unset")
+    return Hit(
+        case.cite("host.mpis", "image.mpi"),
+        "init-failure",
+        ("the launch unsets OPAL_PREFIX but not PMIX_INSTALL_PREFIX"),
+    )
 
 
 @rule(
     "launcher-pmix-pair",
-    "The PMIx of the host's mpirun and the PMIx in the image are not compatible",
+    "PMIx of the host's mpirun and PMIx in the image are incompatible",
     severity="error",
     fix="load another release of the host's Open MPI, or rebuild the image with the host's release",
     instead=MPI_MODES,
@@ -134,7 +138,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return None
     if not row.found:  # an MPI that finds no PMIx server continues without PMIx
         return judge_client(case, mpi, row, "host.mpis", "image.pmix")
-    title = f"PMIx of the host's {mpi_name(host)} and PMIx {plain(client)} in the image are not compatible"
+    title = f"PMIx of the host's {mpi_name(host)} and PMIx {plain(client)} in the image are incompatible"
     late = LaunchStage.END if row.late else None
     return Hit(evidence, row.outcome, row.because, title, source=row.source, stage=late)
 
@@ -193,7 +197,7 @@ def container_launcher_absent(case: Case) -> Hit | None:
         return Hit(case.cite("image.mpi.launcher"), "unavailable")
     if case.plan.launcher[0] != "mpirun" or case.state("image.mpirun") != "absent":
         return None
-    because = f"the image has {launcher}, and no mpirun on its PATH"
+    because = f"the image has {launcher}, but no mpirun on its PATH"
     return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unavailable", because)
 
 
@@ -224,7 +228,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
     if starter is None:
         raise Undecided("image.mpirun")
     if starter == _NOBODY:
-        because = f"{case.image.mpirun} belongs to no MPI of the image, so its behaviour is unknown"
+        because = f"{case.image.mpirun} does not belong to an MPI of the image, so its behaviour is unknown"
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     rows = [row for row in knowledge.mpi().inside if _inside_fits(row, case, starter)]
     if rows and rows[0].amd_unthreaded is not None:

@@ -49,7 +49,7 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
 
 @rule(
     "tensorflow-cuda-missing",
-    "TensorFlow does not find the CUDA that it was built for",
+    "TensorFlow does not find the CUDA release that it was built for",
     severity="warning",
     fix="install the CUDA that TensorFlow was built with: `pip install 'tensorflow[and-cuda]'`, or a base "
     "image with that CUDA",
@@ -73,7 +73,7 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
 
 @rule(
     "tensorflow-cudnn-mismatch",
-    "The image has another cuDNN than TensorFlow needs",
+    "TensorFlow needs another cuDNN release than the image has",
     severity="error",
     fix="install the cuDNN that TensorFlow was built with, or a newer cuDNN of the same major release",
     source="TensorFlow source, cuda_dnn: 'Loaded runtime CuDNN library: … but source was compiled with: …'",
@@ -119,8 +119,10 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     "tensorflow-compiles-at-start",
     "TensorFlow has no machine code for this GPU, so the driver compiles its PTX code at the first start",
     severity="info",
-    fix="set CUDA_CACHE_PATH to a permanent folder and CUDA_CACHE_MAXSIZE=4294967296; or use a newer "
-    "TensorFlow",
+    fix=(
+        "set CUDA_CACHE_PATH to a folder that you keep between jobs, and CUDA_CACHE_MAXSIZE=4294967296; "
+        "or use a newer TensorFlow"
+    ),
     source="recipes/knowledge/cuda.toml, [[tensorflow]]; CUDA C++ Programming Guide, just-in-time code",
     facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
@@ -142,7 +144,10 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     "tensorflow-ptx-too-new",
     "The driver cannot compile TensorFlow's PTX code for this GPU",
     severity="error",
-    fix="use a TensorFlow that has machine code for this GPU; administrator: install a newer driver",
+    fix=(
+        "use a TensorFlow that has machine code for this GPU; or ask the administrators to install a "
+        "newer driver"
+    ),
     source="NVIDIA CUDA Compatibility guide: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)",
     facts=("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
@@ -166,7 +171,7 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     "tensorflow-lacks-gpu-code",
     "TensorFlow no longer has code for this kind of GPU",
     severity="error",
-    fix="use an older TensorFlow, or one that was built for this GPU",
+    fix="use an older TensorFlow, or a TensorFlow that was built for this GPU",
     source="recipes/knowledge/cuda.toml, [[tensorflow]]",
     facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
@@ -236,9 +241,12 @@ def _dropped_gpu(
 
 @rule(
     "nccl-cuda-mismatch",
-    "The NCCL in the image was built for another CUDA than the image has",
+    "The NCCL in the image was built for another CUDA release than the image has",
     severity="warning",
-    fix="install the NCCL of this CUDA: nvidia-nccl-cu11, -cu12 or -cu13",
+    fix=(
+        "install the NCCL package for the CUDA of the image: nvidia-nccl-cu11, nvidia-nccl-cu12 or "
+        "nvidia-nccl-cu13"
+    ),
     source="recipes/knowledge/cuda.toml, [[nccl]]",
     facts=("image.nccl", "image.cuda"),
     advice=True,
@@ -284,8 +292,10 @@ def nccl_known_bad(case: Case) -> Hit | None:
     "nccl-needs-plugin",
     "NCCL needs a plugin for this network, which the image does not have",
     severity="warning",
-    fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's plugin; then check that "
-    "NCCL logs 'NET/OFI'",
+    fix=(
+        "install aws-ofi-nccl and its libfabric in the image, or bind the plugin of the computing "
+        "centre; then check that NCCL logs 'NET/OFI'"
+    ),
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
     facts=("image.nccl", "host.fabrics", "image.nccl_ofi", "image.pytorch_rocm", "host.amd_gpus"),
     advice=True,

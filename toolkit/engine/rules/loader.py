@@ -198,8 +198,10 @@ def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
     "bind-lacks-lustre",
     "MPI-IO of Cray MPICH needs liblustreapi for files on Lustre, which the image does not have",
     severity="info",
-    fix="change nothing if the program does not use MPI-IO or parallel HDF5; otherwise bind "
-    "`/usr/lib64/liblustreapi.so.1`, and add its folder to LD_LIBRARY_PATH",
+    fix=(
+        "if the program uses neither MPI-IO nor parallel HDF5, change nothing; otherwise, bind "
+        "`/usr/lib64/liblustreapi.so.1`, and add its folder to LD_LIBRARY_PATH"
+    ),
     source=(
         "underworldcode/underworld2 issue 668 and Pawsey technical newsletter of 13 March 2023 "
         "('Assertion failed … liblustreapi != NULL')"

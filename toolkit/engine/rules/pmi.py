@@ -19,8 +19,10 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     "slurm-pmi-unreachable",
     "The MPI in the image uses Slurm's PMI-1 library, which does not work inside a container",
     severity="error",
-    fix="build the MPI with its own PMI (MPICH without `--with-pmi=slurm`) for Slurm's pmi2 plugin; or use "
-    "an MPI that supports PMIx",
+    fix=(
+        "for Slurm's pmi2 plugin, build the MPI with its own PMI (MPICH without `--with-pmi=slurm`); or "
+        "use an MPI that supports PMIx"
+    ),
     instead=MPI_MODES,
     source=(
         "SchedMD/slurm:contribs/pmi/pmi.c, src/api/slurm_pmi.c at slurm-22-05-8-1; measured: 17 launches of "

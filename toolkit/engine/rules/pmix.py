@@ -26,7 +26,7 @@ def _pair(server: str, client: str) -> Pair | None:
 
 @rule(
     "pmix-pair-fails",
-    "Slurm's PMIx server and the image's PMIx client are not compatible",
+    "Slurm's PMIx server and the image's PMIx client are incompatible",
     severity="error",
     fix="rebuild the image with PMIx 4.2 or 5.0",
     instead=MPI_MODES,

@@ -21,7 +21,7 @@ _NAME_IT = "name the program: `toolkit doctor IMAGE -- COMMAND`"
 
 @rule(
     "program-fails",
-    "The image or the folder does not have what the command needs",
+    "The command cannot run in this image: a program or module is missing, or the script has an error",
     severity="error",
     fix="correct the command, or use an image that has the program",
     source="tests/full/programs/test_programs.py; toolkit launch refuses such a command",
@@ -40,7 +40,7 @@ def program_fails(case: Case) -> Hit | None:
 
 @rule(
     "mount-hides-mpi",
-    "A mount hides the MPI of the program",
+    "A mount hides the program in the image, or the MPI library that the program loads",
     severity="error",
     fix="install the MPI in another folder of the image, such as /opt",
     source="Apptainer user guide, bind paths: $HOME, /tmp and /var/tmp are mounted by default",
@@ -160,7 +160,10 @@ def program_joins_no_ranks(case: Case) -> Hit | None:
     program = case.image_facts.program
     command = program.command if program else case.request.command
     name = command[0] if command else "the program"
-    because = f"{name} loads no MPI, so {case.request.nodes * case.request.ranks_per_node} copies work alone"
+    because = (
+        f"{name} loads no MPI, so each of its {case.request.nodes * case.request.ranks_per_node} copies "
+        "works alone"
+    )
     return Hit((f"command: {name}",), "singletons", because)
 
 
@@ -203,7 +206,7 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
     "ranks-not-told",
     "The container starts without the variables that give a rank its number",
     severity="error",
-    fix="leave `--cleanenv` and `--containall` out; unset single variables instead",
+    fix="leave out `--cleanenv` and `--containall`, and unset only the variables that cause problems",
     source="Apptainer user guide, environment; srun(1), output environment variables",
     facts=("host.environment",),
     programs=WITHOUT_MPI,

@@ -81,7 +81,7 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
 
 @rule(
     "horovod-other-tensorflow",
-    "The image has another TensorFlow than Horovod was built for",
+    "Horovod was built for another TensorFlow release than the image has",
     severity="error",
     fix="build Horovod again: `pip install --force-reinstall --no-cache-dir --no-build-isolation horovod`",
     source="horovod/horovod issues 551, 2619, 3754: undefined symbol, HorovodVersionMismatchError",
@@ -104,7 +104,7 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
 
 @rule(
     "horovod-lacks-framework",
-    "Horovod in the image was built without support for a framework of the image",
+    "Horovod in the image was built without support for a framework that the image has",
     severity="warning",
     fix="build Horovod again in the image: HOROVOD_WITH_TENSORFLOW=1 or HOROVOD_WITH_PYTORCH=1",
     source="horovod/horovod:docs/install.rst; 'Extension horovod.tensorflow has not been built' (issue 551)",
@@ -130,8 +130,10 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
     "user-packages-shadow",
     "Python loads packages of the home folder before the image's packages",
     severity="warning",
-    fix=f"leave `--user-site` out, so that toolkit sets {_NO_USER_SITE}=1 in the container; or use "
-    f"`--no-home`",
+    fix=(
+        f"leave out `--user-site`, so that toolkit sets {_NO_USER_SITE}=1 in the container; or use "
+        "`--no-home`"
+    ),
     source="Python documentation, site: user site-packages; Apptainer user guide, bind paths: $HOME",
     facts=("image.python", "host.user_packages", "host.runtime"),
     advice=True,
@@ -153,8 +155,10 @@ def user_packages_shadow(case: Case) -> Hit | None:
     "user-site-mpi",
     "Python loads an MPI of the home folder instead of the image's MPI",
     severity="error",
-    fix=f"leave `--user-site` out, so that toolkit sets {_NO_USER_SITE}=1 in the container; or use "
-    f"`--no-home`",
+    fix=(
+        f"leave out `--user-site`, so that toolkit sets {_NO_USER_SITE}=1 in the container; or use "
+        "`--no-home`"
+    ),
     source="Python documentation, site: user site-packages; measured: mpi4py and an MPICH wheel in ~/.local",
     facts=("image.python", "host.user_site", "host.runtime"),
     modes=MPI_MODES,
@@ -171,7 +175,7 @@ def user_site_mpi(case: Case) -> Hit | None:
         return None
     if image.program is not None and not image.program.python:
         return None
-    because = f"Python may load {', '.join(found)} of ~/.local instead of the image's"
+    because = f"Python may load {', '.join(found)} from ~/.local instead of from the image"
     return Hit((f"host: ~/.local/lib: {', '.join(found)}", *case.cite("image.python")), "unknown", because)
 
 

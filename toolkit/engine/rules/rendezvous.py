@@ -71,9 +71,12 @@ _WORKER = re.compile(r"[\w.\]-]+:\d+")
 
 @rule(
     "peers-not-told",
-    "The launch does not give each rank the address of the other ranks",
+    "The launch does not give each rank the addresses of the other ranks",
     severity="error",
-    fix="launch the program with toolkit: the job script gives each rank the address of the others",
+    fix=(
+        "launch the program with `toolkit launch`: the job script gives each rank the addresses of the "
+        "other ranks"
+    ),
     source=f"{_ENV}; TensorFlow guide, distributed training, TF_CONFIG; tests/matrix/peers",
     facts=(),
     programs=WITHOUT_MPI,
@@ -155,7 +158,7 @@ def address_given(case: Case) -> Hit | None:
 
 @rule(
     "port-given",
-    "The rendezvous port is fixed, so two jobs on a node conflict",
+    "The rendezvous port is fixed, so two jobs on one node conflict",
     severity="warning",
     fix="do not set the port: the job script chooses a free port for each job",
     source=f"{_ENV}; tests/matrix/peers",
@@ -195,7 +198,10 @@ def world_given(case: Case) -> Hit | None:
         return Hit(evidence, _with_one_number(case, size), f"each rank is number {number.value} of {size}")
     if size > ranks:
         return Hit(evidence, "hang", f"{ranks} ranks start and wait for {size} ranks")
-    why = f"{ranks} ranks start, but the given number is {size}: the first {size} train without the others"
+    why = (
+        f"{ranks} ranks start, but the given number is {size}: the first {size} ranks train without the "
+        "other ranks"
+    )
     return Hit(evidence, "singletons" if size == 1 else "wrong-size", why, by_chance=("init-failure",))
 
 

@@ -10,10 +10,12 @@ from toolkit.engine.wireup import leaves_out_home
 
 @rule(
     "setting-breaks-mpi",
-    "The MPI in the image does not work with a setting that the container gets",
+    "The MPI in the image does not work with a setting that the launch passes to the container",
     severity="error",
-    fix="remove the setting: unset the variable, or leave `--env` out; `toolkit launch` unsets the host's "
-    "settings",
+    fix=(
+        "remove the setting: unset the variable, or leave out `--env`; `toolkit launch` unsets the "
+        "host's settings"
+    ),
     source="recipes/knowledge/settings.toml; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
     facts=(
         *("image.mpi", "host.environment", "host.mca_params", "host.interfaces", "host.infiniband"),
@@ -47,7 +49,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
         "unknown",
         because,
         "The effect of a setting on the MPI in the image is unknown",
-        "leave the setting out; or try the launch: `toolkit launch --force`, with the preflight check",
+        "leave out the setting; or try the launch: `toolkit launch --force`, with the preflight check",
         severity="warning",
     )
 

@@ -44,7 +44,7 @@ string; MPICH 4.3 does not.
     "environment-cleaned",
     "The container starts without the variables that give a rank its number",
     severity="error",
-    fix="leave out `--cleanenv` and `--containall`; unset single variables instead",
+    fix="leave out `--cleanenv` and `--containall`, and unset only the variables that cause problems",
     source="Apptainer user guide, environment; tests/matrix: '--cleanenv', '--containall'",
     facts=("host.environment", *LAUNCHERLESS_FACTS),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
@@ -119,10 +119,12 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
 
 @rule(
     "nothing-offered",
-    "With --mpi=none srun offers no interface by which ranks find each other",
+    "With --mpi=none, srun offers no interface through which ranks find each other",
     severity="error",
-    fix="start one rank; for several ranks, give `srun --mpi` an interface that their MPI supports (`srun "
-    "--mpi=list`)",
+    fix=(
+        "for several ranks, give `srun --mpi` an interface that their MPI supports (`srun --mpi=list`); "
+        "or start only one rank"
+    ),
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
     facts=("image.mpi", *LAUNCHERLESS_FACTS),
@@ -284,9 +286,9 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
 
 @rule(
     "pmix-refused",
-    "The MPI in the image aborts because the launcher offers PMIx beside PMI",
+    "The MPI in the image aborts because the launcher offers PMIx in addition to PMI",
     severity="error",
-    fix="stop mpirun's proxies from inheriting PMIx: SLURM_MPI_TYPE=none mpirun …",
+    fix="hide Slurm's PMIx from mpirun's proxies: `SLURM_MPI_TYPE=none mpirun …`",
     instead=MPI_MODES,
     source="pmodels/mpich:src/util/mpir_pmi.c; tests/matrix: hybrid-hydra against -mpinone of MPICH 5.0.2",
     facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default"),
@@ -321,7 +323,7 @@ def pmix_refused(case: Case) -> Hit | None:
     "rank-outside-step",
     "Ranks on the node of the host's mpirun start as worlds of size 1",
     severity="error",
-    fix="set SLURM_STEP_ID=0 inside the container (`toolkit launch` does)",
+    fix="set SLURM_STEP_ID=0 inside the container (`toolkit launch` does so)",
     source=("open-mpi/ompi:orte/mca/ess at v4.1; tests/matrix: hybrid-ompi5.0.7deb-*-noSLURMenv, -noslurm"),
     facts=("image.mpi.version", "image.mpi.interfaces", "host.slurm.version"),
     modes=("mpirun-host", "srun-pmix"),
