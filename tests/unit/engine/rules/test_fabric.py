@@ -204,8 +204,8 @@ def test_no_libfabric_of_the_host_mends_one_inside_mpich():
         (SLINGSHOT, image(mpi=MPICH), "use an image whose MPI uses libfabric"),
         (HOST, mpi(components=TCP_ALONE), "use an image whose MPI uses UCX (Open MPI --with-ucx"),
         (SLINGSHOT, IMAGE, "bind the host's libfabric"),
-        (OMNI_PATH, mpi(components=TCP_ALONE), "put libpsm2 into the image"),
-        (OMNI_PATH, image(mpi=MPICH), "put libpsm2 into the image"),
+        (OMNI_PATH, mpi(components=TCP_ALONE), "install libpsm2 (Debian: libpsm2-2) in the image"),
+        (OMNI_PATH, image(mpi=MPICH), "install libpsm2 (Debian: libpsm2-2) in the image"),
     ],
 )
 def test_a_library_is_no_fix_for_an_mpi_that_never_opens_it(on, of, opens):
