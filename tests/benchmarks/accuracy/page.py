@@ -37,7 +37,7 @@ def page(found: Found) -> str:
 
 
 def _groups(found: Found) -> list[tuple[str, ...]]:
-    rows = [("Training", "Median", "Each"), ("---",) * 3]
+    rows = [("Training", "Median", "Each seed"), ("---",) * 3]
     for group, wanted in {one.group: one.wanted for one in cases()}.items():
         accuracies = [one.accuracy for one in found.of(group)]
         if wanted is not None and accuracies:
@@ -47,7 +47,7 @@ def _groups(found: Found) -> list[tuple[str, ...]]:
 
 
 def _strategies(found: Found) -> list[tuple[str, ...]]:
-    rows = [("Strategy", "Ranks", "Samples seen", "Accuracy", "Against `single`"), ("---",) * 5]
+    rows = [("Strategy", "Ranks", "Samples", "Accuracy", "Difference from `single`"), ("---",) * 5]
     named = {one.group.removeprefix("mnist, "): one.group for one in cases() if one.options}
     single = found.of(named["single"])
     for name, group in named.items():

@@ -29,12 +29,13 @@ def _when(found: Result) -> str:
         f"the machine's load was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if max(loads) > found.processors + 1:
-        text += "It had other work, so compare times of this run with each other only.\n"
+        text += "The machine had other work, so compare only times from this run with each other.\n"
     return text
 
 
 def _conversions(found: Result) -> str:
-    rows = [("", "Time", "Faster than plain", "SIF", "Of plain's size", "Same bytes twice"), ("---",) * 6]
+    rows = [("", "Time", "Speed, relative to plain", "SIF", "Size, relative to plain", "Bit-identical twice")]
+    rows.append(("---",) * 6)
     rows.append((_PLAIN, *_took(found, PLAIN), "1", "no"))
     for packing in PACKINGS:
         name = f"`--for {packing.name}`{' (default)' if packing == DEFAULT else ''}"
@@ -50,9 +51,9 @@ def _builds(found: Result) -> str:
     rows = [
         ("", "Time"),
         ("---",) * 2,
-        ("from nothing: fetch, verify, compile, build, try", cold),
-        ("a trainer was changed, to a new SIF", f"{found.builds.edited:.1f} s"),
-        ("nothing was changed", f"{found.builds.warm:.1f} s"),
+        ("empty cache: fetch, verify, compile, build, test", cold),
+        ("after a change to a trainer, with a new SIF", f"{found.builds.edited:.1f} s"),
+        ("without a change", f"{found.builds.warm:.1f} s"),
     ]
     return f"## Build: `toolkit image build`\n\n{table(rows)}"
 
@@ -64,7 +65,7 @@ def _took(found: Result, name: str) -> tuple[str, str, str]:
 
 def _starts(found: Result) -> str:
     bare = median(found.starts[BARE]["warm"])
-    rows = [("", "Cold", "Warm", "Warm, of bare", "Processors, of bare"), ("---",) * 5]
+    rows = [("", "Cold", "Warm", "Warm, relative to bare", "CPU time, relative to bare"), ("---",) * 5]
     rows.append(("bare: a container of the image", "", f"{bare.wall:.2f} s", "1", f"1 ({bare.cpu:.2f} s)"))
     for name in (PLAIN, *(packing.name for packing in PACKINGS)):
         ratios = found.ratios(name)

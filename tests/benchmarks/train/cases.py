@@ -123,15 +123,22 @@ def cases(epochs: int) -> list[Case]:
 
 
 COMPARISONS = (
-    Comparison("Dense network, batch 32, against the tutorial", "dense", "dense, tutorial", 2.0),
-    Comparison("Dense network, batch 128 and twice the rate", "dense, batch 128", "dense, tutorial", 3.5),
-    Comparison("Convolutional network, batch 32, against the tutorial", "cnn", "cnn, tutorial", 1.2),
-    Comparison("The same, both with batch 128", "cnn, batch 128", "cnn, tutorial, batch 128"),
-    Comparison("ResNet50, batch 8, against a plain Keras loop", "resnet50", "resnet50, Keras", 1.0),
-    Comparison("In the SIF, against a container of the image", "dense, long, SIF", "dense, long", 0.99),
-    Comparison("ResNet50, two ranks beside two alone", "resnet50, two ranks", "resnet50, two alone", 0.93),
-    Comparison("Dense network with XLA, against none", "dense, XLA", "dense"),
-    Comparison("Convolutional network with XLA, against none", "cnn, XLA", "cnn"),
+    Comparison("Dense network, batch 32, relative to the tutorial", "dense", "dense, tutorial", 2.0),
+    Comparison(
+        "Dense network, batch 128 and twice the rate, relative to the tutorial",
+        "dense, batch 128",
+        "dense, tutorial",
+        3.5,
+    ),
+    Comparison("Convolutional network, batch 32, relative to the tutorial", "cnn", "cnn, tutorial", 1.2),
+    Comparison("Convolutional network, both with batch 128", "cnn, batch 128", "cnn, tutorial, batch 128"),
+    Comparison("ResNet50, batch 8, relative to a plain Keras loop", "resnet50", "resnet50, Keras", 1.0),
+    Comparison("Dense network in the SIF, relative to a container", "dense, long, SIF", "dense, long", 0.99),
+    Comparison(
+        "ResNet50, two ranks, relative to two alone", "resnet50, two ranks", "resnet50, two alone", 0.93
+    ),
+    Comparison("Dense network with XLA, relative to no XLA", "dense, XLA", "dense"),
+    Comparison("Convolutional network with XLA, relative to no XLA", "cnn, XLA", "cnn"),
 )
 ALLREDUCE = ("allreduce", "allreduce, Horovod's default")
 """Names of the allreduce cases, measured in milliseconds for 4 KB; the first case should take at most 0.5

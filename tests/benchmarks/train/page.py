@@ -25,12 +25,12 @@ def _when(found: Result) -> str:
         f"the machine's load before each case was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if statistics.median(loads) > found.processors + 1:
-        text += "It had other work, so these figures say little.\n"
+        text += "The machine had other work, so these figures say little.\n"
     return text
 
 
 def _ratios(found: Result) -> str:
-    rows = [("", "Times as fast"), ("---",) * 2]
+    rows = [("", "Speed ratio"), ("---",) * 2]
     return table(rows + [(one.title, f"{found.ratio(one):.2f}") for one in COMPARISONS])
 
 
