@@ -140,6 +140,7 @@ RULES: tuple[Rule, ...] = (
     memory.namespaces_split_a_node,
     memory.large_messages_hang,
     memory.loader_shared_memory_small,
+    memory.nccl_shared_memory_small,
     memory.rdma_memory_refused,
     memory.ranks_in_namespaces_of_their_own,
     pmix.pmix_client_needs_care,

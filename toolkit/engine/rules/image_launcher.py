@@ -3,6 +3,7 @@
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
 from toolkit.engine.traits import HOST_FOLDERS, bind_target, brings_orte
+from toolkit.engine.wireup import hides
 from toolkit.engine.words import mpi_name
 from toolkit.folders import is_below
 from toolkit.model.prediction import Outcome
@@ -13,27 +14,34 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 
 @rule(
     "image-tmpdir-not-writable",
-    "The image sets TMPDIR to a folder in which its launcher cannot write",
+    "TMPDIR names a folder in which the image's launcher cannot write",
     severity="error",
-    fix="export APPTAINERENV_TMPDIR=/tmp before you submit; or remove TMPDIR from the image",
+    fix="export APPTAINERENV_TMPDIR=/tmp before you submit; or bind the folder of TMPDIR",
     instead=("srun-pmix", "mpirun-host"),
-    source="measured on five clusters with Open MPI 4.1.4: 'A call to mkdir was unable to create'",
-    facts=("image.mpi",),
+    source=(
+        "measured on five clusters with Open MPI 4.1.4: 'A call to mkdir was unable to create'; "
+        "open-mpi/ompi issue 8017 (TMPDIR of the job)"
+    ),
+    facts=("image.mpi", "host.tmpdir"),
     modes=("mpirun-container",),
 )
 def image_tmpdir_not_writable(case: Case) -> Hit | None:
-    """Open MPI's launcher creates its session directory below TMPDIR, and an image is read-only. Ranks that
-    srun or the host's mpirun starts use the PMIx server's folder instead.
+    """Open MPI's launcher creates its session directory below TMPDIR, and an image is read-only. TMPDIR is a
+    variable of the image, or of the job if the runtime passes the job's variables. Ranks that srun or the
+    host's mpirun starts use the PMIx server's folder instead.
     """
     mpi, folder = case.image.mpi, case.image_facts.environment.get("TMPDIR")
+    evidence = f"image: ENV TMPDIR={folder}"
+    if not folder and not hides(case, "environment") and "TMPDIR" not in {*case.plan.env, *case.plan.unset}:
+        folder, evidence = case.host_facts.tmpdir, f"host: TMPDIR={case.host_facts.tmpdir}"
     if mpi is None or mpi.implementation != "openmpi" or not folder:
         return None
     targets = (*_WRITABLE, *(bind_target(bind) for bind in case.plan.binds))
     if any(is_below(folder, target) for target in targets) or "TMPDIR=" in " ".join(case.plan.container):
         return None
-    because = f"the image sets TMPDIR={folder}, in which the launcher of {mpi_name(mpi)} cannot write"
+    because = f"the launcher of {mpi_name(mpi)} cannot write in TMPDIR={folder}"
     outcome: Outcome = "init-failure" if brings_orte(mpi) else "unknown"
-    return Hit((f"image: ENV TMPDIR={folder}", *case.cite("image.mpi")), outcome, because)
+    return Hit((evidence, *case.cite("image.mpi")), outcome, because)
 
 
 @rule(

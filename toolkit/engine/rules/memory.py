@@ -304,6 +304,32 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
 
 
 @rule(
+    "nccl-shared-memory-small",
+    "NCCL may not have enough shared memory between the ranks of a container",
+    severity="warning",
+    fix="give the container the host's /dev/shm (`--ipc=host`), or a larger one (`--shm-size=1g`)",
+    source="NVIDIA NCCL user guide, troubleshooting, shared memory; NVIDIA/nccl issue 290 (4 GPUs, 64 MB)",
+    facts=("host.gpu_driver", "host.gpus", "image.nccl"),
+    programs=("horovod", "torch", "jax"),
+)
+def nccl_shared_memory_small(case: Case) -> Hit | None:
+    """NCCL exchanges data between GPUs without a direct connection through /dev/shm, and aborts if /dev/shm
+    is full. A container with a separate /dev/shm has 64 MB by default. Ranks in separate containers use
+    another way.
+    """
+    own = own_shared_memory(case)
+    together = case.plan.mode == "mpirun-container" or bool(case.plan.starter)
+    if not own or not together or case.request.ranks_per_node == 1:
+        return None
+    if any(word.startswith("--shm-size") for word in case.plan.container):
+        return None
+    if not case.image.nccl or not case.host.gpus or case.plan.env.get("NCCL_SHM_DISABLE") == "1":
+        return None
+    evidence = (f"{own} gives the container a separate /dev/shm", *case.cite("host.gpus", "image.nccl"))
+    return Hit(evidence, by_chance=("init-failure", "crash"))
+
+
+@rule(
     "rdma-memory-refused",
     "The limit on locked memory is too low for NCCL over RDMA",
     severity="error",

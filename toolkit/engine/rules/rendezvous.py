@@ -191,7 +191,7 @@ def world_given(case: Case) -> Hit | None:
     ranks = case.request.nodes * case.request.ranks_per_node
     count, number = _count_and_rank(case)
     size = count.number if count and count.number is not None else ranks
-    if ranks == 1 or (size == ranks and number is None):
+    if size == ranks and (number is None or ranks == 1):
         return None
     evidence = tuple(one.evidence for one in (count, number) if one)
     if number is not None:

@@ -1,7 +1,7 @@
 """Test the rules about settings and folders of the image that its launcher uses."""
 
 from tests.unit.engine.examples import with_
-from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, image, unread
+from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, host, image, unread
 from toolkit.engine.predict import predict
 from toolkit.model.prediction import Request
 
@@ -19,6 +19,7 @@ FIRES = {
     "image-tmpdir-not-writable": [
         inside(image(environment=SCRATCH)),
         inside(image(environment=SCRATCH, mpi=NEWER)),
+        inside(on=host(tmpdir="/scratch/job-7")),
     ],
     "image-launcher-interface": [
         inside(image(settings=IB7)),
@@ -31,6 +32,9 @@ QUIET = {
         inside(absent(IMAGE, "mpi")),
         inside(image(environment=SCRATCH, mpi=MPICH)),
         inside(image(environment={"TMPDIR": "/tmp/me"})),
+        inside(on=host(tmpdir="/scratch/job-7"), binds=("/scratch",)),
+        inside(on=host(tmpdir="/scratch/job-7"), unset=("TMPDIR",)),
+        inside(on=host(tmpdir="/scratch/job-7"), container=("--cleanenv",)),
         inside(image(environment=SCRATCH), binds=("/scratch",)),
         inside(image(environment=SCRATCH), container=("--env", "TMPDIR=/tmp")),
     ],

@@ -78,6 +78,7 @@ FIRES = {
     ],
     "world-given": [
         torch(given={"WORLD_SIZE": "3"}),
+        torch(given={"WORLD_SIZE": "8"}, nodes=1),
         torch({"world_size": "1"}),
         torch(given={"RANK": "0"}),
         torch(given={"RANK": "0"}, ranks_per_node=2),
@@ -116,6 +117,10 @@ FIRES = {
     "loader-shared-memory-small": [
         torch(LOADER, on=host(shm=1 << 20)),
         torch(LOADER, container=("--contain",)),
+    ],
+    "nccl-shared-memory-small": [
+        gpus(container=("--contain",), ranks_per_node=2, starter="torchrun"),
+        case(container=("--contain",), mode="mpirun-container", ranks_per_node=4, program="horovod"),
     ],
     "ranks-more-than-gpus": [gpus(ranks_per_node=8), gpus(mode="jax", program="jax", ranks_per_node=5)],
     "gpus-numbered-per-rank": [
@@ -190,6 +195,14 @@ QUIET = {
         torch({"loader": "$", "loader_num_workers": "0"}, on=host(shm=1 << 20)),
         torch({"loader": "$"}, on=host(shm=1 << 20)),
     ],
+    "nccl-shared-memory-small": [
+        gpus(ranks_per_node=2, starter="torchrun"),
+        gpus(container=("--contain",), ranks_per_node=2),
+        gpus(container=("--contain",), starter="torchrun"),
+        gpus(container=("--contain", "--shm-size=1g"), ranks_per_node=2, starter="torchrun"),
+        gpus(container=("--contain",), env={"NCCL_SHM_DISABLE": "1"}, ranks_per_node=2, starter="torchrun"),
+        gpus(of=absent(IMAGE, "nccl"), container=("--contain",), ranks_per_node=2, starter="torchrun"),
+    ],
     "ranks-more-than-gpus": [
         gpus(ranks_per_node=4),
         torch(ranks_per_node=8),
@@ -205,6 +218,9 @@ UNDECIDED = {
     "gloo-lacks-horovod": [case(of=unread(IMAGE, "horovod"), mode="gloo")],
     "horovod-lacks-gloo": [case(of=image(horovod_built=None), mode="gloo")],
     "loader-shared-memory-small": [torch(LOADER, on=unread(HOST, "shm"))],
+    "nccl-shared-memory-small": [
+        gpus(of=unread(IMAGE, "nccl"), container=("--contain",), ranks_per_node=2, starter="torchrun")
+    ],
     "ranks-more-than-gpus": [gpus(on=unread(HOST, "gpus"), ranks_per_node=8)],
     "interface-absent": [torch(on=unread(HOST, "interfaces"), given={"GLOO_SOCKET_IFNAME": "ib0"})],
 }
@@ -223,6 +239,7 @@ OUTCOMES = {
     "jax-needs-its-launcher": "init-failure",
     "tf-config-given": "hang",
     "loader-shared-memory-small": "ok",
+    "nccl-shared-memory-small": "ok",
 }
 
 
