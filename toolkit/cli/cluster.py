@@ -22,7 +22,7 @@ _user = click.option(
     "--user", metavar="USER", default=USER, show_default=True, help="User: your own name, root, or user01 …"
 )
 _node = click.option(
-    "--node", metavar="NODE", default="login", show_default=True, help="Node on which to run the command"
+    "--node", metavar="NODE", default="login", show_default=True, help="Node that runs the command"
 )
 
 _json = json_option("Print the status as JSON")
@@ -62,8 +62,9 @@ def up(
 ) -> None:
     """Start the cluster, or repair it.
 
-    Flavours differ in the MPI interfaces of srun and in the MPI of the nodes, as real clusters do.
-    Each user of a class has an account, a home folder and an SSH key; hand out the user's folder.
+    The kinds of --flavour differ in the MPI interfaces of srun and in the MPI of the nodes, as real
+    clusters do. With --users, each user of a class has an account, a home folder and an SSH key: give
+    each user the folder that the command names.
 
     \b
     Example: toolkit cluster up --nodes 2
@@ -150,14 +151,14 @@ def list_clusters(as_json: bool) -> None:
     "--stdin",
     "with_input",
     is_flag=True,
-    help="Read all of standard input, then pass it to the command",
+    help="Pass standard input to the command, after reading all of it",
 )
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def execute(
     ctx: click.Context, name: str | None, node: str, user: str, with_input: bool, words: tuple[str, ...]
 ) -> None:
-    """Run the command WORDS on a node, and exit with its status. Without -i, the command gets no input.
+    """Run the command WORDS on a node, and exit with its status. Without -i, the command has no input.
 
     \b
     Example: toolkit cluster exec -- srun -N2 hostname
@@ -166,7 +167,10 @@ def execute(
     from toolkit.cluster import use, virtual
 
     if with_input and sys.stdin is None:
-        raise BadInput("-i: standard input is closed", fix="leave out -i")
+        raise BadInput(
+            "-i: standard input is closed",
+            fix=("leave out `-i`, or redirect a file to standard input: `< FILE`"),
+        )
     cluster = virtual.find(_resolve_name(name))
     given = sys.stdin.buffer.read() if with_input else None
     ctx.exit(use.execute(cluster, node, user, words, _pass_on, given))

@@ -29,7 +29,7 @@ def command() -> None:
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
     """Download data set NAME, and verify its files by SHA-256, including files that are already here.
 
-    A training reads the data from this folder, and never downloads. The default folder is data/NAME below
+    Trainings read the data from this folder and never download data. The default folder is data/NAME below
     toolkit's cache (TOOLKIT_CACHE_DIR, else ~/.cache/toolkit).
 
     Example: toolkit data get mnist

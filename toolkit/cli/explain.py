@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(allow_dash=True))
 @json_option("Print the findings as JSON")
 def command(file: str, as_json: bool) -> None:
-    """Show where a job failed, why, and how to fix it; FILE is its output.
+    """Show where a job failed, why, and how to fix the fault; FILE is the output of the job.
 
     FILE may also be a job of toolkit or its folder, the number of a Slurm job, a folder of output
-    files, or - for standard input. The answer has the first line of the failure, the known cause
-    or the class of the fault, and whether to submit the job again. The exit status is 1 if no line
-    reports a failure.
+    files, or - for standard input. The answer shows the first line of the failure and the known
+    cause or the class of the fault, and says whether to submit the job again. The exit status is 1
+    if no line reports a failure.
 
     \b
     Examples:
@@ -40,11 +40,14 @@ def command(file: str, as_json: bool) -> None:
     name = "standard input" if file == "-" else file
     if found.unread:
         first, last = found.unread
-        say(f"warning: {name}: too much output; lines {first} to {last} were only partly read", err=True)
+        say(
+            f"warning: {name}: the output is too long; toolkit read lines {first} to {last} only in part",
+            err=True,
+        )
     if not found.root and not found.findings:
         raise CheckFailed(
             f"{name}: no line reports a failure",
-            fix="give the whole output of all ranks; to check the launch, run `toolkit doctor IMAGE`",
+            fix="give the complete output of all ranks; to check the launch, run `toolkit doctor IMAGE`",
         )
 
 

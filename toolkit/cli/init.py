@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 @click.option("--directory", metavar="DIR", help="Folder for images and runs, such as $WORK/toolkit")
 @click.option("--module", metavar="NAME", help="Module that provides the container runtime")
 @wait_option()
-@click.option("-y", "--yes", is_flag=True, help="Ask no questions, use the defaults")
+@click.option("-y", "--yes", is_flag=True, help="Ask no questions; use the defaults")
 @click.option("--force", is_flag=True, help="Replace an existing profile")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-              help="Write the profile to FILE instead of your sites")  # fmt: skip
+              help="Write the profile to FILE instead of your folder of profiles")  # fmt: skip
 def command(
     host: str | None,
     cluster: str | None,
@@ -48,8 +48,8 @@ def command(
 ) -> None:
     """Probe a cluster and write its site profile.
 
-    Without --host or --cluster, toolkit probes the cluster of this machine. The probe asks Slurm and one
-    compute node in one round trip; toolkit asks you for the rest. Options answer these questions too. The
+    Without --host or --cluster, toolkit probes the cluster of this machine. toolkit reads the facts from
+    Slurm and from one compute node, and asks you for the rest. Options also answer these questions. The
     profile is a TOML file that you can edit.
 
     Example: toolkit init --cluster demo --yes

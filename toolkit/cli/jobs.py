@@ -54,7 +54,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 @command.command("list", short_help="List the jobs, the newest first")
 @click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only jobs in this state")
 @click.option("--site", metavar="NAME", help="Only jobs of this site, host or virtual cluster")
-@click.option("--since", metavar="WHEN", help="Only jobs launched since: 2h, 3d or a date")
+@click.option("--since", metavar="WHEN", help="Only jobs launched since a time, such as 2h, 3d or a date")
 @json_option("Print JSON")
 def list_jobs(
     states: tuple[str, ...] = (), site: str | None = None, since: str | None = None, as_json: bool = False
@@ -84,7 +84,7 @@ def list_jobs(
 @_job_argument
 @click.option("--json/--text", "as_json", default=None, help="Print JSON, or text")
 def show(job: str | None, as_json: bool | None) -> None:
-    """Ask Slurm about JOB (the last one by default), and print its record.
+    """Ask Slurm about JOB (default: the last job), and print its record.
 
     The text names the cause of a failure; JSON is the record.
     """
@@ -107,10 +107,10 @@ def show(job: str | None, as_json: bool | None) -> None:
 @_job_argument
 @click.option("-f", "--follow", is_flag=True, help="Follow the output until the job ends")
 @click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
-@json_option("Print JSON; with --follow, at the end of the job")
+@json_option("Print JSON; with --follow, when the job has ended")
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
-    """Print the output of JOB (the last one by default)."""
+    """Print the output of JOB (default: the last job)."""
     if tail is not None and (follow or as_json):
         raise BadInput("--tail: cannot be combined with --follow or --json")
     record = app.job(job, tell=Progress())
@@ -146,10 +146,10 @@ def fetch(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Copy what JOB (the last one by default) wrote to this machine.
+    """Copy the files that JOB (default: the last job) wrote to this machine.
 
     toolkit skips files that this machine already has, and resumes an interrupted copy. PATTERN is a
-    name, a path or a folder with *; all files by default.
+    name, a path or a folder, and may contain * (default: all files).
 
     \b
     Examples:
@@ -170,10 +170,10 @@ def fetch(
 @command.command("wait", short_help="Wait until jobs have ended")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
 @click.option("--any", "first", is_flag=True, help="Wait until one of the jobs has ended")
-@json_option("Print the job record as JSON at the end, or a list of records")
+@json_option("Print the job record, or a list of records, as JSON at the end")
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
-    """Wait until every JOB (the last one by default) has ended; exit with status 1 if one failed."""
+    """Wait until every JOB (default: the last job) has ended; exit with status 1 if one failed."""
     from toolkit.job.running.follow import failure
     from toolkit.job.running.reach import find_all
     from toolkit.job.running.wait import outcome
@@ -191,9 +191,9 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 
 @command.command("cancel", short_help="Cancel jobs")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
-@json_option("Print the job record as JSON, or a list of records")
+@json_option("Print the job record, or a list of records, as JSON")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
-    """Cancel every JOB (the last one by default)."""
+    """Cancel every JOB (default: the last job)."""
     from toolkit.job.running.cancel import CancelResult, cancel_all, failure
     from toolkit.job.running.reach import find_all
 
@@ -211,12 +211,12 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
 @command.command("resume", short_help="Submit an ended job again in its folder")
 @_job_argument
 @key_options
-@json_option("Print the record")
+@json_option("Print the job record as JSON")
 @click.pass_context
 def resume(
     ctx: click.Context, job: str | None, verify_key: str | None, no_verify: bool, as_json: bool
 ) -> None:
-    """Submit JOB (the last one by default) again in its folder; it resumes from its checkpoint.
+    """Submit JOB (default: the last job) again in its folder; the job resumes from its checkpoint.
 
     A job of launch --local runs again on this machine.
     """

@@ -24,14 +24,14 @@ from toolkit.report.progress import Progress
 @click.option("--local", is_flag=True, help="Run on this machine, without Slurm")
 @click.option("--fix", metavar="FILE", help="Apply the file that toolkit doctor --fix wrote")
 @click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
-@click.option("--copies", is_flag=True, help="Run independent copies, one for each rank")
+@click.option("--copies", is_flag=True, help="Run independent copies of the program, one for each rank")
 @click.option(
     "--project", metavar="DIR", help="Folder to copy to the cluster  [default: the script's folder]"
 )
 @click.option("--sync/--no-sync", default=True, help="Copy the project to the cluster")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
-@click.option("--explain", is_flag=True, help="Add the source of each value to the script")
+@click.option("--explain", is_flag=True, help="Add the source of each value to the job script")
 @click.option("--follow/--no-follow", default=True, help="Show the output until the job ends")
 @click.option(
     "--fetch",
@@ -55,7 +55,7 @@ def command(
 
     PROGRAM is a Python file (train.py), a job specification in YAML (job.yaml), or one of the
     trainers mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and imagenet-synthetic. The program gets the
-    words after --. Without PROGRAM the words after -- are the command of each rank.
+    words after --. Without PROGRAM, the words after -- are the command of each rank.
 
     \b
     Examples:

@@ -75,8 +75,8 @@ def command(
 ) -> None:
     """Start Jupyter in an image on a compute node, and open a tunnel to it.
 
-    The URL contains the token: everyone with the URL can use the notebook. Ctrl-C closes the tunnel and
-    cancels the job.
+    The URL contains the token: everyone who has the URL can use the notebook. Ctrl-C closes the tunnel and
+    cancels the job, unless you give --keep.
 
     \b
     Examples:

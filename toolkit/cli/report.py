@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Folder to write to",
 )
-@click.option("--plot/--no-plot", default=True, help="Draw plots, and the page of a study")
+@click.option("--plot/--no-plot", default=True, help="Draw plots, and write the page of a study")
 @click.option("--text", is_flag=True, help="Print only the text of a study")
 @click.option(
     "--timeline",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Analyse a timeline of Horovod",
+    help="Analyse a timeline file of Horovod",
 )
 @click.option(
     "--for",

@@ -101,7 +101,7 @@ def command(
     ctx: click.Context, /, host: str | None, cluster: str | None, ssh_config: Path | None,
     **given: Any,  # noqa: ANN401 - click's values, one for each option
 ) -> None:  # fmt: skip
-    """Run a trainer, or any command after --, at several sizes, and keep the figures as a study.
+    """Run a trainer, or any command after --, with several numbers of ranks; store the results as a study.
 
     The same command resumes an interrupted study. Words after -- may contain {ranks}, {nodes} and {batch}.
 

@@ -27,7 +27,9 @@ def command() -> None:
 
 
 @command.command("list", short_help="List the profiles")
-@click.option("--all", "historic", is_flag=True, help="Also list machines that are out of service")
+@click.option(
+    "--all", "historic", is_flag=True, help="Also list profiles of clusters that are out of service"
+)
 @json_option()
 def list_sites(historic: bool, as_json: bool) -> None:
     """List the site profiles, including your own.
@@ -113,7 +115,7 @@ def check(
     """Compare a profile with its cluster, and show the differences.
 
     You may leave out NAME if you have exactly one own profile. The exit status is 1 if anything differs.
-    Facts that stay unknown are listed, and do not count as a difference.
+    toolkit also lists unknown facts, which do not count as differences.
 
     Example: toolkit site check virtual --cluster demo
     """
@@ -150,7 +152,7 @@ def share(
     wait: int,
     output: Path | None,
 ) -> None:
-    """Print the facts of a cluster without accounts, names of machines and users' folders.
+    """Print the facts of a cluster without accounts, names of machines or users' folders.
 
     Use the file with: toolkit doctor IMAGE --facts FILE. Read the file before you pass it on.
 

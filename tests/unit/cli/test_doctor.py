@@ -238,7 +238,7 @@ def test_no_mpirun_on_a_host_is_no_error_where_srun_works(tmp_path):
 
 def test_where_nothing_is_known_the_missing_facts_are_named_and_next_is_a_command(image):
     result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
-    assert "The verdict depends on unknown facts: host.slurm" in " ".join(result.stdout.split())
+    assert "The prediction depends on unknown facts: host.slurm" in " ".join(result.stdout.split())
     assert "toolkit probe --host LOGIN_NODE -o facts.json" in answered(result.stdout)
 
 

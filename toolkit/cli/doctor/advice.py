@@ -63,7 +63,9 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
             _other_mode(works[0], mode, missing), _launch(asked, asked.request, _mode_to_name(works[0]))
         )
     if missing:
-        text = f"The verdict depends on unknown facts: {', '.join(missing)}. Probe the cluster's login node."
+        text = (
+            f"The prediction depends on unknown facts: {', '.join(missing)}. Probe the cluster's login node."
+        )
         return NextStep(text, shlex.join(["toolkit", "probe", *asked.place, "-o", "facts.json"]))
     return _fix_step(asked, verdict)
 

@@ -25,8 +25,8 @@ _COUNT = WholeNumber(1)
 @click.option(
     "--facts", metavar="FILE", type=click.Path(path_type=Path), help="Facts file that toolkit probe -o wrote"
 )
-@click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
-@click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
+@click.option("--site", metavar="NAME", help="Predict the launch with this site profile")
+@click.option("--job", "job_file", metavar="FILE", help="Predict the launch of this job specification")
 @click.option(
     "--env-image", metavar="FILE", help="Environment file of toolkit env, with packages for the image"
 )
@@ -44,18 +44,20 @@ _COUNT = WholeNumber(1)
     multiple=True,
     type=click.Choice(MODES),
     metavar="MODE",
-    help=f"Judge only this mode; with --live, run a job in this mode: {', '.join(MODES)}",
+    help=f"Predict only this mode; with --live, run a job in this mode: {', '.join(MODES)}",
 )
 @click.option("--live", is_flag=True, help="Run a small job, and compare its result with the prediction")
-@click.option("--no-run", is_flag=True, help="Do not start a container to read variables")
+@click.option("--no-run", is_flag=True, help="Do not start a container to read the image's variables")
 @click.option("--partition", metavar="NAME", help="Slurm partition to probe, and for the job of --live")
 @click.option("--account", metavar="NAME", help="Slurm account for --live")
 @key_options
-@click.option("--fix", is_flag=True, help="Write the needed change as a file for toolkit launch")
+@click.option(
+    "--fix", is_flag=True, help="Write the options that make the launch work to a file for toolkit launch"
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
 )
-@click.option("--ask", is_flag=True, help="Answer from a few facts that you type, or from --facts FILE.toml")
+@click.option("--ask", is_flag=True, help="Predict from a few facts that you type, or from --facts FILE.toml")
 @click.option(
     "-a", "--all", "everything", is_flag=True, help="Show every launch mode, all findings and all facts"
 )
@@ -70,21 +72,21 @@ def command(
 ) -> None:
     """Predict whether IMAGE runs on a cluster, in which launch mode, and why.
 
-    The first line answers Yes, Perhaps (no recorded launch is like this one), No or Unknown
-    (facts are missing), with the command to type next. --all shows every launch mode.
+    The first line answers Yes, Perhaps (toolkit has no recorded launch like this one), No or Unknown
+    (facts are missing), and shows the command to type next. --all shows every launch mode.
 
-    IMAGE may be the name of a recipe, or a Dockerfile or Apptainer definition file (FILE.def): its
-    text is then judged before you build it.
+    IMAGE may also be the name of a recipe, a Dockerfile or an Apptainer definition file (FILE.def):
+    toolkit then predicts the launch from the text, before you build the image.
 
-    After --, give the command of a rank: toolkit then judges the MPI that its program loads.
+    After --, give the command of a rank: toolkit then checks the MPI that this program loads.
 
     If scripts of the image set variables, and the image is on the cluster, toolkit starts one
-    container on a node, which prints these variables. --no-run skips this.
+    container on a node to read these variables. --no-run skips this step.
 
     The exit status is 0 if a launch mode works (with --mode, if this mode works), 1 if none works,
-    2 for a bad file or option, 3 if the cluster is unreachable. Without IMAGE, the command checks
+    2 for an invalid file or option, 3 if the cluster is unreachable. Without IMAGE, the command checks
     only the host, and the status is 1 if no job can be launched there. With --live, the status is 0
-    if the job does what was predicted. --fix never overwrites a file that it did not write.
+    if the job does what toolkit predicted. --fix overwrites only files that --fix wrote.
 
     \b
     Examples:

@@ -107,7 +107,7 @@ def _no_fix(verdict: Verdict) -> CheckFailed:
     """Return the error if no change makes the launch work."""
     missing = dict.fromkeys(name for prediction in verdict.predictions for name in prediction.missing)
     return CheckFailed(
-        "toolkit found neither options nor an image that make this launch work",
+        "toolkit found neither options nor another image with which this launch works",
         fix=f"probe these facts first: {', '.join(missing)}"
         if missing
         else "see the reasons: `toolkit doctor IMAGE`",

@@ -5,7 +5,7 @@ import click
 from toolkit.cli.frame.lazy import LazyGroup
 
 _COMMANDS = {
-    "create": ("toolkit.cli.env.create", "Put packages over an image, as one file"),
+    "create": ("toolkit.cli.env.create", "Write a file with packages for an image"),
     "add": ("toolkit.cli.env.add", "Add packages, or build the environment over a newer image"),
     "remove": ("toolkit.cli.env.remove", "Remove packages"),
     "list": ("toolkit.cli.env.list", "List the packages and their sources"),
@@ -16,8 +16,8 @@ _COMMANDS = {
 
 @click.group("env", cls=LazyGroup, table=_COMMANDS)
 def command() -> None:
-    """Put your packages over an image of your centre, as one file.
+    """Add your packages to an image of your computing centre, as one file.
 
-    The file is mounted over the image when a job starts: `toolkit launch --env-image FILE`. These commands
-    need no root, no Docker and no change of the image.
+    `toolkit launch --env-image FILE` mounts the file over the image when a job starts. These commands need
+    neither root rights nor Docker, and do not change the image.
     """

@@ -42,11 +42,12 @@ def command(
     links: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Resolve packages over IMAGE and write them as one file.
+    """Choose versions of packages that match IMAGE, and write the packages as one file.
 
-    FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. The environment uses the packages
-    that IMAGE has. Packages that others are compiled against (numpy, torch, TensorFlow, mpi4py, …) keep the
-    version of IMAGE unless --replace names them. Projects in FILE (-e DIR) stay outside.
+    FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. The environment uses the
+    packages that IMAGE has. Packages that other packages are compiled against (numpy, torch, TensorFlow,
+    mpi4py, …) keep the version of IMAGE unless --replace names them. Projects in FILE (-e DIR) stay outside
+    the file.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
 """The table of commands, from which ``--help`` is printed without an import of the commands."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("toolkit.cli.init", "Detect this cluster and write its site profile"),
+    "init": ("toolkit.cli.init", "Probe a cluster and write its site profile"),
     "image": ("toolkit.cli.image", "Build, convert and inspect images"),
     "env": ("toolkit.cli.env", "Add your packages to an image, as one file"),
     "probe": ("toolkit.cli.probe", "Read the facts of this machine or a cluster"),
@@ -11,8 +11,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "launch": ("toolkit.cli.launch", "Run a trainer or any command as a Slurm job"),
     "jobs": ("toolkit.cli.jobs", "List, show, follow and cancel launched jobs"),
     "notebook": ("toolkit.cli.notebook", "Open Jupyter in an image on a compute node"),
-    "scale": ("toolkit.cli.scale", "Run a training at several sizes and measure it"),
-    "bench": ("toolkit.cli.bench", "Measure how long a job takes to its first batch"),
+    "scale": ("toolkit.cli.scale", "Measure a training at several numbers of ranks"),
+    "bench": ("toolkit.cli.bench", "Measure the time from submission to the first batch"),
     "report": ("toolkit.cli.report", "Make tables and plots of jobs and studies"),
     "data": ("toolkit.cli.data", "Download and verify data sets"),
     "site": ("toolkit.cli.site", "List, show and check the profiles of clusters"),

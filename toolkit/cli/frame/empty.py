@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from toolkit.errors import BadInput
 
-_FIX = "give a value, or leave the option out; a shell variable may be unset"
+_FIX = "give a value, or leave out the option; a shell variable may be unset"
 
 
 def refusing_empty(command: click.Command) -> click.Command:

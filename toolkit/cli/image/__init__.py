@@ -18,7 +18,7 @@ _COMMANDS = {
     "verify": ("toolkit.cli.image.verify", "Check the signature, checksum and contents of a SIF"),
     "push": ("toolkit.cli.image.push", "Copy an image to a registry, or to a cluster over SSH"),
     "pull": ("toolkit.cli.image.pull", "Download an image from a registry into one file"),
-    "bundle": ("toolkit.cli.image.bundle", "Write one archive for a machine without a network"),
+    "bundle": ("toolkit.cli.image.bundle", "Write an archive that installs toolkit and images offline"),
     "unbundle": ("toolkit.cli.image.unbundle", "Install the contents of a bundle"),
     "adopt": ("toolkit.cli.image.adopt", "Describe an image that toolkit did not build"),
 }

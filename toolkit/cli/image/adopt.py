@@ -40,7 +40,9 @@ _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder to write to  [default: NAME.adopted]"
 )
-@click.option("--facts", type=click.Path(path_type=Path), help="Facts of a cluster, from toolkit probe -o")
+@click.option(
+    "--facts", type=click.Path(path_type=Path), help="Facts file of a cluster that toolkit probe -o wrote"
+)
 @click.option("--layer", is_flag=True, help="Build an image with toolkit's trainers on top")
 @click.option(
     "--tag", metavar="NAME:TAG", default="", help="Name of the image  [default: toolkit/adopted-NAME:latest]"
@@ -61,11 +63,11 @@ def command(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Describe IMAGE and what it lacks, and write the description and a similar recipe.
+    """Describe an image that toolkit did not build, list what it lacks, and write a similar recipe.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
-    a SIF, or any other image that toolkit image inspect reads. toolkit does not start it. The folder gets
-    adopted.json, with all packages of the image, and NAME.toml in the form of a recipe.
+    a SIF, or any other image that toolkit image inspect reads. toolkit does not start the image. The output
+    folder contains adopted.json, with all packages of the image, and NAME.toml, a recipe.
 
     \b
     Examples:
@@ -183,8 +185,10 @@ def _build_layer(
     else:
         raise BadInput(
             f"{here}: the Docker engine cannot build on a SIF or a folder",
-            fix="give the image that this file was made from, docker://HOST/NAME:TAG or "
-            "docker-daemon:NAME:TAG",
+            fix=(
+                "give the image from which this file was made: docker://HOST/NAME:TAG or "
+                "docker-daemon:NAME:TAG"
+            ),
         )
     made = layer(client, below, tag or f"toolkit/adopted-{short_name(image)}:latest", folder / _LAYER, tell)
     return {"tag": made.tag, "id": made.id, "base": made.base}

@@ -21,7 +21,7 @@ from toolkit.units import format_size
 
 @click.command("build")
 @click.argument("recipe")
-@click.option("--fresh", is_flag=True, help="Compile and build although nothing has changed")
+@click.option("--fresh", is_flag=True, help="Compile and build even if nothing has changed")
 @ACCEPT_OPTION
 @VERIFY_KEY
 @json_option()
@@ -36,9 +36,9 @@ def command(
 ) -> None:
     """Build the image of RECIPE from its lock, test it, and tag it toolkit/RECIPE:latest.
 
-    toolkit downloads and verifies the files of the lock first; the build itself has no network. A recipe
-    without a lock is locked now. If the lock did not come with toolkit, the command shows who signed it. The
-    scripts of packages run in containers of the engine, never on this machine.
+    First, toolkit downloads and verifies the files of the lock; the build itself has no network. If the
+    recipe has no lock, toolkit writes a lock. If the lock did not come with toolkit, toolkit shows who signed
+    it. The scripts of packages run in containers of the Docker engine, never on this machine.
     """
     locked = lock_path(recipe).is_file()
     named = load(recipe, None if locked else stacks())

@@ -28,7 +28,7 @@ from toolkit.units import format_size
     help="Python release on the target machine  [default: the same as here]",
 )
 @click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="SIF file to add")
-@click.option("--builder/--no-builder", default=True, help="Add the image that converts images to SIFs")
+@click.option("--builder/--no-builder", default=True, help="Add the image that converts images to SIF files")
 @ACCEPT_OPTION
 @json_option()
 @click.pass_context
@@ -45,7 +45,8 @@ def command(
     """Write one archive that installs toolkit and builds RECIPES on a machine without a network.
 
     The archive contains wheels of toolkit and its dependencies, every file of the locks of RECIPES, the base
-    image, the image that makes SIFs, and a list of SHA-256s. On that machine, with Docker and Python:
+    image, the image that makes SIFs, and a list of SHA-256 checksums. On the machine without a network, which
+    needs Docker and Python, run:
 
     \b
       tar xf BUNDLE.tar && sh install.sh

@@ -61,7 +61,7 @@ def cluster_options(function: _F) -> _F:
         return function(*words, host=host_of(facts, site), **options)
 
     file = click.Path(path_type=Path)
-    known = click.option("--facts", metavar="FILE", type=file, help="Facts that toolkit probe -o saved")
+    known = click.option("--facts", metavar="FILE", type=file, help="Facts file that toolkit probe -o wrote")
     named = click.option(
         "--site", metavar="NAME", help="Use the facts that `toolkit init` saved for this site"
     )

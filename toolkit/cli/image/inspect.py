@@ -13,7 +13,10 @@ from toolkit.report.progress import Progress
 @click.command("inspect")
 @click.argument("image")
 @click.option(
-    "--platform", metavar="OS/ARCH", default="", help="Platform of a multi-platform image, as linux/arm64"
+    "--platform",
+    metavar="OS/ARCH",
+    default="",
+    help="Platform of a multi-platform image, such as linux/arm64",
 )
 @json_option()
 @click.pass_context
@@ -24,7 +27,7 @@ def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> Non
     layout; or docker-archive:FILE, oci-archive:FILE[:NAME], oci:FOLDER[:NAME]; or an image of the Docker
     engine: docker-daemon:NAME:TAG, or NAME:TAG if no such file exists.
 
-    toolkit compares the image with a checksum in IMAGE.sha256 first. Without this file, toolkit notices
+    First, toolkit compares the image with the checksum in IMAGE.sha256. Without this file, toolkit detects
     damage only in the parts that it reads.
 
     \b

@@ -42,8 +42,8 @@ def command(
 ) -> None:
     """Write RECIPE.lock.json, from which `toolkit image build` builds the same image again.
 
-    The lock names every wheel, source archive and Debian package with its hash. A lock that fits its recipe
-    is unchanged, unless --upgrade is given.
+    The lock names every wheel, source archive and Debian package with its hash. If the lock matches its
+    recipe, only --upgrade changes the lock.
 
     \b
     Examples:

@@ -28,8 +28,9 @@ def command(
 ) -> None:
     """Download SOURCE (docker://HOST/NAME:TAG or oras://...) from a registry, and verify every byte.
 
-    A SIF stays a SIF; any other image becomes an archive for docker load and toolkit. An interrupted download
-    is kept beside the file, and the same command resumes it.
+    A SIF stays a SIF; toolkit writes any other image as an archive for docker load and toolkit. After an
+    interruption, toolkit keeps the downloaded part beside the file, and the same command resumes the
+    download.
 
     \b
     Examples:

@@ -68,10 +68,10 @@ def command(
     IMAGE is a SIF, an OCI layout or archive, an archive of docker save, or an image of the Docker engine
     (docker-daemon:NAME:TAG). TARGET is docker://HOST/NAME:TAG or oras://HOST/NAME:TAG; or, for a file,
     ssh://HOST/PATH, or PATH with --host or --cluster. A path that ends with / is a folder. A path that does
-    not start with / is below the home folder there.
+    not start with / is relative to your home folder on the host.
 
-    toolkit uses the credentials of docker login. The command does not copy parts that the target already has,
-    and resumes an interrupted copy.
+    toolkit uses the credentials of docker login, skips parts that the target already has, and resumes an
+    interrupted copy.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ def registry_options(function: _F) -> _F:
             "--platform",
             metavar="OS/ARCH",
             default="",
-            help="Platform of a multi-platform image, as linux/arm64",
+            help="Platform of a multi-platform image, such as linux/arm64",
         ),
         click.option(
             "--plain-http",

@@ -18,7 +18,7 @@ from toolkit.model.solution import Solution
 @click.argument("recipe")
 @json_option()
 def command(recipe: str, as_json: bool) -> None:
-    """Show the requirements of RECIPE and the versions that it gives.
+    """Show the requirements of RECIPE and the versions that toolkit chooses for RECIPE.
 
     `toolkit image solve` shows the reasons.
     """

@@ -26,8 +26,7 @@ from toolkit.units import format_size
     type=click.Choice([known.name for known in PACKINGS]),
     default=DEFAULT.name,
     show_default=True,
-    help="What to optimise the compression for: "
-    + "; ".join(f"{known.name}, {known.purpose}" for known in PACKINGS),
+    help="Goal of the compression: " + "; ".join(f"{known.name}, {known.purpose}" for known in PACKINGS),
 )
 @click.option("--fresh", is_flag=True, help="Convert even if the file is up to date")
 @json_option()
@@ -35,7 +34,7 @@ from toolkit.units import format_size
 def command(
     ctx: click.Context, image: str, output: Path | None, purpose: str, fresh: bool, as_json: bool
 ) -> None:
-    """Convert the image of RECIPE, or any image of the engine, into one SIF file with a checksum file.
+    """Convert the image of RECIPE, or any image in the Docker engine, into a SIF file with a checksum file.
 
     \b
     Examples:

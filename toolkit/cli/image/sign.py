@@ -38,10 +38,10 @@ from toolkit.report.progress import Progress
 def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: bool) -> None:
     """Sign FILE: a SIF, a bundle, a lock or an environment.
 
-    gpg signs; its agent asks for the passphrase. The signature of a SIF becomes part of the SIF, and toolkit
-    updates its checksum file. `toolkit image verify` and `apptainer verify` check the signature. The
-    signature of a bundle, a lock or an environment is FILE.asc. `toolkit image unbundle`, `build`, `render`
-    and `toolkit launch --env-image` check the signature.
+    toolkit signs with gpg, whose agent asks for the passphrase. The signature of a SIF becomes part of the
+    SIF, and toolkit updates the checksum file. `toolkit image verify` and `apptainer verify` check the
+    signature. The signature of a bundle, a lock or an environment is FILE.asc. `toolkit image unbundle`,
+    `build`, `render` and `toolkit launch --env-image` check the signature.
 
     \b
     Examples:

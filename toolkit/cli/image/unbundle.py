@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: bool, as_json: bool) -> None:
     """Install the contents of SOURCE: a bundle, or the folder of an unpacked bundle.
 
-    toolkit compares every file with its hash before it installs anything. A recipe that would replace one of
-    yours or of toolkit is refused without --replace. install.sh in the bundle runs this command too. If no
-    Docker engine answers, the images are not loaded: run the command again later.
+    toolkit compares every file with its hash before it installs anything. A recipe replaces an existing
+    recipe only with --replace. install.sh in the bundle also runs this command. If no Docker engine
+    answers, toolkit does not load the images: run the command again later.
 
     \b
     Examples:

@@ -33,10 +33,10 @@ _FILE = click.Path(path_type=Path)
 def command(
     ctx: click.Context, sif: Path, keyring: Path | None, lock_file: Path | None, unsigned: bool, as_json: bool
 ) -> None:
-    """Check the checksum and signatures of SIF, and its contents against its lock, without starting it.
+    """Check the checksum and signatures of SIF, and compare its contents with its lock, without starting SIF.
 
-    Exits with status 1 if a check fails, with 2 if SIF is not a readable SIF, with 3 if only the key of a
-    signature is missing.
+    Exits with status 1 if a check fails, with 2 if SIF is not a readable SIF file, and with 3 if only the key
+    of a signature is missing.
 
     \b
     Examples:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace an existing file")
 @json_option("Print the changes, the lines left unchanged, and the diff as JSON")
 def command(file: Path, output: Path | None, program: str | None, *, force: bool, as_json: bool) -> None:
-    """Show as a diff what a training script needs to run on several ranks.
+    """Show, as a diff, the changes that a training script needs to run on several ranks.
 
     FILE is a script of Keras or PyTorch for one process. The changes join the ranks, share out
     the data, average the gradients, multiply the learning rate by the number of ranks, and
-    write only on rank 0. adapt leaves code unchanged that it does not understand, and names its line. The
-    script is read and not run. The diff goes to standard output, the rest to standard
-    error.
+    write only on rank 0. adapt does not change code that it does not understand, and names the line. adapt
+    reads the script but does not run it. The diff goes to standard output, everything
+    else to standard error.
 
     Example: toolkit adapt train.py -o train_dist.py
     """
@@ -45,7 +45,7 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
 
     if output is not None and not force and is_there(output, label="-o"):
         raise BadInput(
-            f"-o {output}: the file exists", fix="give another name, or `--force` to write over it"
+            f"-o {output}: the file exists", fix="give another name, or `--force` to replace the file"
         )
     result, content = adapt(file, cast("Way | None", program))
     if output is not None and not result.joins:
