@@ -227,7 +227,9 @@ PROGRAMS = {
     ),
     "a question": refused({"t.py": f"n = input()\n{MPI}"}, ("t.py",), "input() waits for the keyboard"),
     "Windows line ends": refused(
-        {"run.sh": "#!/bin/sh\r\npython t.py\r\n", "t.py": MPI}, ("--", "./run.sh"), "has Windows line ends"
+        {"run.sh": "#!/bin/sh\r\npython t.py\r\n", "t.py": MPI},
+        ("--", "./run.sh"),
+        "has Windows line endings",
     ),
     "the interpreter of a machine": refused(
         {"t.py": f"#!/home/me/conda/bin/python\n{MPI}"}, ("--", "./t.py"), "write `#!/usr/bin/env python3`"

@@ -164,7 +164,7 @@ def test_what_sbatch_refuses_is_told_and_leaves_no_record(on, cluster):
     assert "--partition nowhere: unknown partition" in known.stderr
     done = launched(on, "--force", "--partition", "nowhere", "--", "true", ok=False)
     assert done.returncode == 1
-    assert f"sbatch on cluster {cluster.name} refused the job: " in done.stderr
+    assert f"sbatch on cluster {cluster.name} rejected the job: " in done.stderr
     assert "nvalid partition" in done.stderr
     assert toolkit("jobs", "list").stdout == before
 

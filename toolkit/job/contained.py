@@ -88,7 +88,7 @@ def _may_start(question: UndecidedImage, tell: Tell) -> bool:
     try:
         clear(startable, demand_of(settings({}, ("true",)), None, False), tell)
     except ToolkitError as error:
-        tell.step(f"{name}: not started: {error.message}")
+        tell.step(f"{name}: toolkit did not start the container: {error.message}")
         return False
     return True
 

@@ -95,7 +95,7 @@ def _of_slurm(number: str) -> OutputExplanation:
     pieces = [*_files(slurmjob.files_of(number)), *_ends(number)]
     if not pieces:
         raise BadInput(
-            f"{number}: neither a file nor a job of toolkit nor a failed Slurm job on this cluster",
+            f"{number}: not a file, not a job of toolkit, and not a failed Slurm job on this cluster",
             fix="give the file that sbatch wrote: `toolkit explain slurm-JOB.out`",
         )
     return explain_pieces(pieces)

@@ -86,7 +86,7 @@ def place_of(where: Where, request: JobRequest) -> Where:
     if not request.site.host:
         raise Missing(
             f"this machine has no sbatch, and the profile of {request.site.title} names no host",
-            fix="give `--host`; or `--dry-run` to write only the script",
+            fix="give `--host`; or give `--dry-run` to print only the job script",
         )
     return where._replace(host=request.site.host)
 
@@ -186,5 +186,5 @@ def _check_again(call: Call) -> None:
     if clashing := [option for option, value in options.items() if value]:
         raise BadInput(
             f"--from-job: cannot be combined with {' and '.join(clashing)}, which the record sets",
-            fix="leave the option out, or launch without `--from-job`",
+            fix="leave out the option, or launch without `--from-job`",
         )

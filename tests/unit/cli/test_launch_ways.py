@@ -105,7 +105,7 @@ def test_a_command_may_stand_in_a_file(tmp_path):
     [
         (["nope.yaml"], "--job nope.yaml: No such file"),
         (["--job", "."], "--job .: a folder"),
-        (["a.yaml", "--job", "b.yaml"], "more than one job file"),
+        (["a.yaml", "--job", "b.yaml"], "give only one job file"),
         (["mnist", "--site", "nowhere"], "site 'nowhere': not found"),
         (
             ["mnist", "--site", "mine", "--nodes", "9", "--dry-run"],
@@ -485,7 +485,7 @@ def test_a_script_for_this_machine_knows_nothing_of_slurm(here, tmp_path):
 @every_row(
     ("words", "said"),
     [
-        (["--nodes", "2"], "--nodes 2: this machine is one node"),
+        (["--nodes", "2"], "--nodes 2: --local uses one node"),
         (["--mode", "srun-pmix"], "--mode srun-pmix: needs Slurm"),
         (["--array", "0-3"], "--array: not possible with --local"),
         (["--time", "1:00", "--module", "GCC"], "--time, --module: not possible with --local"),

@@ -147,7 +147,9 @@ def test_a_file_that_stays_and_is_named_is_an_error(folder):
     (folder / ".gitignore").write_text("*.csv\n")
     (folder / "data.csv").write_text("1")
     code = code_of(job_of("python", "alone.py", "data.csv"), Flags())
-    with pytest.raises(BadInput, match=r"data\.csv is not copied to the cluster: it is ignored") as error:
+    with pytest.raises(
+        BadInput, match=r"data\.csv is not copied to the cluster: an ignore file of the project lists it"
+    ) as error:
         copy_project(code, Flags(), "/big", Silent())
     assert "!data.csv" in error.value.fix
 
@@ -172,7 +174,7 @@ def test_several_ranks_of_a_program_that_joins_none_are_refused():
     with pytest.raises(CheckFailed, match=r"alone\.py never joins its ranks: 8 copies") as error:
         check_ranks(job, code_of(job, Flags()), Flags())
     assert "--copies" in error.value.fix
-    assert "`toolkit adapt alone.py` to join them" in error.value.fix
+    assert "`toolkit adapt alone.py` to join the ranks" in error.value.fix
 
 
 def test_adapt_is_offered_for_scripts_that_it_can_read(folder):

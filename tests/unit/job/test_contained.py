@@ -142,7 +142,7 @@ def test_an_image_that_may_not_start_is_not_started(monkeypatch, tmp_path):
     with asking(monkeypatch, tmp_path) as (asked, heard, machine):
         assert with_answer(WHOLE_IMAGE, asked, heard) is WHOLE_IMAGE
     assert machine.calls == []
-    assert heard.steps == ["my.sif: not started: its signature is wrong"]
+    assert heard.steps == ["my.sif: toolkit did not start the container: its signature is wrong"]
 
 
 def test_a_variable_of_several_lines_gives_its_first():

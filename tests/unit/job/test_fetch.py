@@ -36,7 +36,7 @@ def test_what_a_job_wrote_is_not_what_it_was_given(record):
     files = list_results(LocalRunner(), record)
     assert [one.path for one in files] == ["logs/1/events", "metrics.csv", "model.keras", "output.log"]
     line = in_words(record, files)
-    assert line.startswith("It wrote model.keras (3.00 kB), metrics.csv")
+    assert line.startswith("The job wrote model.keras (3.00 kB), metrics.csv")
     assert line.endswith("toolkit jobs fetch run-1")
 
 

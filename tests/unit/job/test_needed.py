@@ -163,7 +163,7 @@ def test_a_relative_import_is_launched_as_a_module(folder):
 
 
 EXECUTED = {
-    "#!/usr/bin/env bash\r\npython t.py\r\n": "./job has Windows line ends",
+    "#!/usr/bin/env bash\r\npython t.py\r\n": "./job has Windows line endings",
     "#!/home/me/conda/bin/python\nprint(1)\n": (
         "./job starts with `#!/home/me/conda/bin/python`, which x.sif does not have"
     ),
@@ -333,7 +333,7 @@ def test_a_package_of_an_index_gets_the_commands_that_add_it(folder):
         == f"write hydra-core into requirements.txt, then {create}"
     )
     assert of_text("import mynet", image="x.sif")[0].fix.startswith(
-        "put mynet.py into the folder of the script; or write mynet"
+        "copy mynet.py into the folder of the script; or write mynet"
     )
     (folder / "requirements.txt").write_text("hydra-core\n")
     assert of_text("import hydra", image="x.sif")[0].fix == create

@@ -151,7 +151,7 @@ def test_one_rank_may_start_ranks_inside_its_container():
     ("program", "hint"),
     [
         ("srun", "toolkit starts the ranks"),
-        ("docker", "the container of `--image`"),
+        ("docker", "the container from `--image`"),
         ("a b", "separately: -- a b"),
         ("a && b", "run the line in a shell: -- sh -c 'a && b'"),
     ],

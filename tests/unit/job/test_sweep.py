@@ -119,7 +119,9 @@ def test_limits_of_slurm_and_a_scheduler_without_sweeps():
     def said(**changes):
         return [one.message for one in array_faults(msgspec.structs.replace(SPEC, **changes), settings)]
 
-    assert said(sweep=("n=0..10",), array="0-10") == ["--sweep: 11 tasks, and Slurm allows 10 (MaxArraySize)"]
+    assert said(sweep=("n=0..10",), array="0-10") == [
+        "--sweep: the sweep has 11 tasks; Slurm allows at most 10 (MaxArraySize)"
+    ]
     assert said(sweep=("n=0..9",), array="0-9") == []
     assert said(array="1-9:4,30-40:5%2") == [
         "--array 1-9:4,30-40:5%2: Slurm numbers tasks up to 9 (MaxArraySize)"

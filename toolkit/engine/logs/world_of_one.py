@@ -38,9 +38,9 @@ _MOST_CLAIMS = 10_000
 
 _SHOWN = 3
 _FIX = (
-    "run `toolkit doctor IMAGE`, which names a launch mode that works: the option `--mpi` of srun "
-    "must name an interface of the MPI in the image, and `--cleanenv` or `--containall` must not remove its "
-    "variables"
+    "run `toolkit doctor IMAGE`, which names a launch mode that works; give `srun --mpi` an interface "
+    "that the MPI in the image supports; leave out `--cleanenv` and `--containall`, which remove the "
+    "launcher's variables"
 )
 
 
@@ -58,10 +58,8 @@ def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
     certain = len(tasks) > 1 or asked > 1
     if asked == 1 or (not certain and (tasks or not _has_repetition(claims))):
         return None
-    title = (
-        "Every rank reports a world of size 1: the launcher and the MPI in the image do not find each other"
-    )
-    doubt = "The output reports a world of size 1 several times; ranks of this job may not be connected"
+    title = "Every rank reports a world of size 1, because the MPI in the image does not find the launcher"
+    doubt = "The output reports a world of size 1 several times; the ranks of this job may not be connected"
     return Finding(
         id="ranks-alone",
         severity="error" if certain else "warning",

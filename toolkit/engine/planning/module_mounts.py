@@ -18,8 +18,8 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Plan
 
 UNREAD = (
-    "variables of the host's container runtime name an MPI of the host that toolkit did not read "
-    "(host.folder_mpis): load the module, then run toolkit probe"
+    "variables of the container runtime name an MPI of the host that toolkit did not read "
+    "(host.folder_mpis): load the MPI module, then run `toolkit probe` again"
 )
 _BINDS = ("BIND", "BINDPATH")
 

@@ -83,12 +83,13 @@ def _command(
     first = code.words[0]
     if first in _PREFIXES and first not in contents.commands:
         yield LaunchFault(
-            f"{image} has no command `{first}`", f"leave `{first}` out, or write -- bash -c '…'"
+            f"{image} has no command `{first}`", f"leave out `{first}`, or write -- bash -c '…'"
         )
     if program in _WRAPPERS and not contents.commands & _COMPILERS:
         yield LaunchFault(
             f"{image} has `{program}` but no compiler",
-            "compile on the login node for the same MPI, or add a compiler such as gcc to the image",
+            "compile the program on the login node with the same MPI, or add a compiler such as gcc to "
+            "the image",
         )
     if not program or "/" in program or program in contents.commands or program in SHELL_ONLY:
         return
@@ -158,7 +159,7 @@ def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
     first = "" if (code.root / listed).is_file() else f"write {package} into {listed}, then "
     create = f"toolkit env create -f {listed} --over {quote_word(job.image or 'IMAGE')} -o my.env"
     known = package != module or module in joins().plain.packages
-    beside = "" if known else f"put {module}.py into the folder of the script; or "
+    beside = "" if known else f"copy {module}.py into the folder of the script; or "
     return f"{beside}{first}`{create}`, and launch with --env-image my.env"
 
 

@@ -222,7 +222,11 @@ def _check_ignored(code: Code, collected_files: CollectedFiles) -> None:
         inner = os.path.relpath(path.resolve(), code.root.resolve())
         for name in (*collected_files.ignored, *collected_files.secrets):
             if is_below(inner, name):
-                why = "the file may contain secrets" if name in collected_files.secrets else "it is ignored"
+                why = (
+                    "the file may contain secrets"
+                    if name in collected_files.secrets
+                    else ("an ignore file of the project lists it")
+                )
                 raise BadInput(
                     f"{inner} is not copied to the cluster: {why}",
                     fix=f"add a line to {code.root / '.toolkitignore'}: !{name}",

@@ -198,7 +198,7 @@ def _walk(
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise BadInput(f"{folder}: {error.strerror}", fix="name a folder that you can read") from error
+        raise BadInput(f"{folder}: {error.strerror}", fix="give a folder that you can read") from error
     for entry in entries:
         inner = f"{path}{entry.name}"
         is_folder = entry.is_dir(follow_symlinks=False)

@@ -61,7 +61,7 @@ def faults(
     first = head.split(b"\n", 1)[0]
     started = head.startswith(b"#!") and not shell
     if first.endswith(b"\r") and (shell or started):
-        yield LaunchFault(f"{name} has Windows line ends", f"sed -i 's/\\r$//' {quote_word(name)}")
+        yield LaunchFault(f"{name} has Windows line endings", f"sed -i 's/\\r$//' {quote_word(name)}")
     elif started and contents is not None and not job.binds:
         yield from _interpreter(name, first[2:].decode("utf-8", "replace"), image, contents)
     if contents is not None and (shell or any(shell_name in first for shell_name in (b"sh", b"bash"))):
@@ -85,7 +85,7 @@ def _binary(
     if elf.architecture and facts.architecture and elf.architecture != facts.architecture:
         yield LaunchFault(
             f"{name} is a program for {elf.architecture}, but {image} is for {facts.architecture}",
-            f"compile the program for {facts.architecture}, best in the image itself",
+            f"compile the program for {facts.architecture}, preferably in the image itself",
         )
         return
     versions = [version.removeprefix(_GLIBC) for version in elf.versions if version.startswith(_GLIBC)]

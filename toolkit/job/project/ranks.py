@@ -34,8 +34,8 @@ def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
         return None
     return LaunchFault(
         f"{code.name} never joins its ranks: {ranks} copies would train separately",
-        f"give `--nodes 1 --ranks-per-node 1` for one rank, {_how_to_join(code)} to join them, "
-        "or `--copies` for separate runs",
+        f"give `--nodes 1 --ranks-per-node 1` for one rank, {_how_to_join(code)} to join the ranks, or "
+        "`--copies` for separate runs",
     )
 
 

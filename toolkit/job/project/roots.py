@@ -28,7 +28,9 @@ def root_of(folder: Path, script: Path | None, option: str | None, files: Iterab
         if not has_folder(root):
             raise BadInput(f"--project {option}: no such folder")
         if script is not None and not is_below(str(script.resolve()), str(root)):
-            raise BadInput(f"--project {option}: {script} is not in it", fix="name the folder of the script")
+            raise BadInput(
+                f"--project {option}: {script} is not in this folder", fix=("give the folder of the script")
+            )
         return root
     root = _around_script(folder, script)
     outside = [file for file in files if not is_below(str(file), str(root))]

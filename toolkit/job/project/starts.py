@@ -28,7 +28,7 @@ _NOT_PROGRAMS = SHELL_ONLY | {"module", "ml"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
 _VARIABLE = re.compile(r"[\w./:=@,+-]*\$(\{[A-Z][A-Z0-9_]*\}|[A-Z][A-Z0-9_]*|\([^()]*\))[\w./:=@,+-]*")
 """A word with a variable or a command of the shell, such as ``$SCRATCH/data`` or ``$(hostname):29500``."""
-_PLAIN = "add the package to the image, or put the package over the image with toolkit env create"
+_PLAIN = "add the package to the image, or create a file with the package: `toolkit env create`"
 _INLINE = re.compile(r"-[a-z]*c")
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
@@ -170,7 +170,9 @@ def fix_of(program: str) -> str:
     if " " in program:
         return f"write the words separately: -- {program}"
     if program in LAUNCHERS:
-        return f"leave `{program}` out: toolkit starts the ranks, as `--nodes` and `--ranks-per-node` say"
+        return (
+            f"leave out `{program}`: toolkit starts the ranks that `--nodes` and `--ranks-per-node` request"
+        )
     if program in _CONTAINERS:
-        return f"leave `{program}` out: toolkit starts the container of `--image`"
+        return f"leave out `{program}`: toolkit starts the container from `--image`"
     return _PLAIN

@@ -110,9 +110,9 @@ def clear_env(
         return NO_ENV
     if image.local_file is None:
         raise BadInput(
-            f"{OPTION} {env}: {image.cluster_path} is not on this machine, so toolkit cannot check whether "
-            "both match",
-            fix="launch on the login node, or from a copy of the image",
+            f"{OPTION} {env}: {image.cluster_path} is not on this machine, so toolkit cannot compare it "
+            "with the environment",
+            fix="launch on the login node, or copy the image to this machine and give the copy",
         )
     from toolkit.image.envs.check import AGAIN, differs  # slow import, which only an environment image needs
 

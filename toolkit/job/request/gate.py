@@ -139,7 +139,7 @@ def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageC
             raise CheckFailed(
                 f"{required.by}: {image.cluster_path} is not on this machine, so its signatures cannot be "
                 "checked",
-                fix="launch from a copy on this machine, or on the login node",
+                fix="launch on the login node, or copy the image to this machine and give the copy",
             )
         return ImageCheck(signature="not-checked")
     form = image.facts.format
@@ -147,7 +147,7 @@ def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageC
         for required in demand.required[:1]:
             raise CheckFailed(
                 f"--image {image.local_file}: a {form} has no signature{_why(required)}",
-                fix="launch the signed SIF",
+                fix="give the signed SIF",
             )
         return ImageCheck(signature="none")
     check = _signatures(image.local_file, demand)

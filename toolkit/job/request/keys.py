@@ -81,7 +81,7 @@ def _check_file(required: RequiredKey) -> None:
     if not required.key:
         raise BadInput(
             f"{required.by}: the value is empty",
-            fix="give a file of public keys, or leave the option out; a shell variable may be unset",
+            fix="give a file of public keys, or leave out the option; a shell variable may be unset",
         )
     from toolkit.run.gpg import check_keyring  # slow import, which --help does not need
 

@@ -80,7 +80,9 @@ def merge_request(
     _check_encoding(options)
     if str(options.get("trainer") or "").endswith(_SUFFIXES):
         if job_file:
-            raise BadInput(f"{options['trainer']} and --job {job_file}: more than one job file; give one")
+            raise BadInput(
+                f"{options['trainer']} and --job {job_file}: cannot be combined; give only one job file"
+            )
         job_file = options.pop("trainer")
     settings = _settings()
     above = [*(settings_file.layer for settings_file in settings), layers.from_variables(os.environ)]

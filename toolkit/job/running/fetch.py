@@ -154,4 +154,4 @@ def in_words(record: JobRecord, files: Sequence[ResultFile]) -> str:
     first = sorted(results, key=lambda file: file.size, reverse=True)[:3]
     shown = ", ".join(f"{file.path} ({format_size(file.size)})" for file in first)
     more = f" and {len(results) - len(first)} more" if len(results) > len(first) else ""
-    return f"It wrote {shown}{more}; fetch: toolkit jobs fetch {record.key}"
+    return f"The job wrote {shown}{more}; to copy these files: toolkit jobs fetch {record.key}"

@@ -52,7 +52,7 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(
             f"{', '.join(refused)}: not possible with --local, which uses no Slurm queue",
-            fix="leave the option out, or launch on a cluster; docs/launch.md lists the options of `--local`",
+            fix="leave out the option, or launch on a cluster; docs/launch.md lists the options of `--local`",
         )
     notes = [
         _option_or_field(name, origins[name]) for name in meant if not origins[name].startswith("default")
@@ -79,7 +79,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
     """
     if request.nodes != 1:
         raise BadInput(
-            f"--nodes {request.nodes}: this machine is one node; with --local use --ranks-per-node"
+            f"--nodes {request.nodes}: --local uses one node, this machine; set --ranks-per-node instead"
         )
     mode = request.mode
     allowed = (*MODES, DIRECT) if request.has_one_rank else MODES

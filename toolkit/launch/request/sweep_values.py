@@ -71,7 +71,7 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
     if count > MOST_TASKS:
         raise BadInput(
             f"--sweep: {count} tasks; toolkit follows at most {MOST_TASKS} tasks of a job",
-            fix="split the sweep",
+            fix="split the sweep into several launches",
         )
     return f"0-{count - 1}" + (f"%{parallel}" if parallel else "")
 

@@ -36,7 +36,8 @@ def array_faults(spec: JobSpec, settings: Mapping[str, str]) -> Iterator[LaunchF
         return
     if spec.sweep:
         yield LaunchFault(
-            f"--sweep: {largest + 1} tasks, and Slurm allows {size} (MaxArraySize)", "split the sweep"
+            f"--sweep: the sweep has {largest + 1} tasks; Slurm allows at most {size} (MaxArraySize)",
+            ("split the sweep into several launches"),
         )
     else:
         most = int(size) - 1

@@ -209,7 +209,7 @@ def _last_words(answer: Completed) -> str:
 
 def _refusal(runner: Runner, answer: Completed) -> CheckFailed:
     return CheckFailed(
-        f"sbatch on {runner.place} refused the job: {_last_words(answer)}",
+        f"sbatch on {runner.place} rejected the job: {_last_words(answer)}",
         fix="change the option that sbatch names; `--dry-run` shows the script",
         detail=answer.errors.strip().splitlines()[-5:],
     )

@@ -64,7 +64,7 @@ def test_a_script_for_pbs_is_not_submitted_by_sbatch():
 
 def test_a_refusal_is_told_in_sbatchs_words_and_leaves_no_record():
     slurm = Recorded(sbatch=[(1, "", REFUSAL)])
-    with pytest.raises(CheckFailed, match="refused the job: Batch job submission failed: Inv") as caught:
+    with pytest.raises(CheckFailed, match="rejected the job: Batch job submission failed: Inv") as caught:
         submission.submit(slurm, NEW, "x")
     assert any("invalid partition specified: gpu" in line for line in caught.value.detail)
     assert records.every() == []
@@ -351,7 +351,7 @@ def test_what_cannot_go_on_is_told_and_its_record_stays():
     ended = msgspec.structs.replace(RECORD, state="timeout")
     with pytest.raises(Missing, match=r"job\.sh no longer exists"):
         submission.resubmit(Recorded(), ended)
-    with pytest.raises(CheckFailed, match="refused"):
+    with pytest.raises(CheckFailed, match="rejected"):
         submission.resubmit(
             Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[(1, "", REFUSAL)], squeue=[""]), ended
         )
