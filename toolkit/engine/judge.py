@@ -158,7 +158,7 @@ def _failure_prediction(
     chance = tuple(dict.fromkeys(o for o in (*hit.by_chance, *chances) if o != outcome))
     if earlier:
         lacking = "; ".join(dict.fromkeys(doubt for a in earlier for doubt in _doubts(case, a)))
-        outcome, because = "unknown", f"{because}, unless an earlier fault occurs: {lacking}"
+        outcome, because = "unknown", f"{because}, unless an earlier fault occurs; unknown facts: {lacking}"
         chance = ()
     plan = None if outcome == "unavailable" else case.plan
     return Prediction(

@@ -29,13 +29,13 @@ def _by_mpi(case: Case) -> str:
         case "srun-none":
             return f"no rule predicts a failure for {mpi}"
         case "bind":
-            return f"{_loaded_mpi(case)}; {posixpath.basename(case.plan.launcher[0])} supports the loaded MPI"
+            return f"{_loaded_mpi(case)}; {posixpath.basename(case.plan.launcher[0])} supports this MPI"
         case "gloo":
             return "Horovod's Gloo finds its ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:
             return (
-                f"mpirun of {mpi} starts the ranks; the job script starts its daemons on the other nodes "
-                "with srun"
+                f"mpirun of {mpi} starts the ranks; the job script starts mpirun's daemons on the other "
+                "nodes with srun"
             )
         case _:
             return f"mpirun of {mpi} starts the ranks on one node"
@@ -44,10 +44,10 @@ def _by_mpi(case: Case) -> str:
 def _by_launcher(case: Case, mpi: str) -> str:
     host = host_launcher(case.host_facts)
     if host and host.implementation not in {"openmpi", *HYDRA}:
-        return f"the host's {mpi_name(host)} starts the same MPI in the image"
+        return f"the host's {mpi_name(host)} launches the same MPI in the image"
     if host and host.implementation != "openmpi":
-        return f"the host's {mpi_name(host)} starts {mpi} in the image; both support PMI"
-    return f"the host's {mpi_name(host)} starts {mpi} in the image; their PMIx is compatible"
+        return f"the host's {mpi_name(host)} launches {mpi} in the image; both support PMI"
+    return f"the host's {mpi_name(host)} launches {mpi} in the image; their PMIx versions are compatible"
 
 
 def _without_mpi(case: Case) -> str:

@@ -123,7 +123,7 @@ def test_without_slurm_the_mounted_mpi_is_started_by_its_own_launcher(own, launc
     assert made.launcher == (launcher,)
     said = predict_plan(at_pbs, inside, REQUEST, made)
     assert said.outcome == "ok", said.because
-    assert f"{launcher} supports the loaded MPI" in said.why
+    assert f"{launcher} supports this MPI" in said.why
 
 
 BINDS = {

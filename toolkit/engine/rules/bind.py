@@ -57,7 +57,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
     where = "among the system libraries"
     if any(map(is_masked, (host.prefix or "", *(host.folders or ())))):
         where = "in a folder named after a user, so the facts do not contain its path"
-    because = f"{mpi_name(host)} of the host is {where} ({host.library})"
+    because = f"toolkit cannot mount {mpi_name(host)} of the host, because it is {where} ({host.library})"
     return Hit(case.cite("host.mpis", "host.mpis.library"), "unavailable", because)
 
 
@@ -87,7 +87,7 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     why = f"no folder in LD_LIBRARY_PATH contains {host.library or 'the library that is mounted'}"
     fix = ""
     if host.soname != mpi.soname:
-        why = f"programs need {mpi.soname}, and the host has {host.soname}"
+        why = f"programs need {mpi.soname}, but the host has {host.soname}"
     elif finds_own_mpi(case.image_facts):
         why = (
             f"programs have a search path (DT_RPATH) that precedes LD_LIBRARY_PATH and leads to {mpi.library}"
@@ -96,7 +96,7 @@ def bind_has_no_effect(case: Case) -> Hit | None:
             "use a launch mode that starts the image's MPI; or link the programs again without DT_RPATH "
             "(install mpi4py with pip)"
         )
-    because = f"{why}; programs load the image's own {mpi_name(mpi)}"
+    because = f"{why}, so programs load the image's own {mpi_name(mpi)}"
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
     if hides and mpi.implementation == "openmpi" and mpi.plugins:

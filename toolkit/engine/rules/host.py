@@ -320,7 +320,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
 
 @rule(
     "mpi-default-none",
-    "On this cluster, srun without --mpi offers ranks no PMI",
+    "On this cluster, srun without --mpi offers no PMI to the ranks",
     severity="info",
     fix="always give srun an interface: `srun --mpi=…` (`toolkit launch` does so)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",

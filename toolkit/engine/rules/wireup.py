@@ -122,8 +122,8 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
     "With --mpi=none, srun offers no interface through which ranks find each other",
     severity="error",
     fix=(
-        "for several ranks, give `srun --mpi` an interface that their MPI supports (`srun --mpi=list`); "
-        "or start only one rank"
+        "give `srun --mpi` an interface that the MPI of the ranks supports (`srun --mpi=list`), or start "
+        "only one rank"
     ),
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
