@@ -75,12 +75,12 @@ def test_where_no_way_works_none_is_named():
 
 
 def test_a_pair_that_nobody_measured_is_no_fault_and_is_not_mended():
-    verdict = predict(with_(HOST, pmix="1.2.5"), IMAGE, Request())
+    verdict = predict(with_(HOST, pmix="9.0.1"), IMAGE, Request())
     found = the(verdict, "pmix-pair-fails")
     assert (found.severity, found.undecided, outcomes(verdict)["srun-pmix"]) == ("warning", True, "unknown")
     assert (
         found.title
-        == "Not decided: toolkit has no recorded launch of a PMIx 1.2.5 server with a PMIx 4.2.2 client"
+        == "Not decided: toolkit has no recorded launch of a PMIx 9.0.1 server with a PMIx 4.2.2 client"
     )
     assert found.fix == "use mode mpirun-host; or try the launch: `toolkit doctor IMAGE --live --mode MODE`"
 
