@@ -169,7 +169,7 @@ def execute(
     if with_input and sys.stdin is None:
         raise BadInput(
             "-i: standard input is closed",
-            fix=("leave out `-i`, or redirect a file to standard input: `< FILE`"),
+            fix="leave out `-i`, or redirect a file to standard input: `< FILE`",
         )
     cluster = virtual.find(_resolve_name(name))
     given = sys.stdin.buffer.read() if with_input else None

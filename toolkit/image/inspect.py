@@ -154,7 +154,9 @@ def _sandbox(path: Path) -> FolderTree:
     try:
         system = any(tree.kind(p) for p in ("/bin", "/usr", "/etc"))
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}", fix="give yourself permission to read it") from error
+        raise BadInput(
+            f"{path}: {error.strerror}", fix="give yourself permission to read the file, or ask its owner"
+        ) from error
     if not system:
         raise BadInput(f"{path}: this folder is not a sandbox: it has neither /bin nor /usr nor /etc")
     return tree

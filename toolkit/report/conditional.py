@@ -20,7 +20,7 @@ def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
         )
     if answers.decides:
         yield ""
-        yield "The verdict depends on these facts. Get the facts with these commands:"
+        yield "The prediction depends on these facts. Get the facts with these commands:"
     for fact in answers.decides:
         outcomes = [outcome for outcome in fact.otherwise if outcome != "unknown"]
         alternative = f"; with another value {' or '.join(outcomes)}" if outcomes else ""
@@ -45,8 +45,8 @@ def _without_mode(answers: TicketAnswers) -> str:
     if not unknown:
         return "No: with the facts that you gave, no launch mode works on a typical cluster."
     if len(unknown) == len(answers.modes):
-        return "Not known: the facts that you gave are not enough."
-    return f"Not known for {', '.join(unknown)}; no other launch mode works on a typical cluster."
+        return "Unknown: the facts that you gave are not enough."
+    return f"Unknown for {', '.join(unknown)}; no other launch mode works on a typical cluster."
 
 
 def _assumptions(ticket_answer: TicketAnswer) -> str:
@@ -57,7 +57,7 @@ def _why(ticket_answer: TicketAnswer) -> str:
     """Return why a launch mode has its outcome, and the assumed facts."""
     assumed = _assumptions(ticket_answer)
     return (
-        f"{ticket_answer.prediction.because}; if {assumed}" if assumed else ticket_answer.prediction.because
+        f"{ticket_answer.prediction.because}, if {assumed}" if assumed else ticket_answer.prediction.because
     )
 
 

@@ -95,8 +95,8 @@ def test_an_image_is_refused(tmp_path):
 def test_what_is_not_known_is_not_refused(tmp_path):
     said = run(tmp_path, '[image]\nmpi = "none"\n')
     assert said.exit_code == 1
-    assert said.output.startswith("Not known for bind; no other launch mode works on a typical cluster.")
+    assert said.output.startswith("Unknown for bind; no other launch mode works on a typical cluster.")
     assert said.output.index("host.mpis: which") < said.output.index("host.slurm.mpi_types: which")
     assert run(tmp_path, "").output.startswith("Yes, if the image has Open MPI 4.1.6 and srun offers")
     one = run(tmp_path, '[job]\nmode = "srun-none"\n')
-    assert one.output.startswith("Not known: the facts that you gave are not enough.")
+    assert one.output.startswith("Unknown: the facts that you gave are not enough.")

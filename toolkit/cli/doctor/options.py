@@ -114,7 +114,7 @@ def _check_live(options: DoctorOptions) -> None:
     if options.account is not None:
         raise BadInput(
             f"--account {options.account}: possible only with --live, which submits a job",
-            fix=("leave out `--account`, or add `--live`"),
+            fix="leave out `--account`, or add `--live`",
         )
     if options.verify_key is not None or options.no_verify:
         raise BadInput("--verify-key and --no-verify: possible only with --live, which starts the image")

@@ -93,7 +93,7 @@ def cuda_compat_needed(case: Case) -> Hit | None:
     if known:
         return Hit(
             evidence,
-            fix=(f"put the folder of these libraries first in LD_LIBRARY_PATH inside the container: {words}"),
+            fix=f"put the folder of these libraries first in LD_LIBRARY_PATH inside the container: {words}",
         )
     title = (
         f"toolkit does not know whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works "

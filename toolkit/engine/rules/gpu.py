@@ -63,7 +63,7 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     release does. With an older driver every CUDA call fails with 'CUDA driver version is insufficient for
     CUDA runtime version', and TensorFlow trains on the CPU.
 
-    On data-centre GPUs, the package cuda-compat in the image can replace a newer driver; other rules judge
+    On data-centre GPUs, the package cuda-compat in the image can replace a newer driver; other rules check
     cuda-compat.
     """
     case.have(*PAIR)
@@ -218,14 +218,14 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
     "The image is built for NVIDIA GPUs; this host has AMD GPUs",
     severity="warning",
     fix="use an image that was built for ROCm, and start it with `--rocm`; "
-    "toolkit does not judge such images",
+    "toolkit does not check such images",
     source="Apptainer user guide, GPU support (--rocm); TensorFlow and PyTorch install guides: CUDA or ROCm",
     facts=("image.cuda", "host.gpu_driver", "host.amd_gpus"),
     advice=True,
 )
 def gpu_of_amd(case: Case) -> Hit | None:
     """On AMD GPUs, programs built for CUDA silently compute on the CPU. AMD GPUs need programs built for
-    ROCm, which toolkit does not judge.
+    ROCm, which toolkit does not check.
     """
     case.have("image.cuda")
     if case.host_facts.gpu_driver:

@@ -154,7 +154,7 @@ def fuse3_too_old(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.version", "host.kernel"),
 )
 def runtime_needs_newer_kernel(case: Case) -> Hit | None:
-    """A runtime needs certain kernel features, and starts no container without them. toolkit does not judge
+    """A runtime needs certain kernel features, and starts no container without them. toolkit does not check
     distributions that add such features to old kernels.
     """
     case.have("host.runtime")

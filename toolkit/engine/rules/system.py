@@ -100,7 +100,7 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
             evidence,
             severity="info",
             title=title,
-            fix=("check for avx on a node: `grep -m1 avx /proc/cpuinfo`"),
+            fix="check for avx on a node: `grep -m1 avx /proc/cpuinfo`",
         )
     return None
 

@@ -179,7 +179,7 @@ def host_launcher_other_family(case: Case) -> Hit | None:
     understand the launcher's messages. An MPICH built only for PMIx does not even understand Hydra. Open MPI
     1, which is older than PMIx, does not even understand a newer Open MPI's launcher.
 
-    mpiexec of PALS on a Cray EX offers Cray's PMI, which only a mounted Cray MPICH speaks. With the image's
+    mpiexec of PALS on a Cray EX offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
     own MPI each rank is rank 0 (ALCF user guide for Polaris, containers).
 
     In an allocation Hydra starts its proxies with srun. If Slurm's default is PMIx, the ranks inherit the

@@ -80,7 +80,9 @@ def _read(noted: Path) -> Iterator[_Noted]:
         with noted.open("rb") as file:
             text = file.read(_MOST).decode("utf-8", "replace")
     except OSError as error:
-        raise BadInput(f"{noted}: {error.strerror}", fix="give yourself permission to read it") from error
+        raise BadInput(
+            f"{noted}: {error.strerror}", fix="give yourself permission to read the file, or ask its owner"
+        ) from error
     for line in text.splitlines():
         if match := _LINE.fullmatch(line.strip()):
             name = match["file"] or match["tagged"] or ""

@@ -29,7 +29,7 @@ def root_of(folder: Path, script: Path | None, option: str | None, files: Iterab
             raise BadInput(f"--project {option}: no such folder")
         if script is not None and not is_below(str(script.resolve()), str(root)):
             raise BadInput(
-                f"--project {option}: {script} is not in this folder", fix=("give the folder of the script")
+                f"--project {option}: {script} is not in this folder", fix="give the folder of the script"
             )
         return root
     root = _around_script(folder, script)

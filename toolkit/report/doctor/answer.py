@@ -37,7 +37,11 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
     works = [p.mode for p in verdict.predictions if p.works]
     if works:
         return DoctorAnswer(
-            "No", f"only mode {works[0]} is predicted to work, and toolkit uses this mode only if you name it"
+            "No",
+            (
+                f"only mode {works[0]} is predicted to work; toolkit uses this mode only with `--mode "
+                f"{works[0]}`"
+            ),
         )
     if any(p.outcome == "unknown" for p in verdict.predictions):
         return DoctorAnswer("Unknown", "toolkit lacks facts that decide whether the launch works")

@@ -33,8 +33,8 @@ def buildfile_page(
     command = next_command if doctor_answer.word in {"Yes", "Perhaps"} else ""
     lines = [*answer_lines(doctor_answer, command, style, width), ""]
     about = (
-        f"{build.image.path} on {host.place}, judged from the text of the build file. Build the image, and "
-        "run the command again with the image."
+        f"{build.image.path} on {host.place}, predicted from the text of the build file. Build the image, "
+        "then run the command again with the image."
     )
     lines += wrap_text(about, 0, width)
     for title, texts in lines_on(build):
