@@ -17,24 +17,26 @@ from toolkit.engine.words import mpi_name
 PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
 _SHAPES = ("2x1", "2x2", "1x2")
 _MARKS = {"ok": "**ok**", "unavailable": "-"}
-_HEAD = """# What really happens
+_HEAD = """# Recorded launches
 
-`make matrix` started every image of `tests/matrix/images.toml` on every flavour of the virtual cluster in
-every launch mode. `tests/matrix/truth` is the record, and `python -m tests.matrix.table` makes this page
-from it. Each rank initialises MPI, prints the size of its world, adds up a number, receives a broadcast of
-1 MiB and plays ping-pong with 1 MiB. It checks every byte.
+`make matrix` launched each image in `tests/matrix/images.toml` in each launch mode, on virtual clusters of
+several kinds (flavours), and recorded the outcomes in `tests/matrix/truth`. `python -m tests.matrix.table`
+writes this page from the record. In each launch, each rank initialises MPI, prints the size of its world,
+takes part in a sum and in a broadcast of 1 MiB, exchanges 1 MiB with another rank, and checks every byte.
 
-A cell has one or two outcomes. The first is the outcome of the plain command: the launcher and `singularity
-exec IMAGE` (for `bind` with the folder of the host's MPI, and its `lib` in `LD_LIBRARY_PATH`). After `→` is
-the outcome with the words of `toolkit`, if they differ. *pmix with X*: the nodes of the flavour *pmix* also
-have the MPI of image X, first on `PATH`. A dash means that the cluster lacks this launch mode. A number in
-parentheses counts tries with another outcome.
+The first outcome in a cell belongs to the command that a user would type: the launcher and `singularity exec
+IMAGE`. In mode `bind`, this command also mounts the folder of the host's MPI, and adds its `lib` to
+`LD_LIBRARY_PATH`. If the launch that `toolkit` writes has another outcome, it follows after `→`.
+
+- `-`: the cluster lacks this launch mode.
+- a number in parentheses: the number of attempts with another outcome.
+- *pmix with X*: a cluster of the flavour *pmix* whose nodes also have the MPI of image X, first on `PATH`.
 """
 _TRAP_HEAD = """
-## One thing changed
+## One change that breaks a launch
 
-Each row is a launch that works with the words of `toolkit`, and one changed variable or option of the
-container. After `→` is the outcome of the same launch when `toolkit` knows the variable.
+Each row has a launch that works as `toolkit` writes it, and one changed variable or container option. If
+`toolkit` corrects the launch because it knows the change, the corrected outcome follows after `→`.
 """
 _TRAP_ROWS = ("| cluster | image | launch | changed | becomes |", "|---|---|---|---|---|")
 
@@ -42,10 +44,11 @@ _TRAP_ROWS = ("| cluster | image | launch | changed | becomes |", "|---|---|---|
 _TRAININGS_HEAD = """
 ## Trainings
 
-`toolkit launch mnist` trained MNIST with Horovod on two ranks, with its preflight
-(`tests/matrix/trainings.toml`; `python -m tests.matrix.train`). **Bold** modes were launched without
-`--mode`: the engine chose them. `mpirun-container` ran on one node here;
-`tests/full/jobs/test_mpirun_nodes.py` runs it on several. Launches with a predicted failure were forced.
+`toolkit launch mnist` trained MNIST with Horovod on two ranks, after its preflight
+(`tests/matrix/trainings.toml`; `python -m tests.matrix.train`). For modes in **bold**, the engine chose the
+mode; for the other modes, the command had `--mode`. If toolkit predicted a failure, the command had
+`--force`. In this table, `mpirun-container` ran on one node; `tests/full/jobs/test_mpirun_nodes.py` tests
+several nodes.
 
 | cluster | image | mode | nodes | predicted | happened | test accuracy |
 |---|---|---|---|---|---|---|
@@ -68,8 +71,8 @@ def _summary(truth: Truth) -> str:
     told = ", ".join(f"{count:,} {outcome}" for outcome, count in counted.most_common())
     return (
         f"{len(cells):,} launches of {len(truth.images)} images on {len(truth.hosts)} clusters: {told}. "
-        f"{silent:,} fail silently, with exit status 0. For {fixed:,} launches that fail, the words of "
-        "`toolkit` for the same launch or for the mode that it would choose were launched too, and work."
+        f"{silent:,} failed silently, with exit status 0. {fixed:,} of the failed launches work as `toolkit` "
+        "writes them, or in the mode that `toolkit` chooses: the record has both launches."
     )
 
 
