@@ -48,7 +48,9 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
     name, side = options.model, options.image_size
     small = _SMALL.fullmatch(name)
     if small and side != cifar.SIDE:
-        raise Trouble(f"--image-size is for models of keras.applications, and {name} sees images as they are")
+        raise Trouble(
+            f"--image-size: only for models of keras.applications; {name} uses the images in their own size"
+        )
     model = (
         partial(networks.residual, SHAPE, cifar.CLASSES, depth=int(small[1]))
         if small

@@ -117,7 +117,7 @@ def _parser(trainer: Trainer) -> argparse.ArgumentParser:
     """Return the parser with all options of a trainer."""
     parser = argparse.ArgumentParser(
         prog=f"python -m toolkit.trainers.{trainer.name.replace('-', '_')}",
-        description="Trains in one process, or as a rank of a job; only rank 0 logs and saves.",
+        description="Train in one process, or as a rank of a job; only rank 0 logs and saves.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
     )
@@ -139,50 +139,50 @@ def _add_training(trainer: Trainer, add: Callable[..., None]) -> None:
     """Add the options for data, epochs and batch."""
     if trainer.data:
         add("--data", type=Path, required=True, metavar="DIR", help=f"folder with {trainer.data}")
-    add("--output", type=Path, required=True, metavar="DIR", help="where metrics and model are written")
-    add("--strategy", choices=tuple(STRATEGIES), default="single", help="how it is distributed")
-    add("--epochs", type=count, default=trainer.epochs, help="epochs of all ranks together")
+    add("--output", type=Path, required=True, metavar="DIR", help="folder for the metrics and the model")
+    add("--strategy", choices=tuple(STRATEGIES), default="single", help="how to divide the work among ranks")
+    add("--epochs", type=count, default=trainer.epochs, help="number of epochs of all ranks together")
     add(
         "--batch-size",
         type=count_or_auto,
         default=trainer.batch_size,
-        help="samples a step of each device; auto: the fastest batch that fits into memory",
+        help="samples in a step of each device; auto: the fastest batch size that fits into memory",
     )
     add(
         "--batch-limit",
         type=count,
         default=Options.batch_limit,
         metavar="N",
-        help="largest batch that auto tries",
+        help="largest batch size that auto tries",
     )
-    add("--seed", type=seed, default=1, help="seed of the first weights and of the order of samples")
+    add("--seed", type=seed, default=1, help="seed for the first weights and the order of the samples")
 
 
 def _add_output(add: Callable[..., None]) -> None:
     """Add the options for checkpoints and logs."""
-    add("--fresh", action="store_true", help="start again instead of resuming the checkpoint in DIR")
+    add("--fresh", action="store_true", help="start again instead of resuming from the checkpoint in DIR")
     add("--keep", type=count, default=Options.keep, metavar="N", help="number of checkpoints to keep")
     add(
         "--checkpoint-seconds",
         type=positive,
         default=Options.checkpoint_seconds,
         metavar="S",
-        help="write a checkpoint after each epoch, and this often in a long one",
+        help="write a checkpoint after each epoch, and at this interval within long epochs",
     )
     add(
         "--log-seconds",
         type=positive,
         default=Options.log_seconds,
         metavar="S",
-        help="log a line after each epoch, and this often in a long one",
+        help="log a line after each epoch, and at this interval within long epochs",
     )
-    add("--tensorboard", action="store_true", help="write the metrics for TensorBoard, too")
+    add("--tensorboard", action="store_true", help="also write the metrics for TensorBoard")
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:
     """Stop with an error if options exclude each other or have no effect; only one rank prints the error."""
     if options.batch_limit != Options.batch_limit and options.batch_size:
-        complain_once(f"--batch-limit is for --batch-size auto, and not for {options.batch_size}")
+        complain_once(f"--batch-limit: only for --batch-size auto, not for {options.batch_size}")
     if wrong := find_framework_refusal(trainer, options):
         complain_once(wrong)
     default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)
@@ -197,23 +197,23 @@ def _look(trainer: Trainer, options: Options) -> Trouble | None:
     try:
         if options.data:
             if not options.data.is_dir():
-                fill = f"; fill it with: toolkit data get {trainer.data}" * trainer.fetched
-                return Trouble(f"{options.data}: there is no such folder{fill}")
+                fill = f"; download the data with: toolkit data get {trainer.data}" * trainer.fetched
+                return Trouble(f"{options.data}: no such folder{fill}")
             trainer.check(options.data)
         options.output.mkdir(parents=True, exist_ok=True)
         if not os.access(options.output, os.W_OK):
-            return Trouble(f"{options.output}: no file can be written there")
+            return Trouble(f"{options.output}: the folder is not writable")
     except Trouble as trouble:
         return trouble
     except OSError as error:
-        return Trouble(f"{options.output}: cannot be made: {error.strerror}")
+        return Trouble(f"{options.output}: the folder cannot be created: {error.strerror}")
     return None
 
 
 def _lost(world: World | None) -> str:
     return (
-        f"rank {world.rank if world else 0} has lost another rank: its process or its node failed; "
-        "the same command resumes from the last checkpoint, if there is one"
+        f"rank {world.rank if world else 0} lost another rank, whose process or node failed; the same "
+        "command resumes from the last checkpoint, if one exists"
     )
 
 

@@ -118,7 +118,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
     if not NODE_NAME.fullmatch(host):
         raise RendezvousFault(f"SLURMD_NODENAME {host!r} names no node")
     if rank == 0 and host != first:
-        raise RendezvousFault(f"task 0 is on {host} and not on {first}, where the others look for it")
+        raise RendezvousFault(f"task 0 runs on {host}, but the other tasks look for it on {first}")
     run = f"{cluster}/{job}.{step}/{again}"
     return Task(run, rank, size, _number(environment, "SLURM_LOCALID"), host, first)
 
@@ -165,7 +165,7 @@ class Store(ThreadingHTTPServer):
         with self.lock:
             known = self.tasks.setdefault(task.rank, task)
             if known != task or task.size != self.task.size:
-                return {**said, "trouble": f"{known} and {task} cannot both be true"}
+                return {**said, "trouble": f"{known} contradicts {task}"}
             if task.host != self.task.host:
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
@@ -339,7 +339,7 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
     if not known:
         return found, f"the name {task.first} has no IPv4 address here"
     found = list(dict.fromkeys([*known, *found]))
-    return found, f"nothing at {', '.join(found)} answers for this step; is there a firewall between?"
+    return found, f"no rank of this step answers at {', '.join(found)}; a firewall may block the port"
 
 
 def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
@@ -369,7 +369,7 @@ def _number(environment: Mapping[str, str], name: str, default: str = "") -> int
     if not re.fullmatch(r"[0-9]{1,10}", value):
         what = f"is {value!r}" if value else "is not set"
         raise RendezvousFault(
-            f"{name} {what}: ranks are started by srun --mpi=none, and keep their environment"
+            f"{name} {what}; start the ranks with srun --mpi=none, and keep the environment of Slurm"
         )
     return int(value)
 
@@ -380,7 +380,7 @@ def _become(command: list[str]) -> int:
     try:
         os.execvp(command[0], command)  # noqa: S606 - the user's command
     except FileNotFoundError:
-        return _say(f"there is no command {command[0]} in the image", 127)
+        return _say(f"the image has no command {command[0]}", 127)
     except (OSError, ValueError) as error:
         return _say(f"{command[0]} cannot be started: {error}", 126)
 

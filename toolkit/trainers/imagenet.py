@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", default="ResNet50", metavar="NAME", help="a model of keras.applications")
     add("--image-size", type=count, default=SIDE, metavar="PIXELS", help="width and height of its input")
-    add("--classes", type=count, default=CLASSES, metavar="N", help="how many there are in TFRecords")
+    add("--classes", type=count, default=CLASSES, metavar="N", help="number of classes in TFRecords")
 
 
 def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
@@ -36,7 +36,7 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
     folders = _classes(options.data)
     classes = folders or options.classes
     if options.classes not in (CLASSES, classes):
-        raise Trouble(f"--classes is for TFRecords, and {options.data} has folders of {folders} classes")
+        raise Trouble(f"--classes: only for TFRecords; {options.data} has folders for {folders} classes")
     return replace(
         trainer,
         model=partial(application, name, (side, side, 3), classes, side=side),

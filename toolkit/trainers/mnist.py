@@ -34,9 +34,11 @@ def check(folder: Path) -> None:
         count, *sides = idx.shape(images, 3)
         (named,) = idx.shape(labels, 1)
         if sides != [SIDE, SIDE]:
-            raise Trouble(f"{images}: the images are {sides[0]} x {sides[1]}, and not {SIDE} x {SIDE}")
+            raise Trouble(
+                f"{images}: the images have {sides[0]} x {sides[1]} pixels instead of {SIDE} x {SIDE}"
+            )
         if count != named or not count:
-            raise Trouble(f"{labels}: holds {named} labels for the {count} images of {images.name}")
+            raise Trouble(f"{labels}: the file has {named} labels for the {count} images in {images.name}")
 
 
 def load(folder: Path) -> tuple[Samples, Samples]:
@@ -52,7 +54,9 @@ def _part(folder: Path, part: str) -> Samples:
     images, labels = _files(folder, part)
     digits = idx.read(labels, 1)
     if digits.max() >= CLASSES:
-        raise Trouble(f"{labels}: holds the label {digits.max()}, and digits end at 9; {idx.FIX}")
+        raise Trouble(
+            f"{labels}: the file contains the label {digits.max()}, but the last digit is 9; {idx.FIX}"
+        )
     return Samples(idx.read(images, 3), digits)
 
 

@@ -133,10 +133,10 @@ def _wrong_size(found: int, tasks: int) -> str:
     sentence = f"MPI reports a world of {found} where {tasks} tasks were started"
     if found == 1:
         return (
-            f"{sentence}: every rank is alone. The launcher and the image's MPI have no common interface "
-            "(PMIx, PMI-2); `toolkit doctor` says which launch mode works"
+            f"{sentence}: each rank is a world of size 1. The launcher and the image's MPI have no common "
+            "interface (PMIx, PMI-2); `toolkit doctor` names a launch mode that works"
         )
-    return f"{sentence}: some ranks are missing or were started twice; ask for as many ranks as tasks"
+    return f"{sentence}: some ranks are missing or were started twice; request as many ranks as tasks"
 
 
 def _fail(*sentences: str, code: int = 1) -> int:

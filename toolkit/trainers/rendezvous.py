@@ -63,8 +63,8 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     folder = environment.get(JOB_DIR, "")
     if not folder and not alone:
         raise RendezvousFault(
-            "the ranks are on several nodes and share no secret; "
-            f"set {JOB_DIR} to a folder of yours that all nodes have"
+            f"the ranks are on several nodes and share no secret; set {JOB_DIR} to your own folder on a "
+            "file system that all nodes share"
         )
     given = f"{folder}/{SECRET}"
     if folder and os.path.lexists(given):
@@ -77,7 +77,7 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     while not os.path.lexists(made):
         if time.monotonic() > deadline:
             raise RendezvousFault(
-                f"rank 0 did not write {made} within {_WAIT_SECONDS:g} s; is the folder on all nodes?"
+                f"rank 0 did not write {made} within {_WAIT_SECONDS:g} s; check that all nodes see the folder"
             )
         time.sleep(0.05)
     return _read_secret(made)

@@ -114,7 +114,7 @@ def test_in_a_long_epoch_a_checkpoint_is_written_when_it_is_time(options):
             "png",
             "pictures: /data/png/train/class-2/2.jpg: cannot be decoded: the image is cut short or damaged",
         ),
-        ("page", "pictures: /data/page/train/class-1/1.jpg: is neither JPEG nor PNG"),
+        ("page", "pictures: /data/page/train/class-1/1.jpg is neither a JPEG nor a PNG image"),
         ("gone", "pictures: /data/gone/train/class-0/4.jpg: cannot be read: No such file or directory"),
         (
             "test",

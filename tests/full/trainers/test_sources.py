@@ -231,7 +231,7 @@ def test_records_with_other_keys_are_refused_in_a_sentence(found):
 
 
 def test_a_file_that_is_no_image_is_named(found):
-    assert "/data/page.jpg: is neither JPEG nor PNG" in found["page"]
+    assert "/data/page.jpg is neither a JPEG nor a PNG image" in found["page"]
 
 
 def test_cifars_records_are_read(found):

@@ -177,7 +177,7 @@ def test_ranks_that_find_other_numbers_of_samples_end_with_one_line(inside, few,
     assert done.status == 2, done.lines
     told = [line for line in done.lines if line.startswith("mnist: ")]
     assert len(told) == 1, done.lines
-    assert told[0].startswith("mnist: rank 1 has 630 samples, and rank 0 has 640: ")
+    assert told[0].startswith("mnist: rank 1 has 630 samples, but rank 0 has 640: ")
     assert seconds < 60
 
 
@@ -194,7 +194,7 @@ def test_data_that_no_rank_has_is_told_once(inside, tmp_path, out):
     done = inside(*TWO, *TRAIN, "--strategy", "horovod", "--data", "/none", binds={out: "/out"})
     assert done.status == 2
     assert [line for line in done.lines if line.startswith("mnist: ")] == [
-        "mnist: /none: there is no such folder; fill it with: toolkit data get mnist"
+        "mnist: /none: no such folder; download the data with: toolkit data get mnist"
     ]
 
 
@@ -267,7 +267,7 @@ def test_preflight_tells_ranks_that_are_alone_so_once(inside):
     assert done.status == 1
     told = [line for line in done.lines if line.startswith("preflight:")]
     assert len(told) == 1, done.lines
-    assert "MPI reports a world of 1 where 2 tasks were started: every rank is alone" in told[0]
+    assert "MPI reports a world of 1 where 2 tasks were started: each rank is a world of size 1" in told[0]
 
 
 def test_preflight_looks_at_nodes_space_and_image_of_all_ranks(inside, out):
@@ -308,8 +308,8 @@ def test_preflight_tells_each_thing_that_is_wrong_with_node_and_rank(inside):
     host = r"[0-9a-f]{12}"
     told = [line for line in done.lines if line.startswith("preflight:")]
     expected = (
-        rf"the ranks are on 1 node \({host}\) and not on the 2 of the job",
-        rf"rank 0 on {host}: no GPU can be opened on this node, and the job has 2 a node",
+        rf"the ranks run on 1 node \({host}\), but the job has 2",
+        rf"rank 0 on {host}: no GPU can be opened on this node; the job has 2 on each node",
         rf"rank 0 on {host}: /none cannot be used: No such file or directory",
         rf"rank 0 on {host}: /none\.sif cannot be read: No such file or directory",
     )

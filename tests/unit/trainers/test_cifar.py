@@ -38,18 +38,22 @@ def test_classes_are_in_the_order_of_the_files(data):
 @every_row("name", NAMES)
 def test_a_file_that_is_not_there_is_named_with_what_to_do(data, name):
     (data / name).unlink()
-    with pytest.raises(Trouble, match=f"{name}: there is no such file; fetch .* toolkit data get cifar10"):
+    with pytest.raises(Trouble, match=f"{name}: no such file; fetch .* toolkit data get cifar10"):
         check(data)
 
 
 @every_row("content", [b"", record(1)[:-1], record(1) + b"x"])
 def test_a_file_that_is_no_whole_number_of_records_is_named(data, content):
     (data / "data_batch_3.bin").write_bytes(content)
-    with pytest.raises(Trouble, match=r"data_batch_3.bin: \d+ bytes are not a multiple of 3073"):
+    with pytest.raises(
+        Trouble, match=r"data_batch_3.bin: the file has \d+ bytes, which is not a multiple of 3073"
+    ):
         check(data)
 
 
 def test_a_class_that_there_is_not_is_refused(data):
     (data / "test_batch.bin").write_bytes(record(1) + record(10))
-    with pytest.raises(Trouble, match=r"test_batch.bin: holds the class 10, and classes end at 9"):
+    with pytest.raises(
+        Trouble, match=r"test_batch.bin: the file contains the class 10, but the last class is 9"
+    ):
         load(data)

@@ -109,7 +109,7 @@ def test_ranks_that_may_all_see_the_same_take_one_each(prepared, gpus, ranks, en
 
 def test_ranks_that_see_the_gpus_of_their_socket_only_are_refused_with_the_way_out(prepared):
     with pytest.raises(
-        Trouble, match=r"4 ranks of this node sees 2 GPUs of the job's 4 .*--gpu-bind=single:1"
+        Trouble, match=r"4 ranks on this node sees 2 GPUs of the job's 4, .*--gpu-bind=single:1"
     ):
         prepared(2, 1, 4, SLURM_GPUS_ON_NODE="4")
     with pytest.raises(Trouble, match=r"--gpu-bind=single:1, with --gpus-per-task=2$"):
@@ -117,7 +117,9 @@ def test_ranks_that_see_the_gpus_of_their_socket_only_are_refused_with_the_way_o
 
 
 def test_two_ranks_a_gpu_are_refused_though_slurm_shows_each_one(prepared):
-    with pytest.raises(Trouble, match="4 ranks were started on a node with 2 GPUs; start one a GPU"):
+    with pytest.raises(
+        Trouble, match="4 ranks were started on a node with 2 GPUs; start one rank for each GPU"
+    ):
         prepared(1, 3, 4, SLURM_GPUS_ON_NODE="2")
 
 
@@ -140,7 +142,7 @@ def test_all_gpus_that_slurm_shows_a_rank_are_its_own(prepared):
 
 
 def test_more_devices_than_gpus_are_refused(prepared):
-    with pytest.raises(Trouble, match="--devices 3 is more than there are: 4 GPUs for 2 ranks on this node"):
+    with pytest.raises(Trouble, match="--devices 3: this node has only 4 GPUs for 2 ranks"):
         prepared(4, 0, 2, 3)
 
 

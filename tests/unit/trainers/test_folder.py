@@ -47,26 +47,24 @@ def complaint(data, call=check):
 
 
 def test_a_folder_without_images_to_train_on_is_told(tmp_path):
-    assert f"{tmp_path}/train: there is no such folder; it has to hold a folder for each class" in complaint(
-        tmp_path
-    )
+    assert f"{tmp_path}/train: no such folder; create it with a folder for each class" in complaint(tmp_path)
     (tmp_path / "train").mkdir()
-    assert f"{tmp_path}/train: holds no folders" in complaint(tmp_path)
+    assert f"{tmp_path}/train: the folder contains no folders" in complaint(tmp_path)
 
 
 def test_a_folder_without_images_to_test_with_is_told(data):
     (data / "val").rename(data / "more")
-    assert "has none of the folders val, validation, test" in complaint(data)
+    assert "none of the folders val, validation, test exists" in complaint(data)
 
 
 def test_a_class_that_is_not_trained_is_told(data):
     (data / "val" / "cow").mkdir()
-    assert f"{data}/val/cow: there is no class of that name in {data}/train" in complaint(data)
+    assert f"{data}/val/cow: {data}/train has no class of this name" in complaint(data)
 
 
 def test_folders_without_images_are_told(data):
     (data / "val/dog/x.jpeg").unlink()
-    assert f"{data}/val: holds no images" in complaint(data, list_images)
+    assert f"{data}/val: the class folders contain no images" in complaint(data, list_images)
 
 
 def test_what_macos_keeps_beside_an_image_is_none(data):

@@ -28,7 +28,7 @@ def test_shape_and_content_are_those_of_the_header(images):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    assert f"{tmp_path}/nothing: there is no such file" in complaint(tmp_path / "nothing")
+    assert f"{tmp_path}/nothing: no such file" in complaint(tmp_path / "nothing")
 
 
 def test_a_folder_in_place_of_a_file_is_named(tmp_path):
@@ -46,7 +46,7 @@ def test_a_file_that_is_cut_short_tells_both_sizes(images, cut):
 
 def test_a_file_that_is_too_long_is_wrong_too(images):
     images.write_bytes(images.read_bytes() + b"\0")
-    assert "has 41 bytes, and not 40" in complaint(images)
+    assert "has 41 bytes instead of 40" in complaint(images)
 
 
 @every_row("content", [b"", b"\x1f\x8b\x08\x08 packed", b"\0\0\x08\x01\0\0\0\x02ab", b"<html>"])

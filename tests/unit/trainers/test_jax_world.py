@@ -93,7 +93,10 @@ def test_one_process_joins_nothing(join):
         ),
         (
             {"SLURM_STEP_NUM_TASKS": "4"},
-            "4 processes were started, and JAX_NUM_PROCESSES says 1; start them in the launch mode jax",
+            (
+                "4 processes were started, but JAX_NUM_PROCESSES is 1; "
+                "start the processes in the launch mode jax"
+            ),
         ),
     ],
 )

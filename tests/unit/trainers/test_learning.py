@@ -47,7 +47,7 @@ def test_every_field_is_an_option():
         (("--learning-rate", "0"), "0.0 is not a positive number"),
         (("--momentum", "1"), "1.0 is not from 0 to below 1"),
         (("--warmup-epochs", "-1"), "-1.0 is not zero or more"),
-        (("--decay-at", "60,30"), "each epoch has to be later than the one before"),
+        (("--decay-at", "60,30"), "each epoch must be later than the epoch before"),
         (("--accumulate", "0"), "0 is less than 1"),
     ],
 )

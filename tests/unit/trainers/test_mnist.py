@@ -32,26 +32,28 @@ def test_the_four_files_are_read_as_they_are(data):
 
 def test_images_of_another_size_are_refused(data):
     (data / "train-images-idx3-ubyte").write_bytes(idx((6, 32, 32), bytes(6 * 32 * 32)))
-    with pytest.raises(Trouble, match="train-images-idx3-ubyte: the images are 32 x 32, and not 28 x 28"):
+    with pytest.raises(
+        Trouble, match="train-images-idx3-ubyte: the images have 32 x 32 pixels instead of 28 x 28"
+    ):
         check(data)
 
 
 def test_images_without_a_label_each_are_refused(data):
     (data / "t10k-labels-idx1-ubyte").write_bytes(idx((1,), b"\0"))
     with pytest.raises(
-        Trouble, match="t10k-labels-idx1-ubyte: holds 1 labels for the 2 images of t10k-images"
+        Trouble, match="t10k-labels-idx1-ubyte: the file has 1 labels for the 2 images in t10k-images"
     ):
         check(data)
 
 
 def test_an_empty_data_set_is_refused(tmp_path):
-    with pytest.raises(Trouble, match="holds 0 labels"):
+    with pytest.raises(Trouble, match="has 0 labels"):
         check(write_digits(tmp_path, train=0))
 
 
 def test_a_label_that_is_no_digit_is_refused(data):
     (data / "train-labels-idx1-ubyte").write_bytes(idx((6,), bytes((0, 1, 2, 3, 4, 11))))
-    with pytest.raises(Trouble, match="holds the label 11, and digits end at 9"):
+    with pytest.raises(Trouble, match="contains the label 11, but the last digit is 9"):
         load(data)
 
 
@@ -92,7 +94,7 @@ def test_data_that_is_not_there_is_one_line_and_status_2(tmp_path, capsys):
     code, told = ended(["--data", str(tmp_path / "none"), "--output", str(tmp_path / "out")], capsys)
     assert code == 2
     assert told == (
-        f"mnist: {tmp_path}/none: there is no such folder; fill it with: toolkit data get mnist\n"
+        f"mnist: {tmp_path}/none: no such folder; download the data with: toolkit data get mnist\n"
     )
 
 
@@ -101,14 +103,14 @@ def test_a_file_that_is_cut_short_is_one_line_and_status_2(data, tmp_path, capsy
     images.write_bytes(images.read_bytes()[:-1])
     code, told = ended(["--data", str(data), "--output", str(tmp_path / "out")], capsys)
     assert (code, told.count("\n")) == (2, 1)
-    assert f"mnist: {images}: has 4719 bytes, and not 4720" in told
+    assert f"mnist: {images}: the file has 4719 bytes instead of 4720" in told
 
 
 def test_an_output_folder_that_cannot_be_made_is_one_line_and_status_2(data, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     code, told = ended(["--data", str(data), "--output", str(tmp_path / "file")], capsys)
     assert (code, told.count("\n")) == (2, 1)
-    assert "cannot be made" in told
+    assert "cannot be created" in told
 
 
 def test_processes_that_do_not_know_of_each_other_are_refused(data, tmp_path, capsys, monkeypatch):

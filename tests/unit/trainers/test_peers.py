@@ -92,9 +92,9 @@ def test_it_can_be_told():
 @every_row(
     ("environment", "said"),
     [
-        ({}, "--strategy multiworker does not know its peers: no launcher says how many ranks there are"),
+        ({}, "--strategy multiworker does not know its peers, because no launcher set the number of ranks"),
         (MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "set TOOLKIT_ROOT to the name of the node of rank 0"),
-        ({"PMIX_RANK": "2"}, "this is rank 2 of 1; start all ranks by one srun or mpirun"),
+        ({"PMIX_RANK": "2"}, "this is rank 2 of 1; start all ranks with one srun or mpirun"),
         (SRUN | {"SLURM_STEP_NODELIST": "[["}, "names no node"),
     ],
 )

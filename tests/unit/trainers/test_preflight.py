@@ -55,7 +55,9 @@ def test_a_wrong_sum_is_noticed():
 
 def test_a_rank_that_is_alone_says_so_and_what_to_do():
     sentence = preflight._wrong_size(1, 2)
-    assert sentence.startswith("MPI reports a world of 1 where 2 tasks were started: every rank is alone")
+    assert sentence.startswith(
+        "MPI reports a world of 1 where 2 tasks were started: each rank is a world of size 1"
+    )
     assert "toolkit doctor" in sentence
 
 

@@ -76,24 +76,27 @@ def test_a_refusal_names_option_strategy_and_what_to_do(one):
         assert bool(said) == (strategy in refusing)
         if said:
             assert said.startswith(f"{one.option} and --strategy {strategy}: ")
-            assert "use " in said or "leave it out" in said
+            assert "use " in said or "leave out the option" in said
 
 
 @every_row(
     ("chosen", "said"),
     [
-        ({"momentum": 0.5}, "--momentum is for --optimizer sgd or lars, and not for adam"),
-        ({"nesterov": True, "optimizer": "lars"}, "--nesterov is for --optimizer sgd, and not for lars"),
-        ({"momentum_correction": False}, "--momentum-correction is for --optimizer sgd, and not for adam"),
-        ({"trust": 0.1, "optimizer": "lamb"}, "--trust is for --optimizer lars, and not for lamb"),
-        ({"decay_at": (3.0,)}, "--decay-at is for --decay step, and not for constant"),
-        ({"decay_factor": 0.5, "decay": "cosine"}, "--decay-factor is for --decay step or exponential"),
-        ({"decay_power": 3.0, "decay": "cosine"}, "--decay-power is for --decay polynomial"),
-        ({"decay_to": 0.1, "decay": "step"}, "--decay-to is for --decay cosine or polynomial"),
-        ({"reference_batch": 256, "scaling": "none"}, "--reference-batch is for --scaling linear or sqrt"),
+        ({"momentum": 0.5}, "--momentum: only for --optimizer sgd or lars, not for adam"),
+        ({"nesterov": True, "optimizer": "lars"}, "--nesterov: only for --optimizer sgd, not for lars"),
+        ({"momentum_correction": False}, "--momentum-correction: only for --optimizer sgd, not for adam"),
+        ({"trust": 0.1, "optimizer": "lamb"}, "--trust: only for --optimizer lars, not for lamb"),
+        ({"decay_at": (3.0,)}, "--decay-at: only for --decay step, not for constant"),
+        ({"decay_factor": 0.5, "decay": "cosine"}, "--decay-factor: only for --decay step or exponential"),
+        ({"decay_power": 3.0, "decay": "cosine"}, "--decay-power: only for --decay polynomial"),
+        ({"decay_to": 0.1, "decay": "step"}, "--decay-to: only for --decay cosine or polynomial"),
+        ({"reference_batch": 256, "scaling": "none"}, "--reference-batch: only for --scaling linear or sqrt"),
         ({"warmup_from": 0.1}, "--warmup-from needs a warm-up; add --warmup-epochs"),
-        ({"sync_batch_norm": True, "xla": "on"}, "--xla on and --sync-batch-norm: messages between ranks"),
-        ({"sync_batch_norm": True, "accumulate": 2}, "--accumulate and --sync-batch-norm: ranks cannot"),
+        ({"sync_batch_norm": True, "xla": "on"}, "--xla on and --sync-batch-norm: cannot be combined"),
+        (
+            {"sync_batch_norm": True, "accumulate": 2},
+            "--accumulate and --sync-batch-norm: cannot be combined",
+        ),
     ],
 )
 def test_what_would_have_no_effect_is_told(chosen, said):
@@ -131,8 +134,8 @@ def ended(trainer, capsys, *words):
     ("words", "said"),
     [
         (("--strategy", "ps", "--xla", "on"), "mnist: --xla on and --strategy ps: "),
-        (("--batch-limit", "64"), "mnist: --batch-limit is for --batch-size auto, and not for 32"),
-        (("--trust", "0.1"), "mnist: --trust is for --optimizer lars, and not for adam"),
+        (("--batch-limit", "64"), "mnist: --batch-limit: only for --batch-size auto, not for 32"),
+        (("--trust", "0.1"), "mnist: --trust: only for --optimizer lars, not for adam"),
         (("--cycle-ms", "1", "--strategy", "single"), "mnist: --timeline, --autotune, --fusion-mb and"),
     ],
 )
@@ -151,7 +154,8 @@ def test_what_a_measurement_has_no_use_for_is_no_option_of_it(capsys):
 def test_a_size_that_a_small_network_does_not_see_is_refused(capsys):
     said = ended(cifar10.TRAINER, capsys, "--data", "/d", "--image-size", "128")
     assert said == (
-        "cifar10: --image-size is for models of keras.applications, and resnet8 sees images as they are\n"
+        "cifar10: --image-size: only for models of keras.applications; "
+        "resnet8 uses the images in their own size\n"
     )
 
 
@@ -159,4 +163,4 @@ def test_a_number_of_classes_beside_folders_of_them_is_refused(tmp_path, capsys)
     for name in ("cat", "dog"):
         (tmp_path / "train" / name).mkdir(parents=True)
     said = ended(imagenet.TRAINER, capsys, "--data", str(tmp_path), "--classes", "10")
-    assert said == f"imagenet: --classes is for TFRecords, and {tmp_path} has folders of 2 classes\n"
+    assert said == f"imagenet: --classes: only for TFRecords; {tmp_path} has folders for 2 classes\n"

@@ -78,9 +78,7 @@ def test_what_arrives_damaged_is_told_by_all(monkeypatch):
     monkeypatch.setattr(ring, "_message", message)
     with served(task()) as store:
         found = together(store, 2)
-    assert {problem for problem, _, _ in found.values()} == {
-        "what came from rank 1 to rank 0 differs from the sent bytes"
-    }
+    assert {problem for problem, _, _ in found.values()} == {"rank 0 received other bytes than rank 1 sent"}
 
 
 def test_a_rank_that_is_not_reached_is_told_by_all(monkeypatch):
@@ -100,7 +98,7 @@ def test_a_rank_from_which_nothing_comes_is_told(monkeypatch):
     with served(task()) as store:
         found = together(store, 2, seconds=0.5)
     assert {problem for problem, _, _ in found.values()} == {
-        "nothing came from rank 1 to rank 0 at 127.0.0.1"
+        "rank 0 on 127.0.0.1 received no data from rank 1"
     }
 
 

@@ -12,7 +12,7 @@ from toolkit.trainers.trouble import Trouble
 @given(st.integers(3, 300), st.integers(0, 100))
 def test_there_is_one_coordinator_and_all_others_serve_or_work(tasks, servers):
     if servers > tasks - 2:
-        with pytest.raises(Trouble, match=f"--servers {servers} of {tasks} tasks leaves no worker"):
+        with pytest.raises(Trouble, match=f"--servers {servers}: no worker is left of {tasks} tasks"):
             roles(tasks, servers)
         return
     found = roles(tasks, servers)
@@ -25,9 +25,9 @@ def test_there_is_one_coordinator_and_all_others_serve_or_work(tasks, servers):
         assert [role.number for role in found if role.kind == kind] == list(range(kinds.count(kind)))
 
 
-@every_row(("tasks", "verb"), [(1, "is"), (2, "are")])
-def test_fewer_than_three_tasks_are_too_few(tasks, verb):
-    with pytest.raises(Trouble, match=f"needs at least 3 tasks.* there {verb} {tasks}"):
+@every_row("tasks", [1, 2])
+def test_fewer_than_three_tasks_are_too_few(tasks):
+    with pytest.raises(Trouble, match=f"needs at least 3 tasks.* the job has {tasks}"):
         roles(tasks)
 
 

@@ -25,11 +25,11 @@ def test_nothing_said_is_for_all_strategies():
         (
             ("--devices", "2"),
             "horovod",
-            "--devices is for --strategy mirrored or hybrid, and not for horovod",
+            "--devices: only for --strategy mirrored or hybrid, not for horovod",
         ),
-        (("--servers", "1"), "multiworker", "--servers is for --strategy ps, and not for multiworker"),
-        (("--sync",), "single", "--sync is for --strategy ps, and not for single"),
-        (("--ksteps", "0"), "ps", "--ksteps is for --strategy mpi-aggregate, and not for ps"),
+        (("--servers", "1"), "multiworker", "--servers: only for --strategy ps, not for multiworker"),
+        (("--sync",), "single", "--sync: only for --strategy ps, not for single"),
+        (("--ksteps", "0"), "ps", "--ksteps: only for --strategy mpi-aggregate, not for ps"),
     ],
 )
 def test_what_another_strategy_takes_is_told(words, strategy, said):

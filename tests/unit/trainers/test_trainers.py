@@ -63,7 +63,7 @@ def test_data_of_no_form_is_one_line_and_status_2(tmp_path, capsys):
 def test_images_that_are_not_there_are_one_line_that_names_no_set(tmp_path, capsys):
     with pytest.raises(SystemExit):
         run(imagenet.TRAINER, ["--data", str(tmp_path / "none"), "--output", str(tmp_path / "out")])
-    assert capsys.readouterr().err == f"imagenet: {tmp_path}/none: there is no such folder\n"
+    assert capsys.readouterr().err == f"imagenet: {tmp_path}/none: no such folder\n"
 
 
 def test_a_benchmark_needs_no_data_and_takes_its_protocol():

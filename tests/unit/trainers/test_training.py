@@ -71,12 +71,12 @@ def test_ranks_that_find_the_same_samples_go_on():
 @every_row(
     ("counts", "said"),
     [
-        ((1641, 64), "rank 1 has 1,641 samples, and rank 0 has 640: "),
-        ((640, 65), "rank 1 has 65 test samples, and rank 0 has 64: "),
+        ((1641, 64), "rank 1 has 1,641 samples, but rank 0 has 640: "),
+        ((640, 65), "rank 1 has 65 test samples, but rank 0 has 64: "),
     ],
 )
 def test_a_rank_with_other_samples_is_told_before_any_waits_for_it(counts, said):
     with pytest.raises(Trouble, match=said) as told:
         training._check_same(Two((640, 64)), *counts)
     assert told.value.code == 2
-    assert "sees other data" in told.value.message
+    assert "has other data" in told.value.message

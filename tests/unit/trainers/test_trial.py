@@ -51,7 +51,10 @@ def test_a_batch_is_a_number_or_auto(text, value):
 
 def test_a_step_takes_no_more_samples_than_there_are_unless_they_are_repeated():
     assert largest(1024, 60000, 4, repeated=False) == (1024, "the limit is 1024")
-    assert largest(1024, 128, 2, repeated=False) == (64, "64 on each rank use all samples in one step")
+    assert largest(1024, 128, 2, repeated=False) == (
+        64,
+        "a batch of 64 on each rank uses all samples in one step",
+    )
     assert largest(1024, 128, 200, repeated=False)[0] == 1
     assert largest(1024, 128, 200, repeated=True) == (1024, "the limit is 1024")
 

@@ -50,7 +50,7 @@ def test_what_is_usual_for_a_model_yields_to_options_environment_and_autotune(
 @every_row(
     ("tuning", "strategy", "said"),
     [
-        (Tuning(cycle_ms=1), "single", "are for Horovod: use --strategy horovod or hybrid"),
+        (Tuning(cycle_ms=1), "single", "only for Horovod; use --strategy horovod or hybrid"),
         (
             Tuning(timeline=Path("/absent/timeline.json")),
             "horovod",

@@ -41,14 +41,14 @@ def test_what_is_not_asked_for_is_not_judged():
 @every_row(
     ("second", "said"),
     [
-        ({"gpus": ()}, "rank 2 on n2: no GPU can be opened on this node, and the job has 2 a node"),
-        ({"gpus": (1,)}, "rank 2 on n2: 1 GPU can be opened on this node, and the job has 2 a node"),
-        ({"output": 2**20}, "rank 2 on n2: /out has 1 MiB free, and 100 MiB are needed"),
+        ({"gpus": ()}, "rank 2 on n2: no GPU can be opened on this node; the job has 2 on each node"),
+        ({"gpus": (1,)}, "rank 2 on n2: 1 GPU can be opened on this node; the job has 2 on each node"),
+        ({"output": 2**20}, "rank 2 on n2: /out has 1 MiB free; the job needs 100 MiB"),
         ({"output": "Stale file handle"}, "rank 2 on n2: /out cannot be used: Stale file handle"),
-        ({"tmp": 0}, "rank 2 on n2: TMPDIR has 0 bytes free, and 16 MiB are needed"),
+        ({"tmp": 0}, "rank 2 on n2: TMPDIR has 0 bytes free; the job needs 16 MiB"),
         ({"ahead": 75.0}, "rank 2 on n2: the clock is 75.0 s ahead of the clock of n1"),
         ({"ahead": -75.0}, "rank 2 on n2: the clock is 75.0 s behind the clock of n1"),
-        ({"image": "cd"}, "rank 2 on n2: /i.sif is another image than on n1"),
+        ({"image": "cd"}, "rank 2 on n2: /i.sif differs from the image on n1"),
         (
             {"image": "!Input/output error"},
             "rank 2 on n2: /i.sif cannot be read: Input/output error",
@@ -61,7 +61,7 @@ def test_what_is_wrong_on_a_node_is_one_sentence_with_its_name_and_rank(second, 
 
 def test_ranks_on_fewer_nodes_than_the_job_has_are_told_with_the_names():
     alone = [replace(one, host="n1", first=one.rank == 0, gpus=(0, 1)) for one in ranks()]
-    assert judge(alone, WANTED).failures == ("the ranks are on 1 node (n1) and not on the 2 of the job",)
+    assert judge(alone, WANTED).failures == ("the ranks run on 1 node (n1), but the job has 2",)
 
 
 def test_clocks_that_differ_a_little_are_told_and_end_nothing():

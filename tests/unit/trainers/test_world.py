@@ -59,9 +59,9 @@ def horovod(monkeypatch):
         (
             1,
             {"SLURM_STEP_NUM_TASKS": "2"},
-            "a world of 1 where 2 processes were started: every rank is alone",
+            "a world of 1 where 2 processes were started: each rank is a world of size 1",
         ),
-        (2, {"SLURM_STEP_NUM_TASKS": "4"}, "a world of 2 where 4 .* come apart into worlds of 2"),
+        (2, {"SLURM_STEP_NUM_TASKS": "4"}, "a world of 2 where 4 .* consists of several worlds of size 2"),
         (2, {"PMI_SIZE": "4", "SLURM_STEP_NUM_TASKS": "2"}, "a world of 2 where 4 "),
         (2, {"OMPI_COMM_WORLD_SIZE": "4"}, "a world of 2 where 4 "),
     ],
@@ -167,7 +167,7 @@ def test_every_strategy_is_a_world_that_needs_no_tensorflow_to_be_looked_at(name
 
 def test_an_option_of_another_strategy_is_refused(monkeypatch):
     monkeypatch.delenv("SLURM_PROCID", raising=False)
-    with pytest.raises(Trouble, match="--sync is for --strategy ps, and not for single"):
+    with pytest.raises(Trouble, match="--sync: only for --strategy ps, not for single"):
         world.open_world("single", RankSpread(sync=True))
 
 

@@ -87,9 +87,9 @@ def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) 
     if failed:
         return f"rank {rank} cannot reach rank {right} at {next_host}: {failed[0]}"
     if received is None:
-        return f"nothing came from rank {left} to rank {rank} at {host}"
+        return f"rank {rank} on {host} received no data from rank {left}"
     if received != _message(left):
-        return f"what came from rank {left} to rank {rank} differs from the sent bytes"
+        return f"rank {rank} received other bytes than rank {left} sent"
     return ""
 
 

@@ -50,8 +50,8 @@ def _nodes(hosts: Sequence[str], wanted: Requirements) -> Iterator[str]:
     if wanted.nodes is not None and len(hosts) != wanted.nodes:
         names = ", ".join(hosts[:5]) + ", …" * (len(hosts) > 5)
         yield (
-            f"the ranks are on {len(hosts)} node{'s' * (len(hosts) > 1)} ({names}) "
-            f"and not on the {wanted.nodes} of the job"
+            f"the ranks run on {len(hosts)} node{'s' * (len(hosts) > 1)} ({names}), but the job has "
+            f"{wanted.nodes}"
         )
 
 
@@ -65,8 +65,8 @@ def _gpus(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
         seen = len(by_host[one.host])
         if one.first and seen < wanted.gpus_per_node:
             have = f"{seen} GPU{'s' * (seen != 1)}" if seen else "no GPU"
-            asked = f"the job has {wanted.gpus_per_node} a node"
-            yield f"{_who(one)}: {have} can be opened on this node, and {asked}"
+            asked = f"the job has {wanted.gpus_per_node} on each node"
+            yield f"{_who(one)}: {have} can be opened on this node; {asked}"
 
 
 def _space(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
@@ -79,8 +79,7 @@ def _space(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
                 yield f"{_who(one)}: {place} cannot be used: {free}"
             elif free < least:
                 yield (
-                    f"{_who(one)}: {place} has {format_bytes(free)} free, "
-                    f"and {format_bytes(least)} are needed"
+                    f"{_who(one)}: {place} has {format_bytes(free)} free; the job needs {format_bytes(least)}"
                 )
 
 
@@ -98,7 +97,7 @@ def _images(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
         if one.image.startswith("!"):
             yield f"{_who(one)}: {wanted.image} cannot be read: {one.image[1:]}"
         elif one.image != facts[0].image and not facts[0].image.startswith("!"):
-            yield f"{_who(one)}: {wanted.image} is another image than on {facts[0].host}"
+            yield f"{_who(one)}: {wanted.image} differs from the image on {facts[0].host}"
 
 
 def _speeds(facts: Sequence[Facts], wanted: Requirements, tcp: bool) -> Iterator[str]:

@@ -34,36 +34,47 @@ def parse(words: Sequence[str] | None) -> Requirements:
     """Parse the options; if they are wrong, argparse prints one line and exits with status 2."""
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.preflight",
-        description="Checks the ranks of a job, their network and their nodes before a training.",
+        description="Check the ranks of a job, their network and their nodes before a training.",
         allow_abbrev=False,
     )
     add = parser.add_argument
     add("--tasks", type=count, required=True, metavar="N", help="number of ranks that were started")
-    add("--seconds", type=positive, default=Requirements.seconds, metavar="S", help="limit for the messages")
+    add(
+        "--seconds",
+        type=positive,
+        default=Requirements.seconds,
+        metavar="S",
+        help=("time limit for the messages"),
+    )
     add("--nodes", type=count, metavar="N", help="number of nodes of the job")
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
-    add("--fabric-gbit", type=positive, metavar="G", help="Gbit/s of a node; a fifth of it is too slow")
-    add("--output", type=Path, metavar="DIR", help="folder for output; must exist")
+    add(
+        "--fabric-gbit",
+        type=positive,
+        metavar="G",
+        help=("expected Gbit/s of a node; below a fifth, the check fails"),
+    )
+    add("--output", type=Path, metavar="DIR", help="existing folder for output")
     add(
         "--min-free",
         type=size,
         default=Requirements.min_free,
         metavar="SIZE",
-        help="free space in the folder, as in 2G",
+        help="required free space in the folder, such as 2G",
     )
     add(
         "--min-free-tmp",
         type=size,
         default=Requirements.min_free_tmp,
         metavar="SIZE",
-        help="free space in TMPDIR",
+        help="required free space in TMPDIR",
     )
-    add("--image", type=Path, metavar="FILE", help="file of the image, to compare between nodes")
+    add("--image", type=Path, metavar="FILE", help="image file to compare between the nodes")
     add(
         "--max-skew",
         type=positive,
         default=Requirements.max_skew,
         metavar="S",
-        help="seconds by which clocks may differ",
+        help="largest difference between clocks, in seconds",
     )
     return Requirements(**vars(parser.parse_args(words)))

@@ -29,11 +29,11 @@ def check(folder: Path) -> None:
         try:
             size = path.stat().st_size
         except FileNotFoundError:
-            raise Trouble(f"{path}: there is no such file; {_FIX}") from None
+            raise Trouble(f"{path}: no such file; {_FIX}") from None
         except OSError as error:
             raise Trouble(f"{path}: cannot be read: {error.strerror}") from None
         if not size or size % _RECORD:
-            raise Trouble(f"{path}: {size} bytes are not a multiple of {_RECORD}; {_FIX}")
+            raise Trouble(f"{path}: the file has {size} bytes, which is not a multiple of {_RECORD}; {_FIX}")
 
 
 def load(folder: Path) -> tuple[Samples, Samples]:
@@ -56,5 +56,7 @@ def _records(path: Path) -> "numpy.ndarray":
     records = np.fromfile(path, np.uint8).reshape(-1, _RECORD)
     highest = records[:, 0].max()
     if highest >= CLASSES:
-        raise Trouble(f"{path}: holds the class {highest}, and classes end at {CLASSES - 1}; {_FIX}")
+        raise Trouble(
+            f"{path}: the file contains the class {highest}, but the last class is {CLASSES - 1}; {_FIX}"
+        )
     return records

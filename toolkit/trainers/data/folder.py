@@ -68,7 +68,7 @@ def check(folder: Path) -> None:
     tested = _test(folder)
     strange = [name for name in _classes(tested) if name not in known]
     if strange:
-        raise Trouble(f"{tested / strange[0]}: there is no class of that name in {folder / TRAIN}")
+        raise Trouble(f"{tested / strange[0]}: {folder / TRAIN} has no class of this name")
 
 
 def list_images(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
@@ -94,7 +94,7 @@ def _part(folder: Path, known: Sequence[str]) -> tuple[list[str], list[int]]:
         paths += found
         classes += [number] * len(found)
     if not paths:
-        raise Trouble(f"{folder}: holds no images ({', '.join(_ENDINGS)}) in its class folders")
+        raise Trouble(f"{folder}: the class folders contain no images ({', '.join(_ENDINGS)})")
     return paths, classes
 
 
@@ -119,11 +119,11 @@ def _classes(folder: Path) -> list[str]:
     try:
         names = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
     except FileNotFoundError:
-        raise Trouble(f"{folder}: there is no such folder; it has to hold a folder for each class") from None
+        raise Trouble(f"{folder}: no such folder; create it with a folder for each class") from None
     except OSError as error:
         raise Trouble(f"{folder}: cannot be read: {error.strerror}") from None
     if not names:
-        raise Trouble(f"{folder}: holds no folders; it has to hold one for each class")
+        raise Trouble(f"{folder}: the folder contains no folders; create a folder for each class")
     return names
 
 
@@ -131,4 +131,7 @@ def _test(folder: Path) -> Path:
     for name in TESTS:
         if (folder / name).is_dir():
             return folder / name
-    raise Trouble(f"{folder}: has none of the folders {', '.join(TESTS)}; one must hold the test images")
+    raise Trouble(
+        f"{folder}: none of the folders {', '.join(TESTS)} exists; put the test images into one of these "
+        "folders"
+    )

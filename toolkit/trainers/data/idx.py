@@ -27,7 +27,7 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
             start = file.read(header)
         size = path.stat().st_size
     except FileNotFoundError:
-        raise Trouble(f"{path}: there is no such file; {FIX}") from None
+        raise Trouble(f"{path}: no such file; {FIX}") from None
     except OSError as error:
         raise Trouble(f"{path}: cannot be read: {error.strerror}") from None
     if start[:4] != bytes((0, 0, _UNSIGNED_BYTES, dimensions))[: len(start)] or not start:
@@ -40,7 +40,7 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
         wanted = (
             f"{header + math.prod(sizes)} bytes by its header" if len(start) == header else "a whole header"
         )
-        raise Trouble(f"{path}: has {size} bytes, and not {wanted}; {FIX}")
+        raise Trouble(f"{path}: the file has {size} bytes instead of {wanted}; {FIX}")
     return sizes
 
 

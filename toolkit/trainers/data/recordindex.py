@@ -95,12 +95,12 @@ def _lengths(path: Path) -> list[int]:
 def _length(file: int, at: int, size: int, path: Path) -> int:
     head = os.pread(file, HEAD, at)
     if len(head) < HEAD:
-        raise Trouble(f"{path}: is cut short at byte {at}, where a record should begin")
+        raise Trouble(f"{path}: the file is cut off at byte {at}, where a record should begin")
     (length,) = struct.unpack_from("<Q", head)
     if at + HEAD + length + _TAIL > size:
         raise Trouble(
-            f"{path}: is cut short, or is not a TFRecord file: a record at byte {at} ends after the end "
-            "of the file"
+            f"{path}: the file is cut off, or is not a TFRecord file: the record at byte {at} ends after "
+            "the end of the file"
         )
     return int(length)
 

@@ -103,7 +103,7 @@ class Records:
         except OSError as error:
             return f"{name}: cannot be read: {error.strerror}"
         except tf.errors.InvalidArgumentError:
-            return f"{name}: is not a tf.train.Example with {IMAGE} and {LABEL}"
+            return f"{name} is not a tf.train.Example with {IMAGE} and {LABEL}"
         strange = self.mislabelled(int(found[LABEL]))
         return views.fault(found[IMAGE].numpy(), name) or (f"{name}: {strange}" if strange else "")
 
@@ -140,7 +140,7 @@ def _open_shards(paths: Sequence[Path]) -> list[int]:
         for file in files:
             os.close(file)
         raise Trouble(
-            f"{error.filename}: cannot be opened beside {len(files)} others: {error.strerror}"
+            f"{error.filename}: cannot be opened in addition to {len(files)} other files: {error.strerror}"
         ) from None
     return files
 
@@ -186,7 +186,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
         if (name := _SHARD.fullmatch(path.name)) and name["part"] in parts:
             part = name["part"]
             if count.setdefault(part, int(name["count"])) != int(name["count"]):
-                raise Trouble(f"{path}: has another number of shards than the files before it")
+                raise Trouble(f"{path}: the number of shards in this name differs from the other names")
             found.setdefault(part, {})[int(name["number"])] = path
     for part in parts:
         if part in found:
@@ -194,10 +194,10 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
                 if number not in found[part]:
                     first = next(iter(found[part].values()))
                     raise Trouble(
-                        f"{folder}: of the {count[part]} shards like {first.name}, {number} is missing"
+                        f"{folder}: shard {number} of the {count[part]} shards like {first.name} is missing"
                     )
             return [found[part][number] for number in range(count[part])]
-    raise Trouble(f"{folder}: holds no files {parts[0]}-00000-of-…, TFRecords of images")
+    raise Trouble(f"{folder}: the folder contains no TFRecord files {parts[0]}-00000-of-…")
 
 
 def _look(index: RecordIndex) -> None:

@@ -54,7 +54,7 @@ def random_view(
 
     png = tf.strings.substr(encoded, 0, len(_PNG)) == _PNG
     known = tf.io.is_jpeg(encoded) | png
-    strange = tf.debugging.Assert(known, [tf.strings.join([name, ": is neither JPEG nor PNG"])])
+    strange = tf.debugging.Assert(known, [tf.strings.join([name, " is neither a JPEG nor a PNG image"])])
     with tf.control_dependencies([strange] if strange is not None else []):
         encoded = tf.identity(encoded)
     return centre(encoded, side) if seed is None else part(encoded, side, draw(seed, turn, sample))
@@ -65,12 +65,12 @@ def fault(encoded: bytes, name: str) -> str:
     import tensorflow as tf
 
     if not encoded.startswith((_JPEG, _PNG)):
-        return f"{name}: is neither JPEG nor PNG"
+        return f"{name} is neither a JPEG nor a PNG image"
     decode = tf.io.decode_png if encoded.startswith(_PNG) else tf.io.decode_jpeg
     try:
         decode(encoded, COLOURS)
     except tf.errors.InvalidArgumentError:
-        return f"{name}: cannot be decoded: the image is cut short or damaged; replace it by a whole one"
+        return f"{name}: cannot be decoded: the image is incomplete or damaged; replace the image"
     return ""
 
 

@@ -41,7 +41,7 @@ def _build(
         precision.compute_in(learning.mixed_precision)
         model = make()
         if learning.sync_batch_norm and not norms.synchronise(model, world):
-            raise Trouble("--sync-batch-norm: the model has no batch normalisation; leave it out")
+            raise Trouble("--sync-batch-norm: the model has no batch normalisation; leave out the option")
         draw_bits(model)
         pool_first(model)
         spare_biases(model)

@@ -36,13 +36,13 @@ def epochs(text: str) -> tuple[float, ...]:
     """
     found = tuple(positive(word) for word in text.split(","))
     if sorted(set(found)) != list(found):
-        raise argparse.ArgumentTypeError(f"{text}: each epoch has to be later than the one before")
+        raise argparse.ArgumentTypeError(f"{text}: each epoch must be later than the epoch before")
     return found
 
 
 def add_options(learning: Learning, parser: argparse.ArgumentParser) -> None:
     """Add the options to ``parser``, with the values of ``learning`` as defaults."""
-    rates = parser.add_argument_group("the learning rate").add_argument
+    rates = parser.add_argument_group("learning rate").add_argument
     _add_rate(learning, rates)
     _add_decay(learning, rates)
     _add_optimizer(learning, parser)
@@ -56,46 +56,51 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=positive,
         default=learning.learning_rate,
         metavar="RATE",
-        help="of one batch; scaled by the number of batches in an update",
+        help="learning rate for one batch; scaled by the number of batches in an update",
     )
     rates(
         "--reference-batch",
         type=count,
         default=learning.reference_batch,
         metavar="N",
-        help="the batch that RATE is for, if not --batch-size",
+        help="batch size that RATE is for, if not --batch-size",
     )
     rates(
         "--scaling",
         choices=get_args(Scaling),
         default=learning.scaling,
-        help="by how many batches, or their root",
+        help="scale RATE with the number of batches in an update, or with its square root",
     )
     rates(
         "--warmup-epochs",
         type=not_negative,
         default=learning.warmup_epochs,
         metavar="E",
-        help="the rate rises with each step of these epochs",
+        help="number of first epochs in which the rate rises with each step",
     )
     rates(
         "--warmup-from",
         type=not_negative,
         default=learning.warmup_from,
         metavar="RATE",
-        help="start of the warm-up, if not --learning-rate",
+        help="rate at the start of the warm-up, if not --learning-rate",
     )
 
 
 def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
     """Add the options for the decay of the learning rate after the warm-up."""
-    rates("--decay", choices=get_args(Decay), default=learning.decay, help="how it falls after the warm-up")
+    rates(
+        "--decay",
+        choices=get_args(Decay),
+        default=learning.decay,
+        help=("how the rate falls after the warm-up"),
+    )
     rates(
         "--decay-at",
         type=epochs,
         default=learning.decay_at,
         metavar="E,E",
-        help="after which epochs a step decay steps; else after 1/3, 2/3 and 8/9 of all",
+        help="epochs after which a step decay lowers the rate; default: after 1/3, 2/3 and 8/9 of all epochs",
     )
     rates(
         "--decay-factor",
@@ -109,7 +114,7 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         type=positive,
         default=learning.decay_power,
         metavar="P",
-        help="of a polynomial decay",
+        help="power of a polynomial decay",
     )
     rates(
         "--decay-to",
@@ -123,62 +128,62 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
 def _add_optimizer(learning: Learning, parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the optimizer").add_argument
     add("--optimizer", choices=NAMES, default=learning.optimizer, help="LARS and LAMB are for large batches")
-    add("--momentum", type=share, default=learning.momentum, metavar="M", help="of SGD and LARS")
+    add("--momentum", type=share, default=learning.momentum, metavar="M", help="momentum of SGD and LARS")
     yes_or_no = argparse.BooleanOptionalAction
-    add("--nesterov", action=yes_or_no, default=learning.nesterov, help="SGD looks ahead")
+    add("--nesterov", action=yes_or_no, default=learning.nesterov, help="use Nesterov momentum in SGD")
     add(
         "--momentum-correction",
         action=yes_or_no,
         default=learning.momentum_correction,
-        help="SGD's velocity follows a rate that changes",
+        help="correct SGD's momentum when the rate changes",
     )
     add(
         "--weight-decay",
         type=not_negative,
         default=learning.weight_decay,
         metavar="W",
-        help="of all but biases and normalisations",
+        help="weight decay of all weights except biases and normalisations",
     )
     add("--trust", type=positive, default=learning.trust, metavar="T", help="LARS's coefficient")
 
 
 def _add_steps(learning: Learning, parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("what a step does").add_argument
+    add = parser.add_argument_group("training step").add_argument
     add(
         "--accumulate",
         type=count,
         default=learning.accumulate,
         metavar="N",
-        help="batches whose gradients make one update",
+        help="number of batches whose gradients make one update",
     )
     add(
         "--compression",
         choices=("none", "fp16"),
         default=learning.compression,
-        help="gradients are sent as float16",
+        help="send gradients as float16",
     )
     add(
         "--label-smoothing",
         type=share,
         default=learning.label_smoothing,
         metavar="SHARE",
-        help="of all classes",
+        help="label smoothing over all classes",
     )
     add(
         "--mixed-precision",
         choices=get_args(precision.Mixed),
         default=learning.mixed_precision,
-        help="what layers compute in; weights stay float32",
+        help="number format in which layers compute; weights stay float32",
     )
     add(
         "--xla",
         choices=("auto", "on", "off"),
         default=learning.xla,
-        help="compile forward and backward; auto: where it was measured to be faster",
+        help="compile the forward and backward pass with XLA; auto: if XLA was measured to be faster",
     )
     add(
         "--sync-batch-norm",
         action=argparse.BooleanOptionalAction,
         default=learning.sync_batch_norm,
-        help="batch normalisation over the batches of all devices",
+        help="normalise over the batches of all devices",
     )

@@ -48,7 +48,7 @@ REFUSALS = (
         "xla",
         "on",
         ("ps",),
-        "XLA cannot compile what reads a model on other processes; leave it out",
+        "XLA cannot compile code that reads a model in other processes; leave out the option",
     ),
     Refusal(
         "mixed_precision",
@@ -57,17 +57,20 @@ REFUSALS = (
         "workers compute on CPUs, and cannot agree on a loss factor; use bfloat16",
     ),
     Refusal(
-        "sync_batch_norm", True, _JAX, "JAX normalises over the batches of all devices anyway; leave it out"
+        "sync_batch_norm",
+        True,
+        _JAX,
+        ("JAX always normalises over the batches of all devices; leave out the option"),
     ),
-    Refusal("xla", "on", _JAX, "XLA compiles every step of JAX; leave it out"),
-    Refusal("xla", "on", _TORCH, "XLA compiles TensorFlow only; leave it out"),
+    Refusal("xla", "on", _JAX, "JAX always compiles every step with XLA; leave out the option"),
+    Refusal("xla", "on", _TORCH, "XLA compiles only TensorFlow; leave out the option"),
     *(
-        Refusal("mixed_precision", kind, rows, f"{title} models compute in float32 here; leave it out")
+        Refusal("mixed_precision", kind, rows, f"{title} models compute in float32; leave out the option")
         for title, rows in (("PyTorch", _TORCH), ("JAX", _JAX))
         for kind in ("float16", "bfloat16")
     ),
     *(
-        Refusal("optimizer", name, rows, f"{title} does not have it; use --optimizer sgd or adam")
+        Refusal("optimizer", name, rows, f"{title} does not have this optimizer; use --optimizer sgd or adam")
         for title, rows in (("PyTorch", _TORCH), ("JAX", _JAX))
         for name in ("lars", "lamb")
     ),
@@ -113,7 +116,7 @@ def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
         return ""
     if not options.batch_size:
         return (
-            f"--batch-size auto and --strategy {strategy}: sizes are tried in TensorFlow only; name a number"
+            f"--batch-size auto and --strategy {strategy}: only TensorFlow tries batch sizes; give a number"
         )
     if options.tensorboard:
         why = "TensorFlow writes these files; read metrics.jsonl instead"
@@ -123,11 +126,14 @@ def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
 
 def _refuse_combination(chosen: Learning) -> str:
     if chosen.sync_batch_norm and chosen.xla == "on":
-        return "--xla on and --sync-batch-norm: messages between ranks cannot be compiled; choose one"
+        return (
+            "--xla on and --sync-batch-norm: cannot be combined, because XLA cannot compile messages "
+            "between ranks; choose one"
+        )
     if chosen.sync_batch_norm and chosen.accumulate > 1:
         return (
-            "--accumulate and --sync-batch-norm: ranks cannot share the statistics of each piece of a batch, "
-            "as the last one may have fewer pieces on some; choose one"
+            "--accumulate and --sync-batch-norm: cannot be combined, because the last batch may have "
+            "fewer pieces on some ranks; choose one"
         )
     return ""
 
@@ -136,7 +142,7 @@ def _idle(chosen: Learning, default: Learning) -> str:
     for name, other, values in _ONLY:
         value = getattr(chosen, other)
         if getattr(chosen, name) != getattr(default, name) and value not in values:
-            return f"{_flag(name)} is for {_flag(other)} {' or '.join(values)}, and not for {value}"
+            return f"{_flag(name)}: only for {_flag(other)} {' or '.join(values)}, not for {value}"
     if chosen.warmup_from != default.warmup_from and not chosen.warmup_epochs:
         return "--warmup-from needs a warm-up; add --warmup-epochs"
     return ""

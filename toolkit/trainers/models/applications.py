@@ -23,7 +23,7 @@ def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.kera
 
     make = getattr(tf.keras.applications, name, None) if name in names() else None
     if make is None:
-        raise Trouble(f"--model {name}: there is no such model; choices: {', '.join(names())}")
+        raise Trouble(f"--model {name}: no such model; choices: {', '.join(names())}")
     layers = tf.keras.layers
     inputs = x = layers.Input(shape)
     if shape[:2] != (side, side):

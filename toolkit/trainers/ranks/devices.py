@@ -75,19 +75,19 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
         there = f"{seen} GPU{'s' * (seen > 1)}"
         if world.local_size > 1 and seen < node and wanted <= node // world.local_size:
             raise Trouble(
-                f"each of the {world.local_size} ranks of this node sees {there} of the job's {node} on it, "
-                "so several ranks would use the same GPU; "
-                f"give each rank one: --gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
+                f"each of the {world.local_size} ranks on this node sees {there} of the job's {node}, so "
+                "several ranks would use the same GPU; give each rank one GPU: "
+                f"--gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
             )
         if world.wanted > 1:
             raise Trouble(
-                f"--devices {wanted} is more than there are: {there} for {world.local_size} "
-                f"rank{'s' * (world.local_size > 1)} on this node"
+                f"--devices {wanted}: this node has only {there} for {world.local_size} "
+                f"rank{'s' * (world.local_size > 1)}"
             )
         there = f"{max(seen, node)} GPU{'s' * (max(seen, node) > 1)}"
         raise Trouble(
-            f"{world.local_size} ranks were started on a node with {there}; "
-            "start one a GPU, or hide the GPUs: CUDA_VISIBLE_DEVICES=-1"
+            f"{world.local_size} ranks were started on a node with {there}; start one rank for each GPU, "
+            "or hide the GPUs: CUDA_VISIBLE_DEVICES=-1"
         )
     return list(range(first, first + wanted))
 

@@ -47,13 +47,13 @@ def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
     """
     if not any(environment.get(name) for name in _STARTED):
         raise Trouble(
-            f"--strategy {strategy} does not know its peers: no launcher says how many ranks there are; "
-            "start it by srun or mpirun"
+            f"--strategy {strategy} does not know its peers, because no launcher set the number of ranks; "
+            "start the trainer with srun or mpirun"
         )
     rank, size = started_rank(environment), started_size(environment)
     if rank >= size:
         raise Trouble(
-            f"the launcher says that this is rank {rank} of {size}; start all ranks by one srun or mpirun"
+            f"the launcher says that this is rank {rank} of {size}; start all ranks with one srun or mpirun"
         )
     host = environment.get("SLURMD_NODENAME") or socket.gethostname()
     hosts, run = _hosts(environment, strategy, size), _run(environment)
@@ -102,8 +102,8 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     nodes = environment.get("SLURM_JOB_NODELIST" if _by_mpirun(environment) else "SLURM_STEP_NODELIST", "")
     if not nodes:
         raise Trouble(
-            f"--strategy {strategy} does not know its peers: the ranks are on several nodes, and no variable "
-            f"of Slurm names them; set {_ROOT} to the name of the node of rank 0"
+            f"--strategy {strategy} does not know its peers: the ranks are on several nodes, and no Slurm "
+            f"variable names the nodes; set {_ROOT} to the name of the node of rank 0"
         )
     try:
         first = rendezvous.first_node(nodes)

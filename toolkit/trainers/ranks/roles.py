@@ -30,12 +30,12 @@ def roles(tasks: int, servers: int = 0) -> list[Role]:
     """
     if tasks < 3:
         raise Trouble(
-            "--strategy ps needs at least 3 tasks, a coordinator, a server and a worker; there "
-            f"{'are' if tasks > 1 else 'is'} {tasks}"
+            "--strategy ps needs at least 3 tasks (a coordinator, a server and a worker); the job has "
+            f"{tasks}"
         )
     servers = servers or max(1, tasks // 4)
     if servers > tasks - 2:
-        raise Trouble(f"--servers {servers} of {tasks} tasks leaves no worker; at most {tasks - 2}")
+        raise Trouble(f"--servers {servers}: no worker is left of {tasks} tasks; give at most {tasks - 2}")
     workers = tasks - 1 - servers
     return [
         Role("chief", 0),

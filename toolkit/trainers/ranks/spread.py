@@ -26,12 +26,12 @@ class RankSpread:
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
         """Add the options to a command-line parser."""
-        add = parser.add_argument_group("how it is distributed").add_argument
-        text = "mirrored, hybrid: devices of a rank; all its GPUs, or N parts of its CPU"
+        add = parser.add_argument_group("distribution").add_argument
+        text = "mirrored, hybrid: devices of a rank: all its GPUs, or N parts of its CPU"
         add("--devices", type=count, default=0, metavar="N", help=text)
-        text = "ps: how many of the tasks keep the model's variables; default: a quarter"
+        text = "ps: number of tasks that keep the model's variables; default: a quarter"
         add("--servers", type=count, default=0, metavar="N", help=text)
-        add("--sync", action="store_true", help="ps: all workers' gradients are averaged before each update")
+        add("--sync", action="store_true", help="ps: average the gradients of all workers before each update")
         text = "mpi-aggregate: after N steps, each uses the gradients of the step before"
         add("--ksteps", type=_steps, default=-1, metavar="K", help=text)
 
@@ -46,7 +46,7 @@ class RankSpread:
         """
         for name, strategies in _FOR.items():
             if getattr(self, name) != getattr(PLAIN, name) and strategy not in strategies:
-                return f"--{name} is for --strategy {' or '.join(strategies)}, and not for {strategy}"
+                return f"--{name}: only for --strategy {' or '.join(strategies)}, not for {strategy}"
         return ""
 
 

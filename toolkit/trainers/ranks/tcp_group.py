@@ -134,7 +134,7 @@ class TcpGroup:
             where = f" on {self.members[rank].host}" if hasattr(self, "members") else ""
             print(
                 f"rank {rank}{where} is lost: its process or its node failed; the same command resumes "
-                "from the last checkpoint, if there is one",
+                "from the last checkpoint, if one exists",
                 file=sys.stderr,
                 flush=True,
             )
@@ -267,7 +267,8 @@ def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], N
         pause = min(1.0, pause * 1.5)
     raise Trouble(
         f"rank {place.rank} on {place.host} did not find rank 0 at {' or '.join(place.hosts)} within "
-        f"{seconds:g} s; is there a firewall between, or another name for its node? (TOOLKIT_ROOT)",
+        f"{seconds:g} s; a firewall may block the port, or the node of rank 0 has another name (set "
+        "TOOLKIT_ROOT)",
         code=1,
     )
 

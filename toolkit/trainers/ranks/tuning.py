@@ -27,25 +27,37 @@ class Tuning:
     def add_options(parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument_group("Horovod's messages").add_argument
         add(
-            "--timeline", type=Path, metavar="FILE", help="how long each message waited, for chrome://tracing"
+            "--timeline",
+            type=Path,
+            metavar="FILE",
+            help=("write how long each message waited, for chrome://tracing"),
         )
         add(
             "--autotune",
             type=Path,
             metavar="FILE",
-            help="let Horovod find fusion and cycle by trial, and log the trials there",
+            help=(
+                "let Horovod find the fusion size and the cycle time by trial, and log the trials in "
+                "this file"
+            ),
         )
         add(
             "--fusion-mb",
             type=positive,
             metavar="MIB",
-            help="gradients that are sent as one message; 8 for large models on processors, else Horovod's",
+            help=(
+                "size of gradients that are sent as one message; default: 8 for large models on CPUs, "
+                "otherwise Horovod's default"
+            ),
         )
         add(
             "--cycle-ms",
             type=positive,
             metavar="MS",
-            help="how often Horovod looks for gradients; 5 for large models on processors, else 0.1",
+            help=(
+                "interval at which Horovod looks for gradients; default: 5 for large models on CPUs, "
+                "otherwise 0.1"
+            ),
         )
 
     @classmethod
@@ -78,7 +90,7 @@ class Tuning:
         told = self.told()
         if told and strategy not in USERS:
             options = "--timeline, --autotune, --fusion-mb and --cycle-ms"
-            return Trouble(f"{options} are for Horovod: use --strategy {' or '.join(USERS)}")
+            return Trouble(f"{options}: only for Horovod; use --strategy {' or '.join(USERS)}")
         for file in (self.timeline, self.autotune):
             if file and not file.absolute().parent.is_dir():
                 return Trouble(f"{file}: its folder does not exist; create it first")

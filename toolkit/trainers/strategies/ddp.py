@@ -51,8 +51,8 @@ class DistributedTorch(World):
         self.versions = {}
         if self.size < started_size(os.environ):
             complain_once(
-                f"{started_size(os.environ)} processes were started, and WORLD_SIZE says {self.size}; start "
-                "them in the launch mode torch, or by torchrun"
+                f"{started_size(os.environ)} processes were started, but WORLD_SIZE is {self.size}; start "
+                "the processes in the launch mode torch, or with torchrun"
             )
         gpus = torch.cuda.device_count()
         self.device = self._device(gpus)

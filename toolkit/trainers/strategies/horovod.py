@@ -113,7 +113,11 @@ def split_world(size: int, started: int) -> str:
     Separate worlds would each train alone and overwrite each other's output. A world that is larger than
     ``started`` is correct, because ``started`` may come from another launcher's variable.
     """
-    each = "every rank is alone" if size == 1 else f"the job has come apart into worlds of {size}"
+    each = (
+        "each rank is a world of size 1"
+        if size == 1
+        else (f"the job consists of several worlds of size {size}")
+    )
     return (
         f"MPI reports a world of {size} where {started} processes were started: {each}; see `toolkit doctor`"
     )

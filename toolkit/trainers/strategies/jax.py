@@ -50,8 +50,8 @@ class DistributedJax(World):
         self.versions = {}
         if self.size < started_size(os.environ):
             complain_once(
-                f"{started_size(os.environ)} processes were started, and JAX_NUM_PROCESSES says {self.size}; "
-                "start them in the launch mode jax"
+                f"{started_size(os.environ)} processes were started, but JAX_NUM_PROCESSES is "
+                f"{self.size}; start the processes in the launch mode jax"
             )
         if self.size > 1:
             missing = [name for name in _JOIN if not os.environ.get(name)]

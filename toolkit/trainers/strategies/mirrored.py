@@ -62,8 +62,9 @@ class Mirrored(Replicas):
         self.wanted = spread.devices
         if started_size(os.environ) > 1:
             complain_once(
-                f"{started_size(os.environ)} processes were started, but --strategy mirrored trains in one, "
-                "on all GPUs of its node; start one, or use --strategy hybrid with one a node, or multiworker"
+                f"{started_size(os.environ)} processes were started, but --strategy mirrored trains in "
+                "one process, on all GPUs of its node; start one process, or use --strategy hybrid with "
+                "one process on each node, or multiworker"
             )
 
     def begin(self) -> None:

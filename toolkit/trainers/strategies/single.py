@@ -23,8 +23,8 @@ class Single(World):
         self.versions = {}
         if started_size(os.environ) > 1:
             complain_once(
-                f"{started_size(os.environ)} processes were started, but --strategy single trains in one; "
-                "use --strategy horovod, or start one"
+                f"{started_size(os.environ)} processes were started, but --strategy single trains in one "
+                "process; use --strategy horovod, or start one process"
             )
 
     def compile(self, train: Callable[..., Any], signature: Sequence[Any], width: int) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ class Protocol:
     iterations: int = 10
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument_group("how it is measured").add_argument
+        add = parser.add_argument_group("measurement").add_argument
         add("--warm-up", type=count, default=self.warm_up, metavar="N", help="steps that are not timed")
         add("--steps", type=count, default=self.steps, metavar="N", help="steps that are timed together")
         add(
@@ -43,7 +43,7 @@ class Protocol:
             type=count,
             default=self.iterations,
             metavar="N",
-            help="how many times that is done",
+            help="number of times that these steps are timed",
         )
 
 

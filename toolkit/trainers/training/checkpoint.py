@@ -99,8 +99,8 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
         kept = names(folder)
         before = f"{kept[0]}, the one before it, is kept" if kept else "there is none before it"
         raise Trouble(
-            f"{path}: the checkpoint cannot be written: {error.strerror or error}; {before}. "
-            "Make room and start the same command again",
+            f"{path}: the checkpoint cannot be written: {error.strerror or error}; {before}. Free space, "
+            "and start the same command again",
             code=1,
         ) from error
     _prune(folder, path.name, keep)
@@ -206,8 +206,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise CheckpointDamage(f"{MANIFEST} differs from what was written")
     if values["schema"] != SCHEMA:
         raise Trouble(
-            f"{path.parent}: has the format {values['schema']}, and this toolkit reads {SCHEMA}; resume "
-            "with the toolkit that wrote it, or start again with --fresh"
+            f"{path.parent}: the checkpoint has the format {values['schema']}, but this toolkit reads "
+            f"{SCHEMA}; resume with the toolkit that wrote the checkpoint, or start again with --fresh"
         )
     return dict(values)
 
@@ -220,7 +220,7 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise CheckpointDamage(f"{path.name} is gone") from None
+        raise CheckpointDamage(f"{path.name} no longer exists") from None
     except OSError as error:
         raise Trouble(
             f"{path}: cannot be read: {error.strerror or error}; try again, or rename {path.parent} to "

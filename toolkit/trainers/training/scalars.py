@@ -32,7 +32,7 @@ class Scalars:
             Trouble: if the image has no TensorBoard; TensorFlow 2.21 does not include it.
         """
         if importlib.util.find_spec("tensorboard") is None:
-            why = "the image has no TensorBoard; put it over the image with `toolkit env create`"
+            why = "the image has no TensorBoard; add TensorBoard with `toolkit env create`"
             raise Trouble(f"--tensorboard: {why}", code=2)
         self._folder = output / FOLDER
         self._writer: Any = None

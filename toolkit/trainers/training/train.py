@@ -144,8 +144,8 @@ def _check_same(world: World, samples: int, test: int) -> None:
     for ours, theirs, what in ((samples, told_samples, "samples"), (test, told_test, "test samples")):
         if ours != theirs:
             trouble = trouble or Trouble(
-                f"rank {world.rank} has {ours:,} {what}, and rank 0 has {theirs:,}: {os.uname().nodename} "
-                "sees other data; give all ranks the same, in a folder that all nodes share"
+                f"rank {world.rank} has {ours:,} {what}, but rank 0 has {theirs:,}: {os.uname().nodename} "
+                "has other data; give all ranks the same data, in a folder that all nodes share"
             )
     world.agree(trouble)
 

@@ -128,7 +128,7 @@ def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[in
     share = max(1, samples // width)
     if repeated or limit <= share:
         return limit, f"the limit is {limit}"
-    return share, f"{share} on each rank use all samples in one step"
+    return share, f"a batch of {share} on each rank uses all samples in one step"
 
 
 def fastest(tried: Sequence[BatchSpeed]) -> int:
