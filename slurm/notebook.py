@@ -1,12 +1,12 @@
 """Start Jupyter only for its owner: ``python3 notebook.py JOB_FOLDER FOLDER [PACKAGES]``, inside an image.
 
-Jupyter listens on a free port at 127.0.0.1 of the node, and accepts only clients with the token. The file
-``token`` in the job's folder holds the token, and only you can read it: it is in no command line, no variable
-and no log. ``notebook.json`` in the job's folder has the port. Jupyter shows FOLDER. PACKAGES is a folder
-that ``pip install
---target`` filled, for an image without Jupyter.
+Jupyter listens on a free port of the node's address 127.0.0.1, and accepts only clients that send a token.
+The token is in the file ``token`` in the job's folder, which only you can read; no command line, variable or
+log contains the token. The file ``notebook.json`` in the job's folder contains the port. FOLDER is the root
+folder of Jupyter's file browser. PACKAGES is a folder that ``pip install --target`` filled, for an image
+without Jupyter.
 
-The script needs Python 3.8 and Jupyter. Exit status 3: the image has no Jupyter.
+The script needs Python 3.8 or later, and Jupyter. The script exits with status 3 if the image has no Jupyter.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _PROGRAMS = (
     ("notebook.app", "JupyterNotebookApp"),
     ("jupyter_server.serverapp", "ServerApp"),
 )
-"""Jupyter programs to try, the most complete first."""
+"""The modules and classes of Jupyter programs. The script starts the first program that the image has."""
 
 _EXTENSIONS = ("jupyter_server_terminals", "jupyter_lsp", "notebook_shim")
 _MOST_SECONDS = 300
 
 
 def main(directory: str, folder: str, packages: str = "") -> int:
-    """Serve until the job ends, or return why Jupyter cannot start."""
+    """Run Jupyter until the job ends; return the exit status, which is 3 if the image has no Jupyter."""
     os.umask(0o077)
     job = pathlib.Path(directory)
     if packages:
@@ -55,16 +55,17 @@ def main(directory: str, folder: str, packages: str = "") -> int:
         f"root_dir={folder}",
         f"terminado_settings={ {'shell_command': [_shell()]} }",
     ]
-    # Settings files name extensions, and this script reads no settings files.
+    # Jupyter usually reads its list of extensions from settings files. This script disables settings files,
+    # so it names the extensions.
     extensions = (name for name in _EXTENSIONS if importlib.util.find_spec(name))
     words += [f"jpserver_extensions={name}=True" for name in extensions]
-    # The user may be root in a container; that gives no rights outside.
+    # The user may be root in a container; root in a container has no additional rights outside the container.
     program.launch_instance(argv=[f"--ServerApp.{word}" for word in (*words, "allow_root=True")])
     return 0
 
 
 def _take(packages: pathlib.Path) -> None:
-    """Make the packages of a folder, with their files, available to Jupyter and its kernels."""
+    """Let Jupyter and its kernels import the packages of a folder and find the packages' data files."""
     sys.path.insert(0, str(packages))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
     share = packages / "share" / "jupyter"
@@ -82,10 +83,10 @@ def _program(name: tuple[str, str]) -> Any:  # noqa: ANN401 - a class that only 
 
 
 def _settle(job: pathlib.Path) -> None:
-    """Make Jupyter ignore settings files, which may allow access for others."""
+    """Make Jupyter ignore settings files, because a settings file may give other users access."""
     own = job / "jupyter"
     own.mkdir(exist_ok=True)
-    tempfile.tempdir = str(own)  # Jupyter then creates an empty settings folder here
+    tempfile.tempdir = str(own)  # Jupyter creates an empty settings folder here
     os.environ.update(
         JUPYTER_TOKEN_FILE=str(job / "token"),
         JUPYTER_NO_CONFIG="1",
@@ -96,7 +97,7 @@ def _settle(job: pathlib.Path) -> None:
 
 
 def _shell() -> str:
-    """Return the image's shell for terminals. Jupyter would start a login shell, which changes PATH."""
+    """Return the shell for terminals. By default Jupyter starts a login shell, which changes PATH."""
     return shutil.which("bash") or "/bin/sh"
 
 
@@ -107,7 +108,7 @@ def _free_port() -> int:
 
 
 def _tell(job: pathlib.Path) -> None:
-    """Write the address once Jupyter listens; Jupyter may have chosen another port."""
+    """Wait until Jupyter listens, then write its host and port; Jupyter may have chosen another port."""
     told = job / "jupyter" / "runtime" / f"jpserver-{os.getpid()}.json"
     for _ in range(_MOST_SECONDS * 5):
         try:
