@@ -1,4 +1,4 @@
-"""Container runtimes start commands in an image; a new runtime is a module in this package."""
+"""The container runtimes that start commands in an image. To add a runtime, add a module to this package."""
 
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -15,38 +15,40 @@ COMMAND = apptainer.COMMAND
 
 
 class Runtime(Protocol):
-    """The attributes that each module of this package has."""
+    """The attributes of a container runtime, which a module or a :class:`.Described` value provides."""
 
     NAMES: tuple[str, ...]
-    """The names of the runtime's commands on PATH, which are also its names in facts."""
+    """The names of the runtime's commands on PATH. In a host's facts, the runtime has one of these names."""
     SECTION: str
     """The section of the probe's output that describes the runtime."""
     FORMATS: frozenset[str]
     """The image formats that the runtime can start."""
     HIDES: Mapping[Aspect, frozenset[str]]
-    """For each aspect, the options that separate a container from its node."""
+    """For each aspect, the options with which the container does not share the aspect with its node."""
     SHARES: Mapping[Aspect, str]
     """For each aspect, the option that shares it with the node; empty if no option shares it.
 
-    Without the option, the container does not share the aspect.
+    Without the option, the container does not share this aspect.
     """
     SPLITS: bool
-    """Whether each start without setuid creates a new user namespace, with any options."""
+    """Whether each start without setuid creates a new user namespace, whatever the options."""
     BY_ROOT: bool | None
-    """Whether a service or program of root creates the containers.
+    """Whether a service or a setuid program of root creates the containers.
 
-    ``False`` means that the user creates containers in a user namespace. ``None`` means that this depends on
-    the installation.
+    ``False`` means that the user creates containers in a user namespace. ``None`` means that the answer
+    depends on the installation.
     """
     KEEPS_FOLDER: bool
-    """Whether a command starts in the launcher's working directory."""
+    """Whether a command in the container starts in the launcher's working directory."""
     IN_LAUNCHER: bool
-    """Whether the runtime's options are options of srun; ``env`` then removes variables inside the container.
+    """Whether the runtime's options are options of srun.
+
+    If so, the job script removes variables with ``env`` inside the container.
     """
     GPUS: tuple[str, ...]
-    """Options that mount NVIDIA GPUs and their driver."""
+    """Options that give the container the NVIDIA GPUs of the node and their driver."""
     AMD_GPUS: tuple[str, ...]
-    """Options that mount AMD GPUs; empty if the runtime has no such options."""
+    """Options that give the container the AMD GPUs of the node; empty if the runtime has no such options."""
     PREPARES: str
     """The shell script below ``slurm`` that loads the image on each node before ranks start; may be empty."""
 
@@ -55,7 +57,7 @@ class Runtime(Protocol):
     MEASURED: bool
     """Whether toolkit's developers recorded launches with this runtime.
 
-    If not, the command line follows only the runtime's documentation.
+    If false, only the runtime's documentation supports the command line.
     """
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
@@ -63,15 +65,15 @@ class Runtime(Protocol):
         ...
 
     def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-        """Return the words of the command line before the image."""
+        """Return the words of the command line before the image: the command, its options and the binds."""
         ...
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
-        """Return the words that name the image of a job, up to the command."""
+        """Return the words of the command line that name the image of a job."""
         ...
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:
-        """Return the text of a file that names the image and its mounts; empty if no file is needed."""
+        """Return the text of a file that names the image and its mounts, or empty without such a file."""
         ...
 
     def workdir(self, folder: str) -> tuple[str, ...]:
@@ -98,13 +100,13 @@ RUNTIMES: tuple[Runtime, ...] = (
 
 
 _SAME = {"--net": "--network"}
-"""Short names of options (podman-run(1), ``--network=mode, --net``)."""
+"""Short names of options, each with the long name (podman-run(1), ``--network=mode, --net``)."""
 
 
 def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
     """Return options in the spelling of the runtime's module: ``--net host`` becomes ``--network=host``.
 
-    Only options with a value that the module lists are changed.
+    The function changes only options that have a value and that the runtime's module lists.
     """
     known = {
         *kind.SHARES.values(),
@@ -126,7 +128,7 @@ def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(1024)
 def runtime_of_name(command: str) -> Runtime:
-    """Return the runtime of a command, a path or a name in facts; Apptainer for an unknown name."""
+    """Return the runtime for a command, its path, or a name in facts; Apptainer for an unknown name."""
     name = posixpath.basename(command)
     return next((one for one in RUNTIMES if name in one.NAMES), apptainer)
 

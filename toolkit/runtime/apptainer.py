@@ -1,4 +1,4 @@
-"""Apptainer and Singularity: the command line of a container, and the reader of the probe's output."""
+"""Apptainer and Singularity: write the command line of a container, and read the probe's output."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from toolkit.model.job import JobSpec
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = "singularity"
-"""The command if the host's facts are unknown; Apptainer usually also installs this name."""
+"""The command if the host's facts are unknown; Apptainer usually installs a command with this name, too."""
 
 NAMES: tuple[str, ...] = ("apptainer", "singularity", "singularity-ce", "singularity-pro")
 SECTION = "runtime"
@@ -59,12 +59,12 @@ def standard(
     image: ImageFacts,  # noqa: ARG001 - the Runtime protocol has this argument
     found: ContainerRuntime | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return no options: Apptainer needs none."""
+    """Return an empty tuple: Apptainer needs no options in every launch."""
     return ()
 
 
 def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-    """Return the words of the command line before the image."""
+    """Return the words of the command line before the image: the command, its options and the binds."""
     bound = (word for bind in dict.fromkeys(binds) for word in ("--bind", bind))
     return [command, "exec", *options, *bound]
 
@@ -88,7 +88,7 @@ def bind(source: str, target: str | None = None, *, read_only: bool = False) -> 
     """Return the value of ``--bind`` for a path.
 
     Raises:
-        BadInput: if the path has a comma or a colon, at which ``--bind`` splits its value.
+        BadInput: if a path contains a comma or a colon, at which ``--bind`` splits its value.
     """
     for path in (source, target or ""):
         if bad := next((c for c in ",:\n" if c in path), None):
@@ -112,7 +112,7 @@ def bind_image(file: str, target: str) -> str:
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Return the facts in the ``runtime`` section; ``None`` without Apptainer and Singularity."""
+    """Return the facts in the section ``runtime``; ``None`` if the host lacks Apptainer and Singularity."""
     path = next(iter(answer.values("path")), "")
     if not path:
         return None
@@ -153,9 +153,9 @@ def settings(answer: Answer) -> dict[str, str]:
 
 
 def _unbound(answer: Answer, setuid: bool | None) -> tuple[str, ...]:
-    """Return the paths that cannot be mounted: missing paths, and without setuid unreadable paths.
+    """Return the paths that Apptainer cannot mount: missing paths and, without setuid, unreadable paths.
 
-    Apptainer 1.4.5 without setuid fails for both: "mount source … doesn't exist", "permission denied".
+    Apptainer 1.4.5 without setuid fails for both kinds: "mount source … doesn't exist", "permission denied".
     """
     return (*answer.values("unbound"), *(answer.values("unseen") if setuid is False else ()))
 

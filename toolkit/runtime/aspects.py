@@ -1,14 +1,14 @@
-"""The namespaces and folders that a container may share with its node, and the form of the probe's output."""
+"""The types for the parts of a node that a container may share, and for a section of the probe's output."""
 
 from typing import Literal, Protocol
 
 Aspect = Literal[
     "environment", "tmp", "shm", "processes", "users", "network", "home", "identity", "descriptors"
 ]  # fmt: skip
-"""A namespace or folder that a container may share with its node.
+"""A part of the node that a container may share, such as a namespace or a folder.
 
-``users`` is the user namespace of the node's other ranks. ``identity`` is the user ID outside the container.
-``descriptors`` are open files, such as the socket for PMI.
+``users`` is the user namespace of the other ranks on the node. ``identity`` is the user ID outside the
+container. ``descriptors`` are open file descriptors, such as the socket for PMI.
 """
 
 

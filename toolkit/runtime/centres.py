@@ -1,7 +1,7 @@
 """Runtimes of single centres: podman-hpc and Shifter of NERSC, Sarus of CSCS.
 
-toolkit's developers have run none of these three runtimes. NERSC/podman-hpc:README.md (a wrapper of podman;
-``podman-hpc load`` and ``migrate`` put an image into its store; modules such as ``--gpu``).
+toolkit's developers have run none of these three runtimes. Sources: NERSC/podman-hpc:README.md (a wrapper of
+podman; ``podman-hpc load`` and ``migrate`` put an image into its store; modules such as ``--gpu``).
 NERSC/shifter:doc/bash/shifter.rst (``--image``, ``--volume``, ``--workdir``; the image gateway stores
 images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus load my.tar my``, ``--mount=type=bind``,
 ``--workdir``).
@@ -15,12 +15,12 @@ _ARCHIVES = frozenset({"docker-archive", "oci-archive"})
 
 
 def _name(image: str) -> str:
-    """Return an archive's name in the image store: the name of its file."""
+    """Return the name of an image archive in the image store: the name of the file without its suffix."""
     return posixpath.splitext(posixpath.basename(image))[0].lower()
 
 
 def _mounts(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
-    """Return Sarus's options for binds; these binds are writable."""
+    """Return Sarus's options for binds; Sarus mounts every bind writable."""
     return tuple(f"--mount=type=bind,source={source},destination={target}" for source, target, _ in binds)
 
 

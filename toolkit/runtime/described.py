@@ -1,4 +1,4 @@
-"""Container runtimes that need only a command line: each is described by one value."""
+"""Describe a container runtime that needs only a command line by one value."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,12 @@ from toolkit.runtime.aspects import Answer, Aspect
 
 @dataclass(slots=True)
 class Described:
-    """The values and functions of :class:`toolkit.runtime.Runtime`.
+    """The attributes of :class:`toolkit.runtime.Runtime`, for a runtime without its own module.
 
-    ``bind`` returns the words for all binds, each ``(SOURCE, TARGET, OPTIONS)``. ``name`` returns the words
-    for the image. ``start`` are the words after the runtime's command, such as ``run``. ``set_env`` is the
-    option that sets a variable of the image; it is empty if the runtime sets these variables itself.
+    ``bind`` returns the words for all binds; each bind is ``(SOURCE, TARGET, OPTIONS)``. ``name`` returns the
+    words for an image path, and ``folder`` the words for a working directory. ``start`` are the words after
+    the runtime's command, such as ``run``. ``set_env`` is the option that sets a variable of the image; it is
+    empty if the runtime sets these variables itself.
     """
 
     NAMES: tuple[str, ...]
@@ -45,14 +46,14 @@ class Described:
         return (*self.options, *(f"{self.set_env}{name}={value}" for name, value in own))
 
     def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-        """Return the words of the command line before the image."""
+        """Return the words of the command line before the image: the command, its options and the binds."""
         parts = [bind.split(":") for bind in dict.fromkeys(binds)]
         bound = tuple((p[0], p[1] if len(p) > 1 else p[0], ":".join(p[2:])) for p in parts)
         program = () if self.IN_LAUNCHER else (command, *self.start)
         return [*program, *options, *(self.bind(bound) if bound else ())]
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
-        """Return the words that name the image of a job."""
+        """Return the words of the command line that name the image of a job."""
         return self.name(spec.image)
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG002
@@ -64,7 +65,7 @@ class Described:
         return self.folder(folder)
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Return the facts about the runtime, or ``None`` if it is absent.
+        """Return the facts about the runtime, or ``None`` if the host does not have it.
 
         The version is empty if the probe did not print it.
         """
@@ -76,7 +77,7 @@ class Described:
 
 
 def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
-    """Return a function that writes each bind as a separate option, such as ``--mount=SOURCE:TARGET:ro``."""
+    """Return a function that writes each bind as one word, such as ``--mount=SOURCE:TARGET:ro``."""
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         return tuple(start + between.join(part for part in bind if part) for bind in binds)
@@ -87,7 +88,7 @@ def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, st
 def joined_binds(
     start: str, between: str, flags: str
 ) -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
-    """Return a function that writes all binds as one option; ``flags`` precedes the options of a bind."""
+    """Return a function that writes all binds as one word; ``flags`` is the text before a bind's options."""
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         texts = (f"{source}:{target}{flags + more if more else ''}" for source, target, more in binds)

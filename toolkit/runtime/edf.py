@@ -1,6 +1,6 @@
 """The Container Engine of CSCS: ``srun --environment`` reads the image and its mounts from a file.
 
-toolkit's developers have not run this runtime. Source: eth-cscs/cscs-docs:docs/software/container-engine:
+toolkit's developers have not run this runtime. Sources in eth-cscs/cscs-docs:docs/software/container-engine:
 run.md (``--environment`` accepts a path that starts with ``/`` or ``./``), edf.md (``image``, ``mounts``,
 ``workdir``, ``entrypoint``), resource-hook.md (hooks mount libfabric and NCCL's plugin for Slingshot).
 """
@@ -14,7 +14,7 @@ from toolkit.model.job import JobSpec
 from toolkit.runtime.described import Described
 
 FILE = "toolkit-image.toml"
-"""The name of the environment definition file, which the job script writes to the job's folder."""
+"""The name of the environment definition file (EDF), which the job script writes to the job's folder."""
 
 
 @dataclass(slots=True)

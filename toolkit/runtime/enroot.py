@@ -1,4 +1,4 @@
-"""Enroot as a command, and as options of srun with the SPANK plugin pyxis.
+"""Enroot: the command ``enroot``, and the options that the SPANK plugin pyxis adds to srun.
 
 toolkit's developers have not run Enroot. Sources: NVIDIA/enroot:doc/cmd/start.md (a squashfs image starts
 without ``enroot create``; ``--env`` passes one variable); NVIDIA/enroot:doc/standard-hooks.md (a hook passes
@@ -8,7 +8,8 @@ PMI and PMIx); NVIDIA/pyxis:README.md.
 from toolkit.runtime.described import Described, joined_binds, option
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
-"""The variable without which enroot's hook 98-nvidia.sh mounts no driver; CUDA images set this variable."""
+"""The variable that selects GPUs. Without it, enroot's hook 98-nvidia.sh mounts no driver; CUDA images set
+it."""
 
 RUNTIME = Described(
     NAMES=("enroot",),
@@ -23,7 +24,7 @@ RUNTIME = Described(
 
 PYXIS = Described(
     NAMES=("pyxis",),
-    # pyxis gives the variables of the job step to enroot's hook.
+    # enroot's hook sees the variables of the job step, because pyxis passes them to the hook.
     GPUS=(f"--export=ALL,{VISIBLE}=all",),
     FORMATS=frozenset({"squashfs"}),
     IN_LAUNCHER=True,

@@ -1,8 +1,8 @@
-"""Rootless podman: the command line of a container, and the reader of the probe's output.
+"""Rootless podman: write the command line of a container, and read the probe's output.
 
-Measured with podman 5.4.2 and crun 1.21 on cgroup v1 (tests/matrix, flavour ``podman``); options:
-podman-run(1). With ``--cgroups=disabled``, podman refuses ``--pid=host``. Each rank then is process 1 of a
-separate namespace, and Open MPI mistakes another rank's shared memory for its own.
+The options are in podman-run(1); toolkit's developers ran them with podman 5.4.2 and crun 1.21 on cgroup v1
+(tests/matrix, flavour ``podman``). With ``--cgroups=disabled``, podman refuses ``--pid=host``. Each rank is
+then process 1 of a separate namespace, and Open MPI confuses another rank's shared memory with its own.
 """
 
 import re
@@ -25,10 +25,11 @@ GPUS: tuple[str, ...] = ("--device=nvidia.com/gpu=all",)
 CDI = "nvidia.com/gpu"
 HOOKS = "--hooks-dir"
 UNMAPPED = "--userns=nomap"
-"""A user namespace without the user who starts the container (podman-run(1))."""
+"""The option for a user namespace that does not map the user who starts the container (podman-run(1))."""
 KEEP_GROUPS = "--group-add=keep-groups"
 AMD_GPUS: tuple[str, ...] = ("--device=/dev/kfd", "--device=/dev/dri", KEEP_GROUPS)
-"""The options for AMD GPUs; toolkit's developers have run neither these options nor the options for NVIDIA.
+"""The options for AMD GPUs; toolkit's developers have run neither these options nor the options for NVIDIA
+GPUs.
 
 Sources: podman 4.1; NVIDIA Container Toolkit, "Support for Container Device Interface" (CDI).
 """
@@ -37,10 +38,10 @@ MEASURED = True
 MOUNTS_IMAGES = False
 
 DESCRIPTOR = "--preserve-fd=PMI_FD"
-"""The option that keeps the PMI socket open.
+"""The option that keeps the PMI socket open in the container.
 
-Slurm and Hydra give each rank an open socket for PMI, whose number is in ``PMI_FD``. Podman closes the socket
-unless an option names it.
+Slurm and Hydra give each rank an open socket for PMI; the variable ``PMI_FD`` has the number of its file
+descriptor. Podman closes the socket unless this option names the variable.
 """
 _KEEP = 'exec "$0" --cgroup-manager=cgroupfs run ${PMI_FD:+"--preserve-fd=$PMI_FD"} "$@"'
 
@@ -61,7 +62,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
     """Return the options that every launch has.
 
-    ``--env-host`` replaces variables of the image, so later options set the image's variables again.
+    ``--env-host`` overwrites variables of the image, so later options set the image's variables again.
     """
     own = {"PATH": _PATH, **image.environment}
     return (
@@ -74,7 +75,7 @@ def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ..
 
 
 def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-    """Return the words of the command line before the image.
+    """Return the words of the command line before the image: the command, its options and the binds.
 
     ``--entrypoint=`` disables the image's entrypoint, which other runtimes do not run either.
     """
@@ -91,7 +92,7 @@ def _volume(bind: str) -> str:
 
 
 def image(spec: JobSpec) -> tuple[str, ...]:
-    """Return the image's name in each node's store; an archive gets a name that only this job uses."""
+    """Return the image's name in the store of each node; for an archive, a name that only this job uses."""
     if not spec.image.startswith(("/", "$")):
         return (spec.image,)
     key = re.sub(r"[^a-z0-9]+", "-", spec.directory.rpartition("/")[2].lower()).strip("-")
@@ -109,7 +110,7 @@ def workdir(folder: str) -> tuple[str, ...]:
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Return the facts in the ``podman`` section; ``None`` if podman is absent."""
+    """Return the facts in the section ``podman``; ``None`` if the host does not have podman."""
     path = next(iter(answer.values("path")), "")
     if not path:
         return None
