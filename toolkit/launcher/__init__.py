@@ -1,6 +1,6 @@
-"""Launchers, such as srun and mpirun, start the ranks of a job.
+"""The launchers that start the ranks of a job, such as srun and mpirun.
 
-A new launcher is a module in this package, and a name in the model.
+To add a launcher, add a module to this package, and a name to ``LAUNCHERS`` and to ``model/site.py``.
 """
 
 from typing import Protocol
@@ -14,17 +14,17 @@ from toolkit.model.site import Site
 
 
 class Launcher(Protocol):
-    """The attributes that each module of this package has."""
+    """The attributes that the module of each launcher has."""
 
     COMMAND: str
     """The name of the launcher's command."""
     RANK: RankWords
-    """Shell words with which a rank finds its number."""
+    """The shell words from which a rank reads its number."""
 
     def words(
         self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
     ) -> tuple[str, ...]:
-        """Return the planned options, and options that bind ranks to cores and GPUs."""
+        """Return the ``planned`` options of the launcher, and options that bind ranks to cores and GPUs."""
         ...
 
     def counts(self, spec: JobSpec) -> list[str]:
@@ -36,7 +36,7 @@ LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
 
 
 def site_launcher(site: Site | None, planned: str) -> Launcher:
-    """Return the launcher that a site uses for a planned launcher command."""
+    """Return the launcher of a job at a site; ``planned`` is the launcher command in the plan."""
     if planned == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
         return pals
     return srun if planned == srun.COMMAND else mpirun

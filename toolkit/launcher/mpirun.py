@@ -25,10 +25,10 @@ def words(
     request: Request,  # noqa: ARG001
     site: Site | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return the planned options; each mpirun already binds ranks to cores by default."""
+    """Return the ``planned`` options; every mpirun binds ranks to cores by default, so no option is added."""
     return planned
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return the option with the number of ranks; mpirun finds the nodes in the job's variables."""
+    """Return the option with the number of ranks; mpirun reads the nodes from the scheduler's variables."""
     return ["-n", str(spec.ranks)]

@@ -1,8 +1,8 @@
 """``mpiexec`` of PALS, HPE's Parallel Application Launch Service on Cray EX.
 
 toolkit's developers have not run PALS. The options follow the ALCF user guides for Polaris ("Running Jobs"
-and "Containers on Polaris") and NCAR/mpibind. Ranks connect to PALS through ``PMI_*`` variables and
-``/var/run/palsd``, which the site profile mounts.
+and "Containers on Polaris") and NCAR/mpibind. Ranks connect to PALS through ``PMI_*`` variables and the
+folder ``/var/run/palsd``; the site profile mounts this folder into the container.
 """
 
 from toolkit.launcher.ranks import RankWords
@@ -14,7 +14,7 @@ from toolkit.model.site import Site
 NAME, COMMAND = "pals", "mpiexec"
 
 RANK = RankWords("$PALS_RANKID", "$PALS_LOCAL_RANKID", "$PALS_NODEID")
-"""The variables are in HPE's mpiexec(1) of PALS, and in the ALCF user guide for Polaris, "Running Jobs"."""
+"""Sources for the variables: mpiexec(1) of PALS, and the ALCF user guide for Polaris, "Running Jobs"."""
 
 
 def words(

@@ -10,17 +10,18 @@ from toolkit.model.site import Site
 COMMAND = "srun"
 
 RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
-"""The variables are in srun(1), section OUTPUT ENVIRONMENT VARIABLES."""
+"""Source for the variables: srun(1), section OUTPUT ENVIRONMENT VARIABLES."""
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
-"""Placeholders for values that an elastic job computes; a user's word cannot contain a NUL character."""
+"""Placeholders for values that the script of an elastic job computes; no word of a user contains a NUL
+character."""
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
 """The shell text that replaces each placeholder in the job script."""
 
 
 def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
-    """Return the planned options and then the site profile's options."""
+    """Return srun's options: first the ``planned`` options, then the options in the site profile."""
     made, more = list(planned), list(site.launch.srun) if site else []
     if site and (mpi := _site_mpi(site, made)):
         made = [f"--mpi={mpi}", *(word for word in made if not word.startswith("--mpi="))]
@@ -37,21 +38,22 @@ def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Sit
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return the options with the numbers of nodes and ranks; srun stops all ranks when one rank fails."""
+    """Return the options for the numbers of nodes and ranks. If one rank fails, srun stops all ranks."""
     nodes, ranks = (NODES, RANKS) if spec.elastic else (str(spec.nodes), str(spec.ranks))
     return [
         f"--nodes={nodes}",
         f"--ntasks={ranks}",
         f"--ntasks-per-node={spec.ranks_per_node}",
         *([f"--nodelist={NODE_LIST}"] if spec.elastic else []),
-        # Without this option, the other ranks wait in a collective until the time limit (srun(1)).
+        # If a rank fails without this option, the other ranks wait in a collective until the time limit
+        # (srun(1)).
         "--kill-on-bad-exit=1",
         "--label",
     ]
 
 
 def _site_mpi(site: Site, planned: list[str]) -> str:
-    """Return the site's value of ``--mpi`` if it has the same interface as the planned value, else empty."""
+    """Return the site's value of ``--mpi``; empty if the planned value is for another kind of interface."""
     kind = next((word.removeprefix("--mpi=") for word in planned if word.startswith("--mpi=")), "none")
     if kind == "none" or is_plugin(site.launch.mpi) != is_plugin(kind):
         return ""
