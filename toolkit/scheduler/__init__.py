@@ -1,6 +1,7 @@
-"""Schedulers: the header and the variables of a job script.
+"""The schedulers that toolkit supports: each module gives the header and the variables of a job script.
 
-A new scheduler is a module in this package, a template, and a name in the model.
+To add a scheduler, add a module to this package, a template to ``slurm/``, and a name to ``SCHEDULERS`` and
+to ``model/site.py``.
 """
 
 from typing import Protocol
@@ -11,27 +12,29 @@ from toolkit.scheduler import pbs, slurm
 
 
 class Scheduler(Protocol):
-    """The attributes that each module of this package has."""
+    """The attributes that the module of each scheduler has."""
 
     NAME: str
     """The name of the scheduler in site profiles."""
     TEMPLATE: str
     """The template of the job script below ``slurm/``."""
     SUBMIT_DIR: str
-    """The job's variable, with ``$``, that contains the folder of the submission."""
+    """The shell variable, with ``$``, that contains the folder in which the user submitted the job."""
     JOB: str
-    """The shell expression for the job's number."""
+    """The shell expression for the job id."""
     NODES: str
-    """A shell command that prints the job's nodes, one per line; the script runs on the first node."""
+    """A shell command that prints the names of the job's nodes, one per line; the job script runs on the
+    first node."""
     ADDRESS: str
-    """A shell command that prints the address of node ``$first``, if its name does not resolve; may be empty.
+    """A shell command that prints the address of the node ``$first``, for a node whose name does not resolve;
+    may be empty.
     """
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:
-        """Return the scheduler's lines for the head of the script, without their prefix.
+        """Return the scheduler's options for the head of the job script, without the prefix of each line.
 
         Raises:
-            BadInput: if the scheduler has no option for a field.
+            BadInput: if the scheduler has no option for a field of ``spec`` that the user set.
         """
         ...
 
@@ -40,5 +43,5 @@ SCHEDULERS: tuple[Scheduler, ...] = (slurm, pbs)
 
 
 def scheduler_of(site: Site | None) -> Scheduler:
-    """Return the scheduler of a site; Slurm without a site."""
+    """Return the scheduler that a site profile names; Slurm if there is no profile."""
     return next((one for one in SCHEDULERS if site and site.scheduler == one.NAME), slurm)

@@ -1,7 +1,7 @@
 """PBS Professional and OpenPBS: the ``qsub`` options at the head of a job script.
 
-toolkit's developers have not run PBS. The header lines follow qsub(1B) and job scripts of centres (ALCF user
-guides for Polaris, "Running Jobs"; README of NCAR/mpibind for Derecho).
+toolkit's developers have not run PBS. The options follow qsub(1B) and the job scripts of two centres (ALCF
+user guides for Polaris, "Running Jobs"; README of NCAR/mpibind for Derecho).
 """
 
 from toolkit.errors import BadInput
@@ -19,15 +19,15 @@ NODES = 'uniq "$PBS_NODEFILE"'
 ADDRESS = ""
 """PBS has no command for a node's address.
 
-The node file has a line for each chunk or rank, in the order of the nodes (qsub(1B), ENVIRONMENT).
+``PBS_NODEFILE`` has a line for each chunk or rank, in the order of the nodes (qsub(1B), ENVIRONMENT).
 """
 
 
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
-    """Return the lines at the head of the job script, without ``#PBS``.
+    """Return the options at the head of the job script, without the word ``#PBS``.
 
     Raises:
-        BadInput: if PBS has no option for a field, or the job has no time limit.
+        BadInput: if toolkit has no PBS option for a field that the user set, or the job has no time limit.
     """
     for field in FIELDS:
         if not field.pbs and getattr(spec, field.name):
@@ -55,7 +55,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
 
 
 def _chunk(spec: JobSpec, site: Site | None) -> str:
-    """Return the resources per node in the form of a ``select`` statement (pbs_resources(7B))."""
+    """Return the resources of one node as PBS writes them in a ``select`` statement (pbs_resources(7B))."""
     gpus = spec.gpus_per_node if site is None or site.gpus.ask == "gres" else None
     cores = spec.cpus_per_rank * spec.ranks_per_node if spec.cpus_per_rank else None
     pairs = [

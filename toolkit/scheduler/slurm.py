@@ -15,7 +15,8 @@ SUBMIT_DIR = "$SLURM_SUBMIT_DIR"
 JOB = "$SLURM_JOB_ID"
 NODES = 'scontrol show hostnames "$SLURM_JOB_NODELIST"'
 ADDRESS = "scontrol --oneliner show node \"$first\" | sed -n 's/.* NodeAddr=\\([^ ]*\\) .*/\\1/p'"
-"""The commands are in sbatch(1) and scontrol(1); Slurm runs a job script on the job's first node."""
+"""sbatch(1) and scontrol(1) describe these variables and commands; Slurm runs a job script on the job's first
+node."""
 
 SIGNAL = "USR1"
 """The signal that Slurm sends to the job script before the time limit."""
@@ -24,14 +25,14 @@ SIGNAL = "USR1"
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     """Return the options at the head of the job script, without the word ``#SBATCH``.
 
-    The caller has checked all values.
+    This function does not check the values in ``spec``; the caller must check them.
     """
     site_lines = site.defaults.sbatch if site else ()
     spec = msgspec.structs.replace(spec, constraint=_constraint(spec, site))
     pairs = [
         ("job-name", spec.name),
         ("nodes", _nodes(spec)),
-        # An elastic job has as many ranks as fit on its nodes.
+        # The number of ranks of an elastic job depends on the number of nodes that the job gets.
         ("ntasks", None if spec.elastic else spec.ranks),
         ("ntasks-per-node", spec.ranks_per_node),
         ("cpus-per-task", spec.cpus_per_rank),
@@ -43,10 +44,10 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
     # With this option, Slurm removes a failed node from the job, and the other nodes continue.
     lines += ["--no-kill"] * spec.elastic
-    # B: sends the signal only to the script, which informs the trainer.
+    # With B:, Slurm sends the signal only to the job script; the script informs the trainer.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
-    # A restarted job appends to its earlier output.
+    # With this option, a job that Slurm starts again appends to its earlier output.
     return [*lines, "--open-mode=append", *dict.fromkeys((*site_lines, *spec.sbatch))]
 
 
@@ -68,7 +69,7 @@ def _gpus(spec: JobSpec, site: Site | None) -> Iterator[str]:
 
 
 def _constraint(spec: JobSpec, site: Site | None) -> str:
-    """Return the node features that the job requires; some sites provide GPUs by a feature."""
+    """Return the node features that the job requires; at some sites, a feature selects nodes with GPUs."""
     if spec.constraint or site is None or site.gpus.ask != "constraint" or not spec.gpus_per_node:
         return spec.constraint
     return site.gpus.gres

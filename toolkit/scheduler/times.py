@@ -1,4 +1,4 @@
-"""Convert Slurm's time limits to numbers."""
+"""Convert Slurm's time limits to minutes."""
 
 NO_LIMIT = frozenset({"UNLIMITED", "INFINITE"})
 """Slurm's words for a job or partition without a time limit."""
