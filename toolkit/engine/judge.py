@@ -96,7 +96,9 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     return Prediction(
         mode=case.mode,
         outcome="ok",
-        because=f"{explain_ok(case)}; but no GPU works: {why}" if gpus == "gpu-failure" else explain_ok(case),
+        because=(f"{explain_ok(case)}, but the GPUs do not work: {why}")
+        if gpus == "gpu-failure"
+        else explain_ok(case),
         by_chance=chance,
         accelerator=gpus,
         findings=ids,

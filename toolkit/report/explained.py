@@ -130,7 +130,7 @@ def _other_lines(
     ]
     for known in possible[:_MOST_POSSIBLE]:
         yield from wrap_text(
-            f"May matter: {known.title} ({known.id}); {shorten_line(known.evidence[0])}", 2, width, hang=2
+            f"Possible cause: {known.title} ({known.id}); {shorten_line(known.evidence[0])}", 2, width, hang=2
         )
     evidence = {line for known in possible[:_MOST_POSSIBLE] for line in known.evidence}
     for line in [line for line in output_explanation.consequences if line not in evidence][:1]:

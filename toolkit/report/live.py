@@ -45,8 +45,8 @@ def _trial(trial: Trial, live: Live, host: HostFacts, style: Style, width: int) 
         yield from _transport(trial, host, style, width)
     if trial.agrees is False:
         text = (
-            f"the prediction was wrong, please report it: predicted {trial.predicted}, observed "
-            f"{trial.observed}"
+            f"the prediction was wrong: predicted {trial.predicted}, observed {trial.observed}; please "
+            "report this difference"
         )
         yield from (style(line, "bad") for line in _row("", text, width))
         yield from _row("", f"predicted because {trial.because}", width)

@@ -65,7 +65,7 @@ def test_the_first_line_answers_and_has_the_command():
 
 def test_a_mode_that_the_user_asked_for_is_answered():
     first = shown(100, everything=False, mode="srun-pmi2").splitlines()[0]
-    assert first == "No: srun-pmi2 is predicted to end in init-failure."
+    assert first == "No: toolkit predicts 'init-failure' for mode srun-pmi2."
     bare = with_(HOST, slurm=None, absent={"slurm": "no"})
     first = shown(100, bare, everything=False, mode="srun-pmi2").splitlines()[0]
     assert first == "No: srun-pmi2 cannot start: Slurm is not installed on this machine."

@@ -44,7 +44,7 @@ def test_a_wrong_prediction_is_to_be_reported_with_both_facts():
     text = page(
         compare(PREDICTED, seen, "singletons", HOST, "OPAL ERROR: Unreachable in file pmix3x_client.c")
     )
-    assert "the prediction was wrong, please report it: predicted ok, observed singletons" in " ".join(
+    assert "the prediction was wrong: predicted ok, observed singletons; please report" in " ".join(
         text.split()
     )
     assert PREDICTED.because in " ".join(text.split())

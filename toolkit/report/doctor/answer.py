@@ -66,7 +66,7 @@ def _of_mode(prediction: Prediction, verdict: Verdict) -> DoctorAnswer:
     fault = main_fault(verdict, prediction.mode)
     if fault and concerns_all(fault, verdict):
         return DoctorAnswer("No", fault.title)
-    return DoctorAnswer("No", f"{prediction.mode} is predicted to end in {prediction.shown}")
+    return DoctorAnswer("No", f"toolkit predicts '{prediction.shown}' for mode {prediction.mode}")
 
 
 def answer_lines(doctor_answer: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:

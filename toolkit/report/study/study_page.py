@@ -119,7 +119,7 @@ def _figures(report: Report) -> str:
         )
         table = f"<table>{name}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         parts.append(f'<div class="wide">{table}</div>')
-    note = "<p>Medians, and below them the least and the greatest of all runs."
+    note = "<p>Medians; below each median, the minimum and the maximum of all runs."
     if any(row.kind == "predicted" for row in size_rows):
         note += " Rows in italics are predicted by the model, with the range of 95 of 100 measurements."
     return "\n".join([*parts, f"</div>{note}</p></section>"])
