@@ -1,1 +1,1 @@
-"""The command line: one module for each command; only this package exits the process."""
+"""The command line, with one module for each command. Only this package of toolkit exits the process."""

@@ -74,7 +74,7 @@ def up(
     from toolkit.cluster.flavour import check_flavour
 
     if flavour is not None:
-        check_flavour(flavour)  # checked before toolkit connects to the Docker engine
+        check_flavour(flavour)  # an unknown flavour fails before toolkit connects to the Docker engine
     if listen and plan.is_reachable(plan.check_listen(listen)):
         say(
             f"warning: other machines can reach {listen}. Root on a node of the cluster is root on this "
@@ -210,7 +210,8 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _resolve_name(given: str | None) -> str:
-    """Return the given name, or the default name; an existing cluster may have the former default name.
+    """Return the cluster's name: the given name, or the default name, or the former default name if only that
+    cluster exists.
 
     Raises:
         BadInput: if clusters with both default names exist.

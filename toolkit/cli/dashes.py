@@ -6,10 +6,10 @@ REST = "toolkit.rest"
 """The key in click's context under which the words after ``--`` are stored."""
 
 FIX = "toolkit.fix"
-"""The key in click's context of the fix for an error: how to pass an option to the user's program."""
+"""The key in click's context under which the fix for a usage error is stored."""
 
 _RUN_COMMANDS = {"launch", "scale", "start"}
-"""Commands that accept the command of a rank after ``--``."""
+"""Names of the commands that accept, after ``--``, the command that each rank runs."""
 
 
 class SplitAtDashes(click.Command):

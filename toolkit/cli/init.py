@@ -92,7 +92,9 @@ def command(
 
 
 def _probe_cluster(runner: "Runner", partition: str, wait: int) -> "Bundle":
-    """Return the facts of a cluster; without a default partition, probe a node of the first partition."""
+    """Return the facts of a cluster. If the cluster has no default partition, probe a node of the first
+    partition.
+    """
     from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather
 
@@ -131,7 +133,7 @@ def _is_interactive() -> bool:
 
 
 def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
-    """Return an answer to every question: from its option, its default, or the user."""
+    """Return an answer to every question, from the option, from the default (``yes``) or from the user."""
     answers = dict(given)
     for question in found.questions:
         if question.option in answers:

@@ -231,7 +231,7 @@ def resume(
 
 
 def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = True) -> Progress:
-    """Return the progress printer of a command; it prints nothing if the command prints JSON."""
+    """Return the progress printer of a command. The printer prints nothing if the command prints JSON."""
     return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json, output=output)
 
 
@@ -252,7 +252,7 @@ def _print_as_json(record: JobRecord) -> None:
 
 
 def _names(record: JobRecord) -> set[str]:
-    """Return the names of a job's host that ``--site`` accepts."""
+    """Return the names that select this job with ``--site``."""
     return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
 
 
@@ -265,7 +265,9 @@ def _print_several(found: Sequence[JobRecord], *, as_json: bool) -> None:
 
 
 def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
-    """Print one record as JSON, or several records with a field that says whether the host was reached."""
+    """Print job records as JSON. If there are several, each has a field that says whether its host was
+    reached.
+    """
     if len(found) == 1:
         say_json(found[0][0])
         return

@@ -1,4 +1,4 @@
-"""``toolkit launch``: predict, write the job script, copy files, submit, follow, and explain a failure."""
+"""``toolkit launch``: predict a launch, submit its job, follow the job, and explain a failure."""
 
 from pathlib import Path
 from typing import Any

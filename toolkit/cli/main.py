@@ -1,4 +1,4 @@
-"""The ``toolkit`` program: find the command, run it, and print errors with an exit status."""
+"""The ``toolkit`` program: run a command, print its error, and exit with the status of the error."""
 
 import contextlib
 import gc
@@ -24,7 +24,9 @@ click.Context.formatter_class = WholeWordFormatter  # click has no other setting
 
 
 class MainGroup(LazyGroup):
-    """The whole program; it exits with status 0 if the reader of its output exits, as `head` does."""
+    """The ``toolkit`` program. It exits with status 0 if the reader of its output, such as `head`, has
+    exited.
+    """
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
         with report_write_error():
@@ -39,8 +41,8 @@ class MainGroup(LazyGroup):
     cls=MainGroup,
     table=COMMANDS,
     params=flags(),
-    # SafeStream removes colours if the output is not a terminal; click would silently remove other codes,
-    # too.
+    # SafeStream removes colours if the output is not a terminal. click would also remove all other escape
+    # sequences silently.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(
@@ -60,7 +62,7 @@ def cli(ctx: click.Context) -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the program, and exit with a status from the table in docs/reference/index.md."""
-    # By default, Python searches the objects of imported modules for cycles many times, and again at exit.
+    # By default, Python's garbage collector runs many times during imports, and again at exit.
     gc.set_threshold(_COLLECT_AFTER)
     _handle_signals()
     prepare()
@@ -75,7 +77,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = _print_error(Interrupted("interrupted"))
     except click.ClickException as error:
         code = _print_call_error(error)
-    except Exception as error:  # users get a message instead of a traceback
+    except Exception as error:  # print a message instead of a traceback
         if said.get("debug"):
             raise
         code = _print_error(error)
@@ -105,7 +107,7 @@ def _print_call_error(error: click.ClickException) -> int:
 
 def _handle_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP on purpose
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup makes a program ignore SIGHUP
             signal.signal(number, _terminated)
 
 

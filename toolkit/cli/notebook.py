@@ -31,7 +31,7 @@ _FIELDS = (
     *("reservation", "nodelist", "exclude", "licenses", "exclusive", "modules", "sbatch"),
     *("env", "env_file", "binds"),
 )
-"""Job fields that make sense for a job with one rank and an interactive user."""
+"""The job fields that apply to a notebook: a job with one rank and an interactive user."""
 
 
 class _NotebookCommand(RenamedOptions, GroupedHelp):
@@ -109,7 +109,7 @@ def command(
         if dry_run and site and is_far_away(where, asking.job):
             say_exact(unseen_script(asking, site, tell))
             return
-        # A used port or an unknown image is reported before toolkit connects to a host.
+        # Report a port in use or an unknown image before toolkit connects to a host.
         with listen(session) as tunnel:
             where = place_of(where, asking.job)
             image_of(asking.job.job.image or "", site)

@@ -142,14 +142,14 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 
         write_report(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
         if plot:
-            # Plots come last: a machine without matplotlib gets all other files first.
+            # Plots come last, so that a machine without matplotlib gets all other files.
             from toolkit.report.study.plots import training_png
 
             write_report(output / "training.png", training_png(training, result))
 
 
 def _printed(folder: Path, output: Path | None, *, as_json: bool) -> bool:
-    """Report the figures in a job's output; return False if the job wrote metrics or printed no figures."""
+    """Report the figures that a job printed. Return False if the job wrote metrics or printed no figures."""
     import msgspec
 
     from toolkit.cli.frame.styles import width_of_terminal

@@ -18,7 +18,7 @@ from toolkit.model.study import STUDY_FIELDS, Study
 from toolkit.report.progress import Progress
 
 _MOST = 10_000_000
-"""The largest number of ranks or nodes."""
+"""The largest number of ranks or nodes that the options accept."""
 
 
 class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
@@ -37,7 +37,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
         words = [word.strip() for word in str(value).split(",")]
         if not all(word.isascii() and word.isdigit() and word.strip("0") for word in words):
             self.fail(f"{value!r}: expected numbers separated by commas, as in 1,2,4", param, ctx)
-        # The length is checked first, because Python refuses numbers with thousands of digits.
+        # Check the length first, because Python refuses to convert thousands of digits.
         if any(len(word) > len(str(_MOST)) or int(word) > _MOST for word in words):
             self.fail(f"{value!r}: at most {_MOST}", param, ctx)
         return tuple(int(word) for word in words)
@@ -140,7 +140,7 @@ def command(
 
 
 def _print_runs(where: Path, study: Study) -> None:
-    """Print the runs of a study with their states; the study is not changed."""
+    """Print the runs of a study with their states, and do not change the study."""
     from toolkit.job.study_options import join_studies
     from toolkit.report.table import table
     from toolkit.study import folder, study_points

@@ -186,7 +186,7 @@ def _probe_site(
     facts: Path | None,
     wait: int,
 ) -> "Bundle":
-    """Return the facts of a cluster: from a file, or from a probe of the site's host."""
+    """Return the facts of a cluster, from a facts file or from a probe of the site's host."""
     from msgspec.structs import replace
 
     from toolkit.launch.sites.sitecheck import words
@@ -195,7 +195,7 @@ def _probe_site(
     if facts is not None:
         if host is not None or cluster is not None:
             raise BadInput("--facts: cannot be combined with --host or --cluster")
-        # The saved probe looked for modules and commands of another profile.
+        # The probe that wrote this file may have used the modules and commands of another profile.
         said = load_bundle(facts)
         return replace(
             said, site=replace(said.site, loaded=None, commands=None, there=None, there_nodes=None)
@@ -208,10 +208,10 @@ def _probe_site(
 
 
 def _only() -> str:
-    """Return the name of the user's own profile, if there is exactly one.
+    """Return the name of the user's only profile.
 
     Raises:
-        BadInput: if the user has none or several.
+        BadInput: if the user has no profile or several profiles.
     """
     from toolkit.knowledge import sites
 

@@ -1,4 +1,6 @@
-"""``toolkit bench start``: show the time from submission to the first batch, in phases."""
+"""``toolkit bench start``: show how long each phase takes, from the submission of a job to its first
+batch.
+"""
 
 from pathlib import Path
 from typing import Any

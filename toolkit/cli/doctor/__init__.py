@@ -1,1 +1,1 @@
-"""``toolkit doctor``: predict from the facts of an image and a cluster how the image runs there."""
+"""``toolkit doctor``: predict how an image runs on a cluster, from the facts of both."""

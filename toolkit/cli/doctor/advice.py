@@ -1,4 +1,4 @@
-"""The doctor's advice: the command to launch if a launch works, else the fix."""
+"""The advice of ``toolkit doctor``: the launch command if a launch is predicted to work, otherwise a fix."""
 
 import shlex
 from dataclasses import dataclass
@@ -22,8 +22,9 @@ from toolkit.report.doctor.ways import shape
 class DoctorRequest:
     """The launch that ``toolkit doctor`` judges, and the options for the next command.
 
-    ``place`` are options with which another command connects to the host. ``looked`` are the doctor's own
-    options for the facts. If ``looked`` is ``--facts FILE``, only the user knows how to connect to the host.
+    ``place`` contains the options with which other commands connect to the host. ``looked`` contains the
+    options with which ``toolkit doctor`` reads the facts. If ``looked`` is ``--facts FILE``, the host is
+    unknown and ``place`` contains a placeholder.
     """
 
     host: HostFacts
@@ -33,11 +34,13 @@ class DoctorRequest:
     looked: tuple[str, ...] = ()
     site: Site | None = None
     job: tuple[str, ...] = ()
-    """The options ``--site``, ``--job``, ``--runtime`` and ``--env-image`` that describe the job."""
+    """The given options among ``--site``, ``--job``, ``--runtime`` and ``--env-image``, with their values."""
 
     @property
     def program(self) -> tuple[str, ...]:
-        """The words ``-- COMMAND`` of the next command; empty if the job file has a command."""
+        """The words ``-- COMMAND`` for the next command; empty with ``--job``, because the job file has the
+        command.
+        """
         if "--job" in self.job:
             return ()
         return ("--", *(self.request.command or ("COMMAND",)))
@@ -45,14 +48,14 @@ class DoctorRequest:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The advice of the doctor: a sentence about the fix, and the next command; both may be empty."""
+    """The advice: a text that describes the fix, and the command to type next. Both may be empty."""
 
     text: str = ""
     command: str = ""
 
 
 def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the next step; it never names a launch that toolkit predicts to fail."""
+    """Return the next step. The step never contains a launch that toolkit predicts to fail."""
     mode = asked.request.mode
     if verdict.chosen is not None:
         return NextStep(command=_launch(asked, asked.request, mode))
@@ -71,7 +74,9 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 
 
 def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the advice if no launch works: a fix of the common fault, options, one node, another image."""
+    """Return the advice if no launch works: a fix for the main fault, other options, one node or another
+    image.
+    """
     request = asked.request
     found = main_fault(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)
@@ -94,7 +99,9 @@ def _or_another_image(asked: DoctorRequest, text: str) -> str:
 
 
 def _on_one_node(asked: DoctorRequest) -> Request | None:
-    """Return the request on one node if it works there, or ``None``; the requested mode is preferred."""
+    """Return the request with all ranks on one node, or ``None`` if it fails there; prefer the requested
+    mode.
+    """
     request = asked.request
     if request.nodes == 1:
         return None
@@ -116,7 +123,9 @@ def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> st
 
 
 def _mode_to_name(mode: Mode) -> Mode | None:
-    """Return the mode if the command needs ``--mode``: toolkit launches Gloo only on request."""
+    """Return the value for ``--mode``, or ``None``. Only Gloo needs ``--mode``, because toolkit never selects
+    Gloo.
+    """
     return mode if mode == "gloo" else None
 
 

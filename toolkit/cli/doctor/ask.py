@@ -76,7 +76,9 @@ def _ask_ticket() -> Ticket:
 
 
 def _value(key: str, word: str) -> str | int | tuple[str, ...]:
-    """Return a typed value as a ticket stores it; click repeats the question after a wrong value."""
+    """Convert what the user typed to a value of the ticket; click repeats the question after a wrong
+    value.
+    """
     section, _, name = key.partition(".")
     word = word.strip()
     if not word:
@@ -92,7 +94,7 @@ def _value(key: str, word: str) -> str | int | tuple[str, ...]:
 
 
 def _check(section: str, given: dict[str, object]) -> None:
-    """Raise an error for an impossible name or release."""
+    """Raise ``BadInput`` for a value of this section that the engine does not know."""
     from toolkit.engine.ticket_facts import host_of, image_of
 
     if section == "cluster":

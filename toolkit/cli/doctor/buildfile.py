@@ -1,4 +1,4 @@
-"""``toolkit doctor Dockerfile`` and ``FILE.def``: judge a build file before the image is built."""
+"""``toolkit doctor Dockerfile`` and ``FILE.def``: predict the launch of an image from its build file."""
 
 import shlex
 from pathlib import Path
@@ -45,7 +45,7 @@ def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: b
 
 
 def _build(file: Path) -> str:
-    """Return the command that builds the image from the file."""
+    """Return the shell command that builds the image from the build file."""
     if file.suffix == ".def":
         return shlex.join(["apptainer", "build", f"{file.stem}.sif", str(file)])
     named = [] if file.name == "Dockerfile" else ["-f", str(file)]

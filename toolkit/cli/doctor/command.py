@@ -101,7 +101,7 @@ def command(
     """
     options = DoctorOptions(**given, program=ctx.meta.get(REST, ()))
     check_combination(options)
-    # For a build file, and with --live, only JSON is printed.
+    # With --json, these two cases print only JSON, so the progress printer stays silent.
     alone = options.as_json and (options.live or _is_buildfile(options))
     tell = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or alone)
     ctx.exit(run(options, tell))

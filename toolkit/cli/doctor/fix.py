@@ -99,7 +99,9 @@ def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
 
 
 def _without_title(lines: list[str]) -> list[str]:
-    """Return the lines of a recipe without its title, which does not affect the build."""
+    """Return the lines of a recipe without the line of the title, because the title does not affect the
+    build.
+    """
     return [line for line in lines if not line.startswith("title")]
 
 
@@ -125,7 +127,7 @@ def _recipe_of(image: ImageFacts) -> list[str]:
         return []
     try:
         return recipe_text(load(name).recipe, "").splitlines()[1:]
-    except ToolkitError:  # this machine does not have the recipe
+    except ToolkitError:  # the recipe is not on this machine
         return []
 
 

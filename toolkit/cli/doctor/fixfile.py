@@ -1,4 +1,4 @@
-"""Write the output file of ``toolkit doctor --fix``; only this command's own files are replaced."""
+"""Write the output file of ``toolkit doctor --fix``, and never replace a file that another program wrote."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def write(file: Path, content: str) -> bool:
 
 
 def _own(file: Path) -> str | None:
-    """Return the text of a file that this command wrote, or ``None`` if the file does not exist."""
+    """Return the text of a file that ``toolkit doctor --fix`` wrote; ``None`` if the file does not exist."""
     if not is_there(file):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Judge the argument of ``toolkit doctor``: an image, a build file, or only a host."""
+"""Answer ``toolkit doctor`` for an image, for a build file, or without IMAGE for a host."""
 
 import shlex
 from pathlib import Path
@@ -13,7 +13,7 @@ from toolkit.report.progress import Progress
 
 
 def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
-    """Judge the launch of an image, and print the prediction or write the fix.
+    """Predict the launch of an image, and print the prediction or write the fix.
 
     Returns:
         The exit status: 0 if a launch mode works or the fix was written, else 1.
@@ -36,7 +36,7 @@ def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
 
 
 def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
-    """Judge the image that a build file describes, and return the exit status.
+    """Predict the launch of the image that a build file describes, and return the exit status.
 
     Raises:
         BadInput: if the file cannot be read, or ``--fix`` is given.
@@ -54,7 +54,7 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
 
 
 def judge_host(options: DoctorOptions) -> int:
-    """Print the facts and findings of a host; return 1 if no job can be launched there."""
+    """Print the facts and findings of a host. Return status 1 if a finding is an error, otherwise 0."""
     from toolkit.engine import predict
     from toolkit.job.facts import read_or_probe
 
@@ -65,7 +65,9 @@ def judge_host(options: DoctorOptions) -> int:
 
 
 def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> LaunchQuestion:
-    """Return the launch to judge; for a build file (``ready=False``), site and job file are ignored."""
+    """Return the launch to predict. For a build file (``ready=False``), ``--site`` and ``--job`` are
+    ignored.
+    """
     return LaunchQuestion(
         image=image,
         site=options.site if ready else None,

@@ -1,4 +1,6 @@
-"""``toolkit doctor --live``: run a small job in a launch mode, and compare it with the prediction."""
+"""``toolkit doctor --live``: run a small job in each launch mode, and compare the result with the
+prediction.
+"""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ from toolkit.model.prediction import Mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
-    """The values of the options; ``program`` is the command of a rank after ``--``."""
+    """The values of the options. ``program`` is the command that each rank runs, given after ``--``."""
 
     image: str | None
     host: str | None
@@ -46,12 +46,12 @@ class DoctorOptions:
 
     @property
     def mode(self) -> Mode | None:
-        """The launch mode to judge, or ``None`` for all modes."""
+        """The launch mode to predict, or ``None`` for all modes."""
         return self.modes[0] if self.modes else None
 
     @property
     def place_words(self) -> tuple[str, ...]:
-        """The options with which another command connects to the cluster.
+        """The options with which other commands connect to the cluster.
 
         With a facts file, the host is unknown and the options contain the placeholder ``LOGIN_NODE``.
         """
@@ -84,7 +84,7 @@ def check_combination(options: DoctorOptions) -> None:
 
 
 def _check_image(options: DoctorOptions) -> None:
-    """Raise an error if an option describes a launch and IMAGE is missing."""
+    """Raise ``BadInput`` if IMAGE is missing and an option needs IMAGE."""
     if options.image is not None:
         return
     if options.site or options.job_file:
@@ -96,7 +96,7 @@ def _check_image(options: DoctorOptions) -> None:
 
 
 def _check_live(options: DoctorOptions) -> None:
-    """Raise an error if an option conflicts with ``--live``, or has no effect without ``--live``."""
+    """Raise ``BadInput`` if an option conflicts with ``--live``, or has no effect without ``--live``."""
     if options.live:
         if options.site or options.job_file:
             raise BadInput("--site and --job: cannot be combined with --live")
@@ -121,13 +121,13 @@ def _check_live(options: DoctorOptions) -> None:
 
 
 def _check_output(options: DoctorOptions) -> None:
-    """Raise an error if ``--output`` is given without ``--fix``."""
+    """Raise ``BadInput`` if ``--output`` is given without ``--fix``."""
     if options.output is not None and not options.fix:
         raise BadInput("-o: possible only with --fix, which writes a file")
 
 
 def _check_facts(options: DoctorOptions) -> None:
-    """Raise an error if an option for a probe is combined with ``--facts``."""
+    """Raise ``BadInput`` if ``--facts`` is combined with an option that is for a probe of the host."""
     if options.facts is None:
         return
     if options.partition is not None:

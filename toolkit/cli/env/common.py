@@ -41,14 +41,16 @@ __all__ = [
 
 
 def names_of(given: tuple[str, ...]) -> frozenset[str]:
-    """Return package names in the normalised form that package indexes compare."""
+    """Return package names in the normalised form of PEP 503, in which package indexes compare names."""
     from packaging.utils import canonicalize_name
 
     return frozenset(map(str, map(canonicalize_name, given)))
 
 
 def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequirements:
-    """Return the requirements with further folders in which to search for wheels."""
+    """Return the requirements with the folders of ``--find-links`` added, in which pip searches for
+    wheels.
+    """
     for link in links:
         folder = Path(link).expanduser()
         if not folder.is_dir():
@@ -60,11 +62,11 @@ def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequiremen
 def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
     """Return the image of an environment.
 
-    The image is the given file, or the file with the image's name in the environment's folder or the current
-    folder.
+    The image is the file ``over``, if given. Otherwise, the function searches for the image's file name in
+    the environment's folder, then in the current folder and its image folders.
 
     Raises:
-        BadInput: if no such file exists.
+        BadInput: if no file has that name.
     """
     if over:
         return find_image(over)
@@ -85,7 +87,9 @@ def make_again(
     over: str | None,
     more: frozenset[str],
 ) -> EnvMade:
-    """Build an environment again with other requirements; versions are kept if possible."""
+    """Build an environment again with changed requirements, and keep the versions of its lock where
+    possible.
+    """
     image = image_of(env, lock, over)
     replaced = frozenset(lock.replaced) | more
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
@@ -93,7 +97,7 @@ def make_again(
 
 
 def requirements_of(lock: EnvLock) -> EnvRequirements:
-    """Return the requirements in the lock of an environment."""
+    """Return the requirements from which an environment was built, as its lock records them."""
     return EnvRequirements(
         requirements=lock.requirements,
         constraints=lock.constraints,

@@ -1,4 +1,4 @@
-"""The table of commands, from which ``--help`` is printed without an import of the commands."""
+"""The table of commands. ``--help`` prints this table, so help does not import the commands' modules."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("toolkit.cli.init", "Probe a cluster and write its site profile"),

@@ -14,7 +14,7 @@ _FIX = "give a value, or leave out the option; a shell variable may be unset"
 def refusing_empty(command: click.Command) -> click.Command:
     """Make a command and its subcommands reject an empty value of an option or argument.
 
-    Words for another program (``nargs=-1`` of raw words) may be empty.
+    The words of another program's command (``nargs=-1``, unprocessed) may be empty.
     """
     for param in command.params:
         if not (isinstance(param, click.Argument) and param.type is click.UNPROCESSED):
@@ -25,9 +25,9 @@ def refusing_empty(command: click.Command) -> click.Command:
 
 
 def _refuse(param: click.Parameter) -> None:
-    """Check the words before click converts them, because click converts an empty path to ``.``."""
+    """Make a parameter check its words before click converts them: click converts an empty path to ``.``."""
     consume = param.consume_value
-    if getattr(consume, "refuses_empty", False):  # two groups may contain the same command
+    if getattr(consume, "refuses_empty", False):  # already done: two groups may contain the same command
         return
 
     def consumed(ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
@@ -42,7 +42,7 @@ def _refuse(param: click.Parameter) -> None:
 
 
 def spelling(param: click.Parameter) -> str:
-    """Return an option or argument as help shows it, such as `--output` or `IMAGE`."""
+    """Return the name of an option or argument as help shows the name, such as `--output` or `IMAGE`."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return param.human_readable_name

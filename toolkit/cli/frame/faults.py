@@ -15,16 +15,15 @@ from toolkit.report.lines import wrap_hanging
 from toolkit.report.plain import bound_message, make_line_visible
 
 _PACKAGES = {"yaml": "pyyaml"}
-"""Package names that differ from the name of their module."""
+"""Names of packages by the name of the module, if the two names differ."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
-"""Error numbers of the operating system for a path that cannot be a file."""
+"""Error numbers (``errno``) for a path that cannot be a file."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _HELP: tuple[type[click.ClickException], ...] = tuple(
     getattr(click.exceptions, name) for name in ("NoArgsIsHelpError",) if hasattr(click.exceptions, name)
 )
-"""The exceptions with which click 8.2 and later report a group without a command; toolkit then prints help.
-"""
+"""Exceptions that click 8.2 and later raise for a group without a command. toolkit prints help for these."""
 
 
 def print_error(error: ToolkitError) -> None:
@@ -50,7 +49,7 @@ def of_call(error: click.ClickException) -> ToolkitError | None:
 
 
 def as_toolkit_error(error: Exception) -> ToolkitError:
-    """Return an unexpected exception as an error of toolkit."""
+    """Return the error to print for an exception that no command caught."""
     if isinstance(error, ModuleNotFoundError):
         absent = (error.name or "toolkit").partition(".")[0]
         if absent != "toolkit":

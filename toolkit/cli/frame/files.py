@@ -1,4 +1,4 @@
-"""Write a result to a file that the user named."""
+"""Write a command's result to a file that the user named."""
 
 import errno
 import os
@@ -12,11 +12,12 @@ from toolkit.folders import behind_links
 from toolkit.report.plain import make_visible
 
 _READER_SECONDS, _PAUSE = 2.0, 0.02
-"""Seconds that toolkit waits for another process to open a FIFO, and seconds between two tries."""
+"""How long toolkit waits for another process to open a FIFO, and the pause between two tries, in seconds."""
 
 
 def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
-    """Write one file of a report, create its folder, and print the file's name unless ``tell`` is false.
+    """Create the file's folder, write the file, and print the file's name on standard error if ``tell`` is
+    true.
 
     Raises:
         BadInput, CheckFailed: as in :func:`write_whole`.
@@ -28,7 +29,8 @@ def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing; links are followed, and devices and pipes receive the content.
+    """Write a file completely, or leave the old file unchanged. Links are followed; devices and pipes are
+    allowed.
 
     toolkit waits two seconds for a process that opens a FIFO for reading. An ordinary ``open`` would hang.
 

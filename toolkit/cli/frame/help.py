@@ -1,4 +1,4 @@
-"""Format help so that lines break only between words, and not after the hyphen of an option."""
+"""Format help so that lines break between words, and never after the hyphen in an option's name."""
 
 from collections.abc import Iterable
 

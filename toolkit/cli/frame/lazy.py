@@ -12,7 +12,7 @@ from toolkit.near import suggest_near
 
 
 class NearGroup(click.Group):
-    """A group that suggests a similar command for an unknown one; it lists commands as defined."""
+    """A group that suggests a similar name for an unknown command, and lists its commands as defined."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self.commands)
@@ -29,7 +29,9 @@ class NearGroup(click.Group):
 
 
 class LazyGroup(NearGroup):
-    """A group from ``table``: per command, the module with the function ``command``, and the help line."""
+    """A group of the commands in ``table``, which has the same form as
+    :data:`toolkit.cli.frame.commands.COMMANDS`.
+    """
 
     def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's values
         super().__init__(*arguments, **more)

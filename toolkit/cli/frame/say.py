@@ -1,4 +1,4 @@
-"""Print lines, texts, JSON and exact bytes; texts and JSON are printed through :class:`SafeStream`.
+"""Print lines, texts, JSON and exact bytes. Lines, texts and JSON pass through :class:`SafeStream`.
 
 A printed line never contains a line break, even if it quotes text with line breaks. JSON values stay
 unchanged, because the stream escapes control characters as JSON does. Scripts, and output of a program on a
@@ -20,7 +20,7 @@ def say(*lines: object, err: bool = False) -> None:
 
 
 def say_text(text: str) -> None:
-    """Print a text of several lines, which :func:`toolkit.report.plain.join_lines` made."""
+    """Print a text of several lines that :func:`toolkit.report.plain.join_lines` returned."""
     click.echo(text)
 
 
@@ -33,7 +33,7 @@ def say_json(value: object, *, indent: bool = False) -> None:
 
 
 def say_exact(content: str | bytes, *, err: bool = False) -> None:
-    """Print a job script, or output of a program on a node, without an added line break."""
+    """Print a job script, or the output of a program on a node, and add no line break."""
     stream = sys.stderr if err else sys.stdout
     if isinstance(stream, SafeStream):
         stream.write_exact(

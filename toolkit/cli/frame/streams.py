@@ -1,4 +1,4 @@
-"""Handle standard streams that are closed, full, or whose reader has exited."""
+"""Handle standard streams that are closed, whose disk is full, or whose reader has exited."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ _OUTPUT = "standard output"
 
 
 class _NamedFile(io.FileIO):
-    """A file whose errors contain the stream's name; the system's errors name no file descriptor."""
+    """A file that adds the stream's name to errors, because the system's errors do not name the stream."""
 
     def __init__(self, number: int, name: str) -> None:
         super().__init__(number, "w", closefd=False)
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 @contextlib.contextmanager
 def report_write_error() -> Iterator[None]:
-    """Report an error of standard output.
+    """Turn an error of writing to standard output into an error of toolkit.
 
     For a broken pipe, click alone exits with status 1 without a message.
     """
@@ -85,7 +85,7 @@ def _safe(stream: TextIO, name: str) -> TextIO:
         return stream
     below = _with_name(stream, name)
     if isinstance(below, io.TextIOWrapper):
-        # A terminal with another encoding shows a question mark for a character that it cannot show.
+        # Print a question mark for a character that the stream's encoding does not have.
         below.reconfigure(errors="replace")
     return cast(TextIO, SafeStream(below))
 
@@ -110,7 +110,7 @@ def _is_plain(buffer: object) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Open closed streams on the null device; otherwise the next opened file would get a stream's number.
+    """Open closed streams on the null device. Otherwise the next opened file would get a stream's descriptor.
 
     Python sets a closed stream to ``None``. ``sys.stdin`` stays ``None``, so that a read from it is an error.
     """
@@ -123,7 +123,7 @@ def _open_closed_streams() -> None:
 
 
 def _null() -> int:
-    number = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is the closed stream's
+    number = os.open(os.devnull, os.O_RDWR)  # open() returns the lowest free descriptor: the closed stream's
     os.set_inheritable(number, True)
     return number
 

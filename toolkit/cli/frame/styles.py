@@ -8,9 +8,9 @@ from toolkit.report.lines import Style, leave_unstyled
 from toolkit.report.plain import add_style
 
 _LEAST = 30
-"""The smallest width of toolkit's output; a narrower terminal wraps the lines."""
+"""The smallest width of toolkit's output, in characters. A narrower terminal wraps the lines."""
 _CODES = {"good": "32", "bad": "31", "warn": "33", "bold": "1", "dim": "2"}
-"""Codes of ECMA-48 (SGR): green, red, yellow, bold, faint."""
+"""The codes of ECMA-48 (SGR) for green, red, yellow, bold and faint."""
 
 
 def style_of_stdout() -> Style:
@@ -24,17 +24,19 @@ def style_of_stdout() -> Style:
 
 
 def width_of_stdout() -> int:
-    """Return the line width of standard output in characters, or a default width without a terminal."""
+    """Return the line width of standard output in characters; 100 if standard output is not a terminal."""
     return max(_LEAST, shutil.get_terminal_size((100, 24)).columns)
 
 
 def width_of_terminal() -> int | None:
-    """Return the width of the terminal, or ``None`` for a file or a pipe, whose rows are not wrapped."""
+    """Return the width of standard output's terminal in characters. For a file or a pipe, return ``None``:
+    rows are not wrapped.
+    """
     return width_of_stdout() if sys.stdout.isatty() else None
 
 
 def width_of_errors() -> int | None:
-    """Return the width of standard error's terminal, or ``None`` for a file or a pipe."""
+    """Return the width of standard error's terminal in characters, or ``None`` for a file or a pipe."""
     return width_of_stdout() if sys.stderr.isatty() else None
 
 

@@ -42,7 +42,7 @@ def _of_value(error: click.BadParameter) -> str:
 
 
 def _thing(error: click.BadParameter) -> str:
-    """Return the option or argument of the error, as a user writes it."""
+    """Return the name of the option or argument that has the fault, as a user writes the name."""
     if error.param is not None:
         return spelling(error.param)
     hint = error.param_hint or "command line"

@@ -1,4 +1,6 @@
-"""``toolkit image``: recipes, images in the Docker engine, and SIF files; one module per command."""
+"""``toolkit image``: work with recipes, images in the Docker engine and SIF files; one module for each
+command.
+"""
 
 import click
 

@@ -30,7 +30,9 @@ _ENGINE = "docker-daemon:"
 _FACTS = "adopted.json"
 _LAYER = "layer"
 _MARK = "# Made by toolkit image adopt"
-"""The first line of a written description; toolkit does not replace a file without this line."""
+"""The start of the first line in a description that toolkit wrote. toolkit replaces no file without this
+mark.
+"""
 _JSON_MARK = '{\n "schema": "toolkit.adopted/'
 _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 
@@ -117,7 +119,9 @@ def description_lines(found: Adopted) -> Iterator[str]:
 
 
 def short_name(image: str) -> str:
-    """Return an image's name for files and tags: lower-case letters, digits and hyphens."""
+    """Return a short form of an image's name for files and tags, with lower-case letters, digits and
+    hyphens.
+    """
     last = re.split(r"[/@]", image.rstrip("/"))
     base = next((part for part in reversed(last) if part and not part.startswith("sha256:")), "image")
     base = re.sub(r"\.(sif|tar|tar\.gz|tar\.zst)$", "", base.removeprefix(_ENGINE))
@@ -126,7 +130,7 @@ def short_name(image: str) -> str:
 
 @contextmanager
 def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
-    """Yield the path of a readable image; an image in a registry is downloaded, and deleted afterwards."""
+    """Yield an image that toolkit can read. An image in a registry is downloaded, and deleted after use."""
     if not is_registry_name(image):
         yield image
         return
@@ -170,7 +174,7 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
 def _build_layer(
     here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell
 ) -> dict[str, str]:
-    """Build a layer on the image in the Docker engine; an archive is first loaded into the engine."""
+    """Build toolkit's layer on the image in the Docker engine. An archive is first loaded into the engine."""
     from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.docker.engine import connect
     from toolkit.run.docker.engine_images import load_archive

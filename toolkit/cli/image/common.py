@@ -26,7 +26,7 @@ ACCEPT_OPTION = click.option(
 def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:
     """Return the path of a file of public keys.
 
-    An empty value is an error, because a variable in a script may be unset.
+    An empty value is an error, because an unset variable in a script must not turn off the check.
     """
     if value is None:
         return None
@@ -89,7 +89,7 @@ def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
 def _facts_of(site: str) -> Path:
     from toolkit.knowledge import sites
 
-    sites.site(site)  # a wrong profile is reported before missing facts
+    sites.site(site)  # report a wrong profile before missing facts
     file = sites.facts_file(site)
     if not file.is_file():
         raise Missing(

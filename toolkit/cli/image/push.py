@@ -116,9 +116,10 @@ def command(
 
 
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:
-    """Copy a file to ``path`` on the host, unless the host has an identical file there.
+    """Copy a file to ``path`` on the host, unless an identical file exists at ``path``.
 
-    With ``facts``, also write the facts file of the image, for users without a copy of the image.
+    With ``facts``, also write the facts file of the image. Users can run ``toolkit doctor`` with this file
+    instead of the image.
 
     Raises:
         BadInput: if ``facts`` is true and the file is not an image.
@@ -144,10 +145,11 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
 
 
 def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str | None, str]:
-    """Return the host and the path of a target; ``ssh://HOST/~/PATH`` is in the home folder.
+    """Return the host and the path of a target. A path without a leading ``/`` is relative to the home
+    folder.
 
     Raises:
-        BadInput: if the target has no host, or two hosts.
+        BadInput: if the target has no host or two hosts, or the path is not valid.
     """
     if target.startswith(_SSH):
         if host or cluster:

@@ -45,7 +45,7 @@ def command(recipe: str, as_json: bool) -> None:
 
 
 def _lines(recipe: Recipe, solution: Solution) -> list[str]:
-    """Return one line for each component: its name, the recipe's requirement, and the chosen version."""
+    """Return one line for each component, with its name, the recipe's requirement and the chosen version."""
     wishes = {**recipe.want, "base": recipe.base}
     width = max(len(wish) for wish in wishes.values())
     lines = [f"architecture  {'':<{width}}  {solution.architecture}"]

@@ -56,7 +56,7 @@ def command(
 
 
 def image_name(image: str) -> tuple[str, str]:
-    """Return a name for the SIF file, and the image's name in the engine.
+    """Return a name for the SIF file, and the name of the image in the Docker engine.
 
     Raises:
         BadInput: if ``image`` is neither a recipe nor the name of an image in the engine.

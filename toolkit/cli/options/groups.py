@@ -8,7 +8,7 @@ from toolkit.cli.dashes import SplitAtDashes
 from toolkit.model.jobfile import FIELDS
 
 Group = Literal["Common", "Resources", "Image", "Program", "Slurm", "Advanced"]
-"""The name of a group of options, in the order of help."""
+"""The names of the groups, in the order in which help shows them."""
 
 _NAMES: dict[Group, str] = {
     "Common": """
@@ -34,7 +34,7 @@ GROUP_OF |= {field.name: group for field in FIELDS for group in get_args(Group) 
 
 
 def group_of(option: str) -> Group:
-    """Return the group of an option by its parameter name; an unlisted option is in the last group."""
+    """Return the group of an option from its parameter name. An unlisted option is in the last group."""
     return GROUP_OF.get(option, "Advanced")
 
 

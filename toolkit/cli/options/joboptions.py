@@ -1,4 +1,4 @@
-"""The options that describe a job: one option for each row of the table of job fields."""
+"""The options that describe a job, with one option for each row of the table of job fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 _METAVARS = {"image": "IMAGE", "time": "TIME"}
-"""The placeholder for a field's value in help, if the field's row has no placeholder."""
+"""Placeholders that help shows for the value of a field, for fields whose row has no placeholder."""
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:

@@ -6,7 +6,7 @@ import click
 
 
 class WholeNumber(click.ParamType):  # type: ignore[type-arg] # generic in click 8.2 and later only
-    """A whole number within bounds; help shows it as ``N``."""
+    """A whole number within bounds. Help shows ``N`` as the placeholder."""
 
     name = "whole number"
 

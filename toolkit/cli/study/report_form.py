@@ -25,7 +25,8 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
 
     Raises:
         BadInput: if the form is unknown, or the argument is not exactly one study.
-        CheckFailed: after the output, if the study lacks evidence that the form requires.
+        CheckFailed: if the study lacks evidence that the form requires; the evidence is printed and written
+        first.
     """
     if name == "list":
         say_text("\n".join(f"{form.name:<20} {form.title}" for form in forms().values()))
@@ -53,7 +54,7 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
 
 
 def _script(points: Sequence[Point]) -> str:
-    """Return the job script of the study's largest run on this machine, or an empty string."""
+    """Return the job script of the study's largest run that this machine has, or empty text."""
     for point in sorted(points, key=lambda point: point.size, reverse=True):
         if point.origin and point.state == "measured":
             file = records.folder(point.origin.job) / records.SCRIPT

@@ -15,10 +15,11 @@ from toolkit.study.report import read
 def report_studies(
     folders: Sequence[Path], output: Path | None, *, text: bool, plot: bool, as_json: bool, width: int
 ) -> None:
-    """Print studies as text, and write their page, plots and tables unless only text or JSON is requested.
+    """Print studies as text or JSON. Also write their page, plots and tables, unless only text or JSON is
+    requested.
 
     Raises:
-        Missing: after the other files, if plots are requested and matplotlib is not installed.
+        Missing: if plots are requested and matplotlib is not installed; the other files are written first.
     """
     report = read(folders)
     encoded = study_tables.json_of(report)
@@ -34,7 +35,7 @@ def report_studies(
     write_report(where / "scaling.tex", study_tables.latex_of(report).encode())
     if not plot:
         return
-    # Plots come last: a machine without matplotlib gets all other files first.
+    # Plots come last, so that a machine without matplotlib gets all other files.
     from toolkit.report.study.study_page import page
     from toolkit.report.study.study_plots import plots
 
