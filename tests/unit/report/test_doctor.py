@@ -7,9 +7,12 @@ from tests.unit.engine.examples import HOST, IMAGE, with_
 from tests.unit.tables import every_row
 from toolkit.engine.predict import judge_host, predict
 from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Finding
 from toolkit.model.prediction import Prediction, Request, Verdict
 from toolkit.report.doctor.answer import answer
+from toolkit.report.doctor.findings import findings
 from toolkit.report.doctor.page import host_page, page
+from toolkit.report.lines import leave_unstyled
 
 COMMAND = "toolkit launch --image 'my image.sif' --nodes 2 --host LOGIN_NODE -- COMMAND"
 
@@ -174,4 +177,19 @@ def test_facts_that_were_written_by_hand_are_cited_by_their_value():
     assert [host.cite(name) for name in ("glibc", "pmix")] == [
         "glibc: not known, no",
         "pmix: not known, the probe did not read this fact",
+    ]
+
+
+def test_several_ways_to_fix_a_fault_are_a_numbered_list():
+    fix = (
+        "use mode srun-pmix; or, without GPUs, leave out `--nv`; or ask the administrators to install "
+        "Slurm's plugin"
+    )
+    one = Finding(id="f", severity="error", title="Fault", evidence=(), fix=fix, source="s")
+    lines = list(findings((one,), leave_unstyled, 60))
+    assert lines[2:6] == [
+        "           fix: 1. Use mode srun-pmix.",
+        "                2. Without GPUs, leave out `--nv`.",
+        "                3. Ask the administrators to install Slurm's",
+        "                   plugin.",
     ]

@@ -1,5 +1,6 @@
 """Format findings on a page: the fault, its evidence, and the fix."""
 
+import re
 from collections.abc import Iterator
 
 from toolkit.model.finding import Finding
@@ -28,7 +29,7 @@ def findings(
         for line in finding.evidence:
             yield from (style(part, "dim") for part in wrap_text(line, 13, width, first="· "))
         if finding.fix[1:] not in answer_text:
-            yield from wrap_text(finding.fix, 16, width, first="fix: ", hang=5)
+            yield from _fix_lines(finding.fix, width)
         yield ""
     if undecided:
         label = style("info     ", "dim") if labelled else ""
@@ -37,6 +38,18 @@ def findings(
         for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
             yield from (style(part, "dim") for part in wrap_text(line, 13, width, first="· "))
         yield ""
+
+
+def _fix_lines(fix: str, width: int) -> Iterator[str]:
+    """Yield the lines of a fix; several alternatives are a numbered list, the best first."""
+    choices = re.split(r"; or,? ", fix)
+    if len(choices) == 1:
+        yield from wrap_text(fix, 16, width, first="fix: ", hang=5)
+        return
+    for number, choice in enumerate(choices, 1):
+        label = f"{'fix:' if number == 1 else '':4} {number}. "
+        step = f"{choice[0].upper()}{choice[1:]}."
+        yield from wrap_text(step, 11 + len(label), width, first=label, hang=len(label))
 
 
 def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iterator[str]:
