@@ -1,8 +1,9 @@
-"""Label the Docker objects of a clone's ``make``, so that its ``make clean`` removes only these objects.
+"""Label the Docker objects that ``make`` creates, so that ``make clean`` removes only the objects of this
+clone.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone and ``TOOLKIT_MADE`` to a file. Containers,
 networks and volumes have the identity as a label. Images are listed in the file instead: a label would change
-their digests, which are equal for equal locks on every machine.
+their digests, and equal locks must give equal digests on every machine.
 """
 
 import contextlib
@@ -13,13 +14,13 @@ LABEL = "toolkit.clone"
 
 
 def labels() -> dict[str, str]:
-    """Return the label of the clone for which this process runs; empty outside ``make``."""
+    """Return the label for objects that this process creates; empty if ``make`` did not start the process."""
     clone = os.environ.get("TOOLKIT_CLONE", "")
     return {LABEL: clone} if clone else {}
 
 
 def record_image(image: str, name: str) -> None:
-    """Record an image that ``make`` in this clone has named; does nothing outside ``make``."""
+    """Record the ID and name of an image that ``make`` created. Outside ``make``, do nothing."""
     if target := os.environ.get("TOOLKIT_MADE"):
         # If the write fails, `make clean` leaves the image in the engine, which is harmless.
         with contextlib.suppress(OSError), Path(target).open("a", encoding="utf-8") as file:

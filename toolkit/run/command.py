@@ -1,4 +1,4 @@
-"""A command, its result, and the protocol of all runners of commands."""
+"""A command, its result, and the protocol of the runners that run commands on a host."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -12,9 +12,10 @@ from toolkit.run.conversation import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The words of a command; no shell interprets them.
+    """A command as a list of words, which no shell interprets.
 
-    ``env`` is added to the runner's own environment. ``timeout`` is in seconds.
+    ``env`` is added to the environment of the runner. ``timeout`` is in seconds. ``cwd`` is a folder on the
+    runner's host.
     """
 
     words: tuple[str, ...]
@@ -35,7 +36,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The result of a command; ``status`` is its exit status, or -N if signal N ended the command."""
+    """The result of a command. ``status`` is the exit status, or -N if signal N killed the command."""
 
     command: Command
     status: int
@@ -71,25 +72,25 @@ class Completed:
 
 OnLine = Callable[[str], None]
 OnBytes = Callable[[int, int], None]
-"""A function that receives the progress of a transfer: bytes done, and bytes in total."""
+"""A function that receives the progress of a transfer: the transferred bytes and the total bytes."""
 
 
 class Runner(Protocol):
-    """Runs commands on one host, and copies files to and from the host; paths are paths on this host."""
+    """Runs commands on one host, and copies files to and from the host. ``target`` is a path on the host."""
 
     @property
     def place(self) -> str:
         """The name of the host in messages, such as ``this machine`` or ``user@login.example``."""
 
     def run(self, command: Command) -> Completed:
-        """Run a command until it exits, and return its result, also after a failure.
+        """Run a command until it exits, and return its result, even if the command fails.
 
         Raises:
             Missing: if the program does not exist or the host is unreachable.
         """
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        """Run a command until it exits, and pass on each line of its output and errors immediately.
+        """Run a command until it exits. Pass each line of its output and errors to ``on_line`` immediately.
 
         The result contains at least the last 64 KiB of each stream; earlier output may be missing.
         """
@@ -102,18 +103,20 @@ class Runner(Protocol):
         """
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        """Copy a file of this machine to ``target``; bytes that already exist there are not sent again.
+        """Copy a file of this machine to ``target``, without the bytes that ``target`` already has.
 
-        Existing bytes are assumed to be correct. Bytes that were sent before a failure remain, and
+        The runner does not check existing bytes. Bytes that were sent before a failure remain;
         :mod:`toolkit.run.stage` checks and renames the complete file. ``progress`` is first called with the
-        number of existing bytes. Parent folders are created.
+        number of existing bytes. The runner creates parent folders.
         """
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
-        """Write a small file on the host atomically; parent folders are created."""
+        """Write a small file on the host atomically, and create its parent folders."""
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        """Return at most ``most`` bytes of a file on the host from ``offset``; empty if there is no file."""
+        """Return at most ``most`` bytes of a file on the host from ``offset``; empty if the file does not
+        exist.
+        """
 
     def size(self, target: str) -> int:
         """Return the size of a file on the host in bytes, or 0 if the file does not exist."""

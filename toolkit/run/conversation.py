@@ -1,4 +1,4 @@
-"""Exchange bytes with a running command."""
+"""Exchange bytes with a command while it runs."""
 
 import contextlib
 from typing import TYPE_CHECKING, Protocol
@@ -10,7 +10,7 @@ _MOST_ERRORS = 1 << 16
 
 
 class Conversation(Protocol):
-    """A running command; several threads may write to it, but only one may read."""
+    """A running command. Several threads may write to the command, but only one thread may read."""
 
     def read(self) -> bytes:
         """Return the next output of the command as soon as it arrives; empty at the end."""

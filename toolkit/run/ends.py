@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from toolkit.run.command import Runner
 
 HEAD, TAIL = 1 << 20, 7 << 20
-"""The bytes of a job's output that toolkit keeps: causes are near the beginning or the end."""
+"""How many bytes toolkit keeps from the beginning and from the end of a job's output."""
 
 PIECE = 4 << 20
-"""The number of bytes of one read."""
+"""The number of bytes that one read requests."""
 
 
 class Ends:
@@ -21,7 +21,7 @@ class Ends:
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
         self.skipped = 0
-        """How many bytes between the beginning and the end were dropped."""
+        """The number of dropped bytes between the beginning and the end."""
 
     def take(self, chunk: bytes) -> None:
         """Add the next bytes of the stream."""
@@ -52,7 +52,7 @@ def join_ends(head: bytes, tail: bytes, skipped: int) -> bytes:
 
 
 def is_cut(size: int) -> bool:
-    """Return whether a stored output of ``size`` bytes lacks its middle."""
+    """Return whether toolkit drops the middle of an output of ``size`` bytes."""
     return size > HEAD + TAIL
 
 
@@ -66,7 +66,7 @@ def read_ends(runner: Runner, target: str) -> bytes:
 
 
 def pieces(runner: Runner, target: str, offset: int = 0) -> Iterator[bytes]:
-    """Yield a file on the runner's host from ``offset`` on, in chunks of limited size."""
+    """Yield a file on the runner's host from ``offset`` on, in chunks of at most :data:`PIECE` bytes."""
     while chunk := runner.read(target, offset, PIECE):
         yield chunk
         offset += len(chunk)

@@ -9,7 +9,7 @@ from toolkit.model.progress import Tell
 def wait_for_lock(lock: int | FileIO, tell: Tell, wait: str) -> None:
     """Lock an open file or folder; print ``wait`` if another process holds the lock.
 
-    The lock ends when the process ends or the file is closed.
+    The kernel releases the lock when the process exits or the file is closed.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

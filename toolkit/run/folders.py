@@ -28,7 +28,7 @@ def make_writable(folder: Path, option: str) -> Path:
 
 
 def would_take(folder: Path, option: str) -> Path:
-    """Return ``folder`` after a check that toolkit can create it; no folder is created.
+    """Return ``folder`` after a check that toolkit can create it. This function creates no folder.
 
     Raises:
         BadInput: if toolkit cannot create the folder or write to it.
@@ -59,7 +59,7 @@ def check_file(target: Path, option: str, example: str) -> None:
 
 
 def in_cache(*below: str) -> Path:
-    """Return a writable folder in the cache; the error names the variable that moves the cache.
+    """Return a writable folder in the cache, and create the folder if necessary.
 
     Raises:
         Missing: if toolkit cannot create the folder or write to it.
@@ -75,7 +75,7 @@ def in_cache(*below: str) -> Path:
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Raise an error if an output path exists and is not a folder; no folder is created.
+    """Raise an error if an output path exists and is not a folder. This function creates no folder.
 
     Raises:
         BadInput: if the path exists and is not a folder, such as a device.
@@ -94,7 +94,7 @@ def check_folder(folder: Path, option: str) -> None:
 
 
 def _writable_folder(folder: Path) -> Path:
-    """Create a folder if necessary, and return it after a test write."""
+    """Create a folder if necessary, write a temporary file to it, and return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         return folder
@@ -108,7 +108,7 @@ def _refusal(folder: Path, option: str, error: OSError) -> BadInput:
 
 
 def folder_mode(mode: int) -> int:
-    """Return the mode of a new folder for a file of ``mode``; the umask applies.
+    """Return the mode of a new folder for a file with the mode ``mode``, before the umask applies.
 
     A private file gets a private folder. Files that toolkit later writes to this folder, such as a job's
     output and metrics, are then private, too.

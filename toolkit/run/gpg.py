@@ -1,4 +1,4 @@
-"""PGP signatures with gpg, which stores the keys; only the user and gpg's agent handle passphrases."""
+"""Make and check PGP signatures with gpg. gpg stores the keys, and toolkit never handles a passphrase."""
 
 import os
 import shutil
@@ -18,12 +18,12 @@ from toolkit.run.local import LocalRunner
 
 _SECONDS = 60.0
 _PERSON_SECONDS = 300.0
-"""The number of seconds in which the user may type a passphrase."""
+"""The number of seconds for which toolkit waits while the user types a passphrase."""
 _KEYBOX = b"KBXf"
 _FINGERPRINT = 40
 """The number of digits of a version 4 fingerprint, the only version that fits into a SIF file."""
 _AT_HOME = ("can't create directory", "keyblock resource", "homedir")
-"""Parts of gpg's messages under LC_ALL=C if gpg cannot create or use its home folder (gnupg: g10, common)."""
+"""Parts of gpg's messages (LC_ALL=C) if gpg cannot create or use its home folder (gnupg: g10, common)."""
 _NO_PERSON = ("inappropriate ioctl", "no pinentry", "cancelled", "no such device", "timeout")
 
 
@@ -50,7 +50,7 @@ def signing_key(key_name: str) -> SigningKey:
     """
     if not key_name.strip() or key_name.startswith("-"):
         raise BadInput(f"--key '{key_name}': give a fingerprint or an e-mail address")
-    # gpg compares an address in brackets exactly; any other text may be a part of the user ID.
+    # gpg compares an address in angle brackets exactly, and any other text with parts of the user ID.
     exact = f"<{key_name}>" if "@" in key_name and "<" not in key_name else key_name
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     keys = _keys(listed.text)
@@ -81,10 +81,10 @@ def signing_key(key_name: str) -> SigningKey:
 
 
 def clearsign(key: SigningKey, text: bytes) -> bytes:
-    """Return the text with a signature; gpg's agent asks for the passphrase if necessary.
+    """Return the text with a PGP signature. gpg's agent asks the user for the passphrase if necessary.
 
     Raises:
-        CheckFailed: if gpg does not sign, with gpg's message.
+        CheckFailed: if gpg does not sign; the error has gpg's message.
     """
     words = ("--digest-algo", "SHA256", "--local-user", key.fingerprint, "--status-fd", "2", "--clearsign")
     done = _gpg(*words, stdin=text, seconds=_PERSON_SECONDS)
@@ -103,7 +103,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
 
 @contextmanager
 def verifier(keyring: Path | None) -> Iterator["Verifier"]:
-    """Yield a verifier of signatures that uses the user's own keys, or only the keys in a file.
+    """Yield a verifier of signatures that uses only the keys in ``keyring``; with ``None``, the user's keys.
 
     Raises:
         BadInput: if the file has no public keys.
@@ -127,13 +127,13 @@ def check_keyring(keyring: Path, option: str) -> None:
 
 
 class Verifier:
-    """Checks clear-signed messages; ``folder`` is a temporary folder for gpg's files."""
+    """Checks clear-signed messages. ``folder`` is a temporary folder for gpg's files."""
 
     def __init__(self, words: tuple[str, ...], folder: Path) -> None:
         self._words, self._folder = words, folder
 
     def check(self, message: bytes) -> Signature:
-        """Return the state of a clear-signed message's signature, and the exact signed text.
+        """Return the signature of a clear-signed message: its state, its key and the exact signed text.
 
         Raises:
             Missing: if gpg cannot check any signature, for example without a home folder.
@@ -160,7 +160,7 @@ class Verifier:
 
 
 def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
-    """Return the arguments with which gpg uses only the keys in a file."""
+    """Return the arguments of gpg that make it use only the keys in ``keyring``."""
     with open_given(keyring, label=option) as file:
         head = file.read(12)
     home = ("--no-options", "--homedir", folder)
@@ -181,7 +181,7 @@ def _is_about_home(done: Completed) -> bool:
 
 
 def _unusable(done: Completed, what: str) -> Missing:
-    """Return the error for a gpg that fails for reasons unrelated to the message."""
+    """Return the error if gpg fails for a reason that is not in the message."""
     messages = [line.removeprefix("gpg: ") for line in done.errors.splitlines() if line.strip()]
     why = next(
         (line for line in messages if any(part in line for part in _AT_HOME)),

@@ -17,7 +17,7 @@ _VERDICTS: dict[str, SignatureState] = {
 _NO_KEY = "9"
 """The reason code in an ERRSIG line for a missing key."""
 _SOUND = {"8", "9", "10", "11"}
-"""The codes of SHA-256, 384, 512 and 224 (RFC 4880, 9.4); toolkit rejects signatures with other hashes."""
+"""The codes of SHA-256, SHA-384, SHA-512 and SHA-224 (RFC 4880, 9.4). toolkit accepts no other hash."""
 _MORE = {"NODATA", "UNEXPECTED", "BADARMOR"}
 _HEX = re.compile(r"[0-9A-F]{16,64}")
 
@@ -41,7 +41,7 @@ def signature(status: str, text: bytes) -> Signature:
     key = rest[0] if rest and _HEX.fullmatch(rest[0]) else ""
     user = _safe_user(" ".join(rest[1:]))
     if len(valid) != 1 or len(valid[0]) < 11:
-        # gpg prints a fingerprint for every mathematically valid signature.
+        # For every mathematically valid signature, gpg prints a fingerprint.
         return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
     seconds, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
     if state == "good" and algorithm not in _SOUND:
@@ -52,8 +52,8 @@ def signature(status: str, text: bytes) -> Signature:
 def is_answer(status: str) -> bool:
     """Return whether gpg checked the message with its keys.
 
-    gpg has checked nothing if it printed no line about the message, for example without a home folder. If gpg
-    cannot open its keyring, every key seems to be missing.
+    If gpg printed no line about the message, gpg checked nothing, for example because it has no home folder.
+    If gpg cannot open its keyring, gpg reports every key as missing.
     """
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):

@@ -1,9 +1,9 @@
-"""Stop the children of this process if SIGKILL ends this process.
+"""Kill the children of this process if this process is killed with SIGKILL.
 
-A small shell reads a pipe whose other end this process holds. When the process ends, the kernel closes the
-pipe. The shell then kills every registered session that was not released. ``PR_SET_PDEATHSIG`` (prctl(2))
-does not suffice: it does not reach grandchildren, and a child also gets it when the *thread* that started it
-exits.
+A small shell reads a pipe, and this process has the write end of the pipe. When the process exits, the kernel
+closes the pipe. The shell then kills every registered session that was not released. ``PR_SET_PDEATHSIG``
+(prctl(2)) does not suffice: it does not reach grandchildren, and a child also gets it when the *thread* that
+started it exits.
 """
 
 import contextlib
@@ -37,10 +37,10 @@ _PATH = "/usr/bin:/bin"
 
 
 class Guard:
-    """Watches process sessions with one shell, which is started once.
+    """Registers process sessions with one shell, which kills them if this process is killed.
 
-    If SIGKILL ends this process between the start of a child and :meth:`watch`, the child continues. If
-    :meth:`prepare` was called before, only one system call runs between the two.
+    If this process is killed between the start of a child and :meth:`watch`, the child continues to run. A
+    call of :meth:`prepare` before the start reduces this interval to one system call.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,9 @@ class Guard:
                 self._pipe, self._owner = _start_guard(), os.getpid()
 
     def watch(self, session: int) -> None:
-        """Register a session, which is killed if this process ends before it calls :meth:`release`."""
+        """Register a session. The shell kills the session if this process exits before it calls
+        :meth:`release`.
+        """
         with self._lock:
             self._tell(f"+ {session}\n")
 

@@ -12,8 +12,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def delay_signals() -> Iterator[None]:
     """Delay signals until the block ends.
 
-    The block contains a call that the Docker engine completes even after an interrupt. Without the delay, the
-    new object would remain.
+    The block calls the Docker engine, which creates the object even after an interrupt. Without the delay,
+    toolkit would not know about the new object and could not remove it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python delivers signals only to the main thread

@@ -3,14 +3,14 @@
 from toolkit.run.command import OnLine
 
 _LONGEST = 4 << 20
-"""The largest number of bytes of an unfinished line that are kept."""
+"""The largest number of bytes that are kept from an unfinished line."""
 
 
 class Lines:
-    """Passes on each line as soon as it is complete.
+    """Passes each line to a function as soon as the line is complete.
 
-    The work is proportional to the input for any line length: a progress bar or a core dump may have
-    megabytes without a line break. A line of more than 4 MiB is passed on in parts, which limits the memory.
+    The run time is proportional to the size of the input, even for lines of megabytes from a progress bar or
+    a core dump. A line of more than 4 MiB is passed on in parts, which limits the memory use.
     """
 
     def __init__(self, on_line: OnLine) -> None:
@@ -19,7 +19,7 @@ class Lines:
         self._size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Pass on the lines that end in ``chunk``, and keep the rest."""
+        """Pass on the lines that are complete with ``chunk``, and keep the unfinished line."""
         first, *following = chunk.split(b"\n")
         self._rest.append(first)
         self._size += len(first)

@@ -23,7 +23,7 @@ from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
 _TAIL = 1 << 16
-"""The bytes of each stream in the result of a streamed command, which suffice to show a failure's cause."""
+"""How many of the last bytes of each stream the result of a streamed command contains."""
 _GRACE = 5.0
 """The number of seconds between SIGTERM and SIGKILL for a process group."""
 
@@ -31,7 +31,7 @@ _GRACE = 5.0
 class LocalRunner:
     """Runs commands on this machine.
 
-    Each command has its own session, so that no command survives an interrupt or a killed toolkit.
+    Each command runs in a new session, so that toolkit can kill the command with all its children.
     """
 
     place = "this machine"
@@ -99,7 +99,7 @@ class LocalRunner:
             goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
             write_whole(goal, content, mode)
         except OSError:
-            # The deepest folder is first; a folder that another process uses is not empty and stays.
+            # Remove the deepest folder first. A folder that another process uses is not empty and stays.
             for folder in absent:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
@@ -124,7 +124,9 @@ class LocalRunner:
 
 
 class _LocalConversation:
-    """A command on this machine; its errors go to a file, so the command never blocks on them."""
+    """A command on this machine. Its standard error is a file, so that the command never blocks on a full
+    pipe.
+    """
 
     def __init__(self, command: Command) -> None:
         self._reading = threading.Lock()
@@ -137,7 +139,8 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # read() must not run during close(), because another file may get the number of the closed pipe.
+        # close() must not run during read(), because another file could get the descriptor of the closed
+        # pipe.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
@@ -167,7 +170,7 @@ class _LocalConversation:
             self._process.wait()
         GUARD.release(self._process.pid)
         self._closed.set()
-        # A reader sees the end now. If a child of the command keeps the pipe open, the reader closes it.
+        # A reader gets the end of the stream now. If a child keeps the pipe open, the reader closes the pipe.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
             self._reading.release()
@@ -202,7 +205,9 @@ def _start(
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Send SIGTERM to a process and its children, and SIGKILL to the remaining processes."""
+    """Send SIGTERM to a process group, and SIGKILL to the processes that still run after :data:`_GRACE`
+    seconds.
+    """
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(_GRACE)
@@ -223,10 +228,10 @@ def _pump(
     on_line: OnLine,
     deadline: float | None,
 ) -> bool:
-    """Write the input and pass on lines until all streams end; return False at the deadline.
+    """Write the input and pass on lines until all streams end. Return False if the deadline comes first.
 
-    The function alternates between reads and writes; otherwise a program that does both would cause a
-    deadlock.
+    The function alternates between reads and writes. Otherwise, a program that reads and writes large amounts
+    would cause a deadlock.
     """
     ungiven = memoryview(stdin)
     lines = {"out": Lines(on_line), "err": Lines(on_line)}
@@ -257,7 +262,7 @@ def _pump(
 def _give(
     process: "subprocess.Popen[bytes]", ungiven: memoryview, waiting: selectors.BaseSelector
 ) -> memoryview:
-    """Write the bytes that a pipe accepts without blocking, and return the rest.
+    """Write as many bytes to the standard input as the pipe accepts without blocking, and return the rest.
 
     A program that does not read its input is not an error.
     """

@@ -15,13 +15,17 @@ from toolkit.run.conversation import Conversation
 _NOT_FOUND = 127
 _SECONDS = 30.0
 _MARK = "toolkit-path:"
-"""The mark before the value of PATH; login files may print other lines."""
+"""The mark before the value of PATH in the output, because the shell's start-up files may print other
+lines.
+"""
 
 _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
-    """Runs commands through another runner; for a missing program, it adds the login shell's PATH."""
+    """Runs commands through another runner. If a program is missing, tries again with the login shell's
+    PATH.
+    """
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -68,7 +72,7 @@ class LoginPathRunner:
         return replace(command, env={"PATH": self._path, **command.env})
 
     def _learns(self, program: str) -> bool:
-        """Return whether a login shell's PATH has further folders, and use this PATH from now on."""
+        """Ask a login shell for its PATH, and return whether this PATH has further folders."""
         if "/" in program or self._path or program in self._missed:
             return False
         self._missed.add(program)
@@ -78,6 +82,6 @@ class LoginPathRunner:
         paths = [line.removeprefix(_MARK).split(":") for line in lines if line.startswith(_MARK)]
         if len(paths) != 2 or set(paths[1]) <= set(paths[0]):
             return False
-        # Programs that toolkit found before stay the same, because the login shell's folders come last.
+        # The login shell's folders come last, so that the programs found so far stay the same.
         self._path = ":".join(dict.fromkeys(paths[1]))
         return True

@@ -1,4 +1,6 @@
-"""Identify the process and machine that created an object, to remove objects of dead processes."""
+"""Identify the process that created a container or a folder, so that toolkit can remove what dead processes
+left.
+"""
 
 import os
 import socket

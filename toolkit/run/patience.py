@@ -1,4 +1,6 @@
-"""Retry after a lost connection, with growing pauses; only for commands that may run twice."""
+"""Retry a call after a lost connection, with growing pauses. Use this only for commands that may run
+twice.
+"""
 
 import threading
 import time
@@ -20,22 +22,22 @@ AWAY_SECONDS = 300.0
 """The number of seconds without a connection after which a command gives up, unless it follows a job."""
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
-"""Seconds before a retry: the first and the largest pause.
+"""The first and the largest pause before a retry, in seconds.
 
-The pause doubles each time, which protects a restarting login node.
+The pause doubles each time, so that many clients do not overload a login node that restarts.
 """
 
 
 def tell_of_loss(tell: Tell) -> OnLost:
-    """Return a function that reports a lost connection and the retry."""
+    """Return a function that prints the reason for a lost connection and announces the retry."""
     return lambda why: tell.step(f"{why}; trying again")
 
 
 class PatientRunner:
-    """A runner for queries and copies that repeats calls after a lost connection.
+    """A runner for queries and copies that repeats a call after a lost connection.
 
-    Do not use it for a command that must run only once, such as sbatch. A ``PatientRunner`` does not retry a
-    refused login or an unknown host, because centres lock users out after repeated attempts.
+    Do not use this runner for a command that must run only once, such as sbatch. A ``PatientRunner`` does not
+    retry a refused login or an unknown host, because centres lock users out after repeated attempts.
     """
 
     def __init__(self, runner: Runner, on_lost: OnLost, seconds: float = 600.0) -> None:
@@ -100,9 +102,9 @@ def patiently(
     arrived: Callable[[], int] = lambda: 0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> _T:
-    """Repeat a call after a lost connection, for at most ``seconds``; progress restarts the time.
+    """Repeat a call after a lost connection until the host was unreachable for ``seconds``.
 
-    ``arrived`` returns the number of transferred bytes. If this number grows, the call has made progress.
+    ``arrived`` returns the number of transferred bytes. If this number grows, the time starts again.
 
     Raises:
         Lost: if the host was unreachable for ``seconds``, or ``stopped`` returns true.

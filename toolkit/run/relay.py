@@ -1,4 +1,4 @@
-"""Relay connections over a program's standard input and output; ``python3 relay.py PORT`` is the far end.
+"""Relay TCP connections over a program's standard input and output. ``python3 relay.py PORT`` is the far end.
 
 The far end runs on a compute node. For each connection that the near end (:mod:`toolkit.run.tunnel`) accepts,
 the far end connects to 127.0.0.1:PORT. The far end exits when its input ends. The protocol consists of text
@@ -37,7 +37,7 @@ _CONNECT_SECONDS = 10
 
 
 class Connections:
-    """The connections of one end, by number; ``write`` sends a line to the other end."""
+    """The connections of one end by their numbers. ``write`` sends a line to the other end."""
 
     def __init__(self, write: "Callable[[bytes], None]") -> None:
         self._write = write
@@ -45,7 +45,7 @@ class Connections:
         self._open = {}  # type: dict[int, _Connection]
 
     def say(self, number: int, kind: str, content: bytes = b"") -> None:
-        """Send a line to the other end; raise ``OSError`` or ``ValueError`` if the pipe is broken."""
+        """Send a line to the other end. Raise ``OSError`` or ``ValueError`` if the pipe is broken."""
         line = f"@ {number} {kind} {base64.b64encode(content).decode('ascii')}\n"
         with self._wire:
             self._write(line.encode("ascii"))
@@ -57,14 +57,17 @@ class Connections:
             OSError: if the pipe to the other end is broken.
             ValueError: if the pipe to the other end is closed.
         """
-        # Registered before the first line is sent: the other end may reply at once that its port is closed.
+        # Register the connection before the first line, because the other end may reply at once that its port
+        # is closed.
         carrier = self._open[number] = _Connection(self, number, connection)
         if not opened:
             self.say(number, OPEN)
         carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the other end; return its kind and number if the number is unknown."""
+        """Handle a line from the other end. If no connection has the line's number, return the kind and
+        number.
+        """
         frame = _parse_frame(line)
         if frame is None:
             return "", 0
@@ -81,7 +84,7 @@ class Connections:
         return "", number
 
     def forget(self, number: int) -> None:
-        """Stop relaying a connection."""
+        """Stop relaying the connection with this number."""
         self._open.pop(number, None)
 
     def close(self) -> None:
@@ -102,7 +105,7 @@ def _parse_frame(line: bytes) -> "tuple[int, str, bytes] | None":
 
 
 class _Connection:
-    """One connection, with a thread for each direction."""
+    """One relayed connection, with a thread for each direction."""
 
     def __init__(self, carried: Connections, number: int, connection: socket.socket) -> None:
         self._carried, self._number, self._socket = carried, number, connection
@@ -115,7 +118,7 @@ class _Connection:
             threading.Thread(target=work, daemon=True).start()
 
     def give(self, content: bytes) -> None:
-        """Queue bytes for the socket; empty bytes mark the end."""
+        """Queue bytes for the socket. Empty bytes mark the end of this direction."""
         with self._lock:
             self._size += len(content)
             full = self._size > _MOST_WAITING

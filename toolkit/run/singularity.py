@@ -1,4 +1,4 @@
-"""Singularity or Apptainer on this machine: find it, inspect a SIF file, and run a command.
+"""Find Singularity or Apptainer on this machine, inspect a SIF file with it, and run a command.
 
 spython queries the version, inspects images and runs commands, but calls only a program named
 ``singularity``. Therefore toolkit adds a folder to PATH in which this name links to the real program.
@@ -20,7 +20,7 @@ NAMES = ("apptainer", "singularity")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a command in an image; ``output`` is the output of the command and the runtime."""
+    """The result of a command in an image. ``output`` has the output of the command and of the runtime."""
 
     status: int
     output: str
@@ -46,7 +46,7 @@ class InstalledRuntime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostApptainer:
-    """Apptainer or Singularity on this machine; ``path`` is its path."""
+    """Apptainer or Singularity on this machine. ``path`` is the path of the program."""
 
     path: str
     version: str
@@ -64,19 +64,20 @@ class HostApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(description)}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # The user's home folder and environment could make a good image fail.
+        # The user's home folder and environment could make a command in a correct image fail.
         options = ["--cleanenv", "--no-home"]
         with _spython(self.path) as client:
             done = client.execute(str(sif), list(words), return_result=True, options=options)
             if "loop device" in _text(done):
-                # A container has no loop devices, even for root; in a user namespace, FUSE mounts the image.
+                # A container has no loop devices, even for root. In a user namespace, Apptainer mounts with
+                # FUSE.
                 options.append("--userns")
                 done = client.execute(str(sif), list(words), return_result=True, options=options)
         return Outcome(done["return_code"], _text(done))
 
 
 def find() -> HostApptainer | None:
-    """Return the runtime on PATH, Apptainer before Singularity, or ``None``."""
+    """Return the runtime on PATH: Apptainer, otherwise Singularity, otherwise ``None``."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         return None
@@ -87,7 +88,9 @@ def find() -> HostApptainer | None:
 
 @contextlib.contextmanager
 def _spython(path: str) -> "Iterator[_Client]":
-    """Yield spython's client, with ``singularity`` on PATH; an exit by spython becomes an error."""
+    """Yield spython's client, with ``singularity`` on PATH. If spython calls ``sys.exit``, raise an error
+    instead.
+    """
     before = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:
         (Path(folder) / "singularity").symlink_to(path)

@@ -1,4 +1,4 @@
-"""Copy files to a host; identical existing files are skipped."""
+"""Copy files to a host, and skip files that the host already has."""
 
 import os
 import posixpath
@@ -20,7 +20,7 @@ from toolkit.units import format_size
 _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
 _PIECE_BYTES = 64 << 10
-"""The largest number of bytes of paths in one command.
+"""The largest total size of the paths in one command, in bytes.
 
 SSH passes a command to a shell as one argument, which Linux limits to 128 KiB (execve(2), MAX_ARG_STRLEN).
 """
@@ -30,7 +30,7 @@ _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A file to copy: its local path, its path on the cluster, and its SHA-256."""
+    """A file to copy: its path on this machine, its path on the host, and its SHA-256."""
 
     source: Path
     target: str
@@ -42,7 +42,7 @@ class Parcel:
 
 
 def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
-    """Copy the files that are missing or differ on the host, and return the number of copied files.
+    """Copy the files that are missing on the host or differ there, and return the number of copied files.
 
     A copy gets its final name after the host has computed its SHA-256. A lost connection leaves a partial
     copy, which this call or the next call resumes.
@@ -63,7 +63,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
 
 
 def part_name(parcel: Parcel) -> str:
-    """Return the path of a partial copy, beside the target; its name contains the content's digest."""
+    """Return the path of the partial copy, beside the target. The name contains the digest of the content."""
     folder, name = posixpath.split(parcel.target)
     return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
 
@@ -73,7 +73,7 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     resumed = _send(direct, parcel, part, tell)
     hashes = remote_hashes(runner, [part])
     if resumed and hashes.get(part) not in {None, parcel.sha256}:
-        # The partial copy of an earlier try may have wrong bytes.
+        # A partial copy from an earlier try may have had wrong bytes.
         _remove(runner, part)
         _send(direct, parcel, part, tell)
         hashes = remote_hashes(runner, [part])
@@ -99,9 +99,10 @@ def _remove(runner: Runner, path: str) -> None:
 
 
 def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
-    """Copy a file in a separate thread, so that an interrupt stops it between two packets.
+    """Copy a file in a separate thread, so that an interrupt stops the copy between two packets.
 
-    An interrupt within a packet would break the connection. Return whether a partial copy existed.
+    An interrupt within a packet would break the connection. The function returns whether a partial copy
+    existed.
     """
     stopped = threading.Event()
     begun: list[int] = []
@@ -131,7 +132,7 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    """Return the SHA-256 of the files that exist on the host, with as few commands as possible.
+    """Return the SHA-256 of those files that exist on the host, and run as few commands as possible.
 
     Raises:
         CheckFailed: if sha256sum failed.
@@ -140,7 +141,7 @@ def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
 
 
 def _pieces(paths: Iterable[str]) -> Iterator[list[str]]:
-    """Split a list of paths so that each part fits into one command line."""
+    """Split a list of paths into parts that fit into one command line."""
     piece: list[str] = []
     size = 0
     for path in paths:

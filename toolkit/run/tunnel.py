@@ -15,14 +15,14 @@ from toolkit.run.conversation import Conversation
 from toolkit.run.relay import HELLO, Connections
 
 _LONGEST_BANNER = 200
-"""The largest number of other lines before the relay's first line."""
+"""The largest number of lines, such as a login banner, that may precede the relay's first line."""
 
 
 class Tunnel:
-    """A listening socket on this machine; while :meth:`serve` runs, its connections are relayed."""
+    """A listening socket on this machine. While :meth:`serve` runs, toolkit relays its connections."""
 
     def __init__(self, port: int = 0) -> None:
-        """Listen only on 127.0.0.1; port 0 selects a free port.
+        """Listen only on 127.0.0.1. Port 0 selects a free port.
 
         Raises:
             BadInput: if the port is not available.
@@ -48,7 +48,8 @@ class Tunnel:
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Relay connections until the relay, which ``far`` runs, exits; call ``on_ready`` when it is ready.
+        """Relay connections until the relay that ``far`` runs exits. Call ``on_ready`` when the relay is
+        ready.
 
         Raises:
             CheckFailed: if the relay did not start.
@@ -71,7 +72,7 @@ class Tunnel:
             carried.close()
 
     def close(self) -> None:
-        """Stop listening; relayed connections end when :meth:`serve` ends."""
+        """Stop listening. Relayed connections stay open until :meth:`serve` returns."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -1,4 +1,4 @@
-"""The base image of a Debian release: pulled from a registry by digest, or built with mmdebstrap."""
+"""Get the base image of a Debian release: pull the image by its digest, or build it with mmdebstrap."""
 
 import contextlib
 import dataclasses
@@ -30,7 +30,7 @@ _BOOTSTRAP_SECONDS = 900
 _TRUSTED = Path("/etc/apt/trusted.gpg.d")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TESTING = frozenset({"forky", "duke", "sid"})
-"""Debian releases that change daily; the package index of such a release is valid for a week."""
+"""Debian releases that change daily. Debian's archive declares their package index valid for one week."""
 ACCEPT_OLD_INDEX = ('--aptopt=Acquire::Check-Valid-Until "false"',)
 """The apt option that accepts an outdated package index; apt still checks its signature.
 
@@ -42,7 +42,9 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/s
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """A base image: ``reference`` is its name for FROM, and ``published`` is true for a pulled image."""
+    """A base image. ``reference`` is the image's name for FROM; ``published`` is true if the image comes from
+    a registry.
+    """
 
     reference: str
     digest: str
@@ -61,10 +63,10 @@ def local_name(release: str) -> str:
 def ensure_base(
     client: "DockerClient", release: str, published: str, tell: Tell, *, fresh: bool = False
 ) -> BaseImage:
-    """Return the base image of a Debian ``release``; pull or build the image if the engine has none.
+    """Return the base image of a Debian ``release``; pull or build the image if the engine does not have it.
 
-    An existing base image is used again, which keeps derived images unchanged. With ``fresh``, toolkit asks
-    the registry first. ``published`` is the reference of the published image.
+    toolkit uses an existing base image again, so that derived images stay unchanged. With ``fresh``, toolkit
+    asks the registry first. ``published`` is the image's reference in the registry.
 
     Raises:
         Missing: if no registry has the image and mmdebstrap is not installed.
@@ -118,12 +120,14 @@ def _describe(image: "Image", name: str, published: str) -> BaseImage:
 
 
 def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
-    """Pull an image by the digest in the registry; return ``None`` if the registry does not answer soon."""
+    """Pull an image by its digest in the registry; return ``None`` if the registry does not provide the
+    image.
+    """
     import docker
     import requests
 
     tell.step(f"Asking the registry for {reference}")
-    # This client has a short timeout, because an unreachable registry must not delay the build by a minute.
+    # The timeout is short, because an unreachable registry must not delay the build by a minute.
     asking = connect(timeout=_REGISTRY_SECONDS)
     try:
         digest = asking.images.get_registry_data(reference).id
@@ -148,7 +152,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
     chosen = os.environ.get("TMPDIR")
     folder = make_writable(Path(chosen), "TMPDIR") if chosen else in_cache()
     with tempfile.TemporaryDirectory(prefix="toolkit-base.", dir=folder) as work:
-        Path(work).chmod(0o755)  # mmdebstrap runs in a user namespace and must be able to write here
+        Path(work).chmod(0o755)  # mmdebstrap runs in a user namespace as another user
         tar = Path(work) / "base.tar"
         _mmdebstrap(release, tar, tell)
         tell.step(f"Importing {name} into the Docker engine ({format_size(tar.stat().st_size)})")
@@ -187,7 +191,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
         ) from error
     errors = without_login(
         done.errors.strip() or done.text
-    ).encode()  # mmdebstrap prints the mirror's address
+    ).encode()  # mmdebstrap prints the mirror's address with its password
     done = dataclasses.replace(done, stderr=errors)
     done.require(f"bootstrapping Debian {release}", _advice(errors.decode("utf-8", "replace")))
     with contextlib.suppress(OSError):
@@ -195,7 +199,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 
 def _advice(errors: str) -> str:
-    """Return the fix for a failed bootstrap, according to its output."""
+    """Return the fix for a failed bootstrap; ``errors`` is mmdebstrap's output."""
     setting = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(errors):
         return f"the mirror is out of date ({expired[0]}): {setting} to an up-to-date mirror"
@@ -203,7 +207,7 @@ def _advice(errors: str) -> str:
 
 
 def _source(mirror: str, release: str) -> str:
-    """Return the package source line for a mirror, as mmdebstrap would derive it from the address.
+    """Return the line of ``sources.list`` that mmdebstrap would write for this mirror.
 
     The line names a keyring only if apt does not already trust Debian's keys, as on Ubuntu.
     """

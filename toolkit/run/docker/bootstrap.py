@@ -1,4 +1,4 @@
-"""Build a base image from only the packages of a lock, without a network, with equal bytes on every machine.
+"""Build a base image from only the packages of a lock, without network, byte for byte equal on every machine.
 
 mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. Therefore
 the build runs in a container without network and with few capabilities, never on this machine.
@@ -35,9 +35,9 @@ _MOST = 8 << 30
 _KEPT_LINES = 12
 _FOLDER = "toolkit-base"
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETGID", "SETUID", "SYS_CHROOT")
-"""The capabilities that chroot, dpkg and the device nodes of a base need (capabilities(7))."""
+"""The Linux capabilities that chroot, dpkg and mknod need in the build (capabilities(7))."""
 
-# This step runs before the first package, because a package fails without these links.
+# This command runs before the first package is unpacked, because packages need these links.
 _MERGED = 'for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d" && ln -s "usr/$d" "$1/$d"; done'
 
 # These commands remove logs and caches that differ between runs, and files that only the build needs.
@@ -50,7 +50,7 @@ echo "# Everything here is from a lock; to install more, name a mirror of Debian
 """
 
 MANNER = "\n".join((_MERGED, _CUSTOMIZE, *LEFT_OUT))
-"""The text of this build method; a change of the text means that a base has new contents."""
+"""The text that identifies this build method. If the text changes, the contents of a base change."""
 
 
 def base_files(
@@ -61,12 +61,12 @@ def base_files(
     *,
     archive: str = "",
 ) -> Files:
-    """Return the files of a base build, by path: the build script and the packages.
+    """Return the build context of a base: the build script, the packages and their hashes, by path.
 
     Args:
         release: the codename of the release.
         packages: the packages of the base.
-        files: the file on this machine for each SHA-256.
+        files: the path of each package file on this machine, by SHA-256.
         epoch: the modification time of every file in the base, in seconds since 1970.
         archive: a processor type as ``uname -m`` prints it; the script then writes an image archive, as
             ``docker save`` does. For an empty string, the script writes a tar of the root file system.
@@ -79,7 +79,8 @@ def base_files(
             "version": __version__,
             "release": release,
             "epoch": epoch,
-            # Packages are listed by name, because the archive's priorities may differ from the packages' own.
+            # List packages by name, because the archive's priorities may differ from the priorities in the
+            # packages.
             "names": [package.name for package in packages],
             "left_out": LEFT_OUT,
             "merged": _MERGED,
@@ -97,12 +98,13 @@ def base_files(
 
 
 def rootfs(client: "DockerClient", release: str, context: Files, target: Path, tell: Tell) -> None:
-    """Write the tar of a root file system: run a script of :func:`base_files` in a container.
+    """Write the tar of a root file system to ``target``: run the build script of ``context`` in a container.
 
-    The file system contains no mirror, because mirrors differ between machines and the files must be equal.
+    The file system names no Debian mirror, because mirrors differ between machines and the bytes must be
+    equal.
 
     Raises:
-        Missing: if the engine cannot build the image with mmdebstrap.
+        Missing: if no Debian base image is available for the container with mmdebstrap.
         CheckFailed: if mmdebstrap fails.
     """
     box = Box(
@@ -112,7 +114,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         user="0:0",
         root_archive=pack_context({f"{_FOLDER}/{name}": content for name, content in context.items()}),
         capabilities=_CAPABILITIES,
-        scratch=_MEMORY // 2,  # dpkg syncs the disk after every file, which memory makes fast
+        scratch=_MEMORY // 2,  # dpkg calls fsync for every file; this is fast in memory
         output_file=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
     )
     ran = run_once(client, box, ("sh", f"/{_FOLDER}/{SCRIPT}", "--in-container"), tell.detail)
@@ -138,5 +140,7 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
 
 
 def _file_name(package: LockedFile) -> str:
-    """Return the name of a package file in ``base/``; ``%3a`` is replaced, because apt decodes it."""
+    """Return the name of a package file in ``base/`` with ``_`` for codes such as ``%3a``, because apt
+    decodes them.
+    """
     return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 BUILDER = "toolkit-builder:latest"
 RELEASE = "trixie"
-"""The Debian release of the builder: the oldest release whose glibc works with Apptainer's package."""
+"""The Debian release of the builder image: the oldest release whose glibc runs Apptainer's package."""
 
 _DOCKERFILE = "Dockerfile"
 _MOVED = "moved.Dockerfile"
 _BOOTSTRAP = "bootstrap.Dockerfile"
 _BOOTSTRAP_RELEASE = "bookworm"
-"""The Debian release whose mmdebstrap builds base images; other releases of mmdebstrap write other bytes."""
+"""The Debian release whose mmdebstrap builds base images. Other versions of mmdebstrap write other bytes."""
 _SOURCE = "toolkit.source"
 _APPTAINER = "TOOLKIT_APPTAINER"
 """The environment variable that selects another Apptainer: ``VERSION:SHA256`` of a package in Debian's pool.
@@ -41,7 +41,7 @@ _ASK_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class ContainedApptainer:
-    """Apptainer in the builder image."""
+    """Apptainer in a container of the builder image; ``memory`` is the container's limit in bytes."""
 
     client: "DockerClient"
     version: str
@@ -60,7 +60,7 @@ class ContainedApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # -u as in a job: Apptainer mounts the file with FUSE, because a container has no loop devices.
+        # -u makes Apptainer mount the file with FUSE, because a container has no loop devices.
         call = ("apptainer", "exec", "-u", "--cleanenv", "--no-home", f"/target/{sif.name}", *words)
         ran = self._look(sif, call)
         return Outcome(ran.status, "\n".join(ran.lines))
@@ -72,14 +72,16 @@ class ContainedApptainer:
 
 
 def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptainer:
-    """Return Apptainer in a container; build the builder image if the engine has none."""
+    """Return Apptainer in a container; build the builder image if the engine does not have it."""
     ensure_builder(client, tell)
     ran = run_once(client, Box(BUILDER), ("apptainer", "--version"))
     return ContainedApptainer(client, ran.lines[0] if ran.lines else "apptainer", build_memory(client))
 
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of the builder image; build it if it is missing or its Dockerfile has changed."""
+    """Return the name of the builder image; build the image if it is missing or its Dockerfile has
+    changed.
+    """
     return _ensure(
         client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _selected_apptainer()}, "Apptainer", tell
     )
@@ -94,9 +96,10 @@ def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> st
 
 
 def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of an image with mmdebstrap; build it if it is missing or its Dockerfile has changed.
+    """Return the name of an image with mmdebstrap; build the image if it is missing or its Dockerfile has
+    changed.
 
-    The packages come from Debian's archive, whose signatures apt checks.
+    The packages come from Debian's archive; apt checks the archive's signatures.
 
     Raises:
         Missing: if no Debian base image is available.
@@ -107,7 +110,8 @@ def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
 
 
 def _selected_apptainer() -> str:
-    """Return the Apptainer that the environment variable selects; empty for the default version.
+    """Return ``VERSION:SHA256`` of the Apptainer that the environment variable selects; empty for the
+    default.
 
     Raises:
         BadInput: if the variable is not ``VERSION:SHA256``.

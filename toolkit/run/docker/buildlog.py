@@ -16,12 +16,14 @@ _STATUS = re.compile(r"returned a non-zero code: (?P<status>\d+)")
 _NOISE = re.compile(r"^( ---> |Removing intermediate container )")
 _KILLED = 137
 _FAULT = re.compile(r"[:)] (?:fatal )?error: |^\s*CMake Error|: undefined reference to ")
-"""A pattern for error lines of compilers, CMake and linkers, which build tools often bury in output."""
+"""A pattern for error lines of compilers, CMake and linkers, which are often far above the end of the
+output.
+"""
 _KEPT_FAULTS = 6
 
 
 class BuildLog:
-    """The state of a build, read from its event stream."""
+    """The state of a build, read from the event stream of the Docker engine."""
 
     def __init__(self, what: str, tell: Tell, memory: int) -> None:
         self.image = ""
@@ -58,11 +60,11 @@ class BuildLog:
                     self._tell.detail(line.rstrip())
 
     def where(self) -> str:
-        """Return a description of the current step."""
+        """Return a phrase that names the current step, for messages."""
         return f"in step {self._step} ({self._instruction})" if self._step else "before the first step"
 
     def recent(self) -> tuple[str, ...]:
-        """Return the first compiler errors, and then the last lines of output."""
+        """Return the first compiler errors and then the last lines of the current step's output."""
         last = tuple(self._lines)
         return (*(fault for fault in self._faults if fault not in map(str.strip, last)), *last)
 

@@ -27,25 +27,25 @@ _LIMIT = 2 << 30
 _PROCESSES = 4096
 """The largest number of processes and threads in a container with limited capabilities."""
 _OWNER = "toolkit.owner"
-"""The label with the owner of a container: the host name and the process number."""
+"""The label with the owner of a container: ``HOST:PID`` of the toolkit process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
     """The specification of a temporary container.
 
-    The container sees only ``binds`` of the host (host path → path inside).
+    Of the host's files, the container has only ``binds`` (host path → path in the container).
 
-    - ``nested`` permits another container runtime inside: namespaces, mounts and FUSE.
+    - ``nested`` permits a container runtime in the container: namespaces, mounts and FUSE.
     - ``timeout`` is in seconds, ``memory`` in bytes.
-    - ``user`` is the user; an empty string means the image's default user.
-    - ``init`` adds a first process that reaps orphaned processes; its program is visible inside.
+    - ``user`` is the user of the command; empty text means the image's default user.
+    - ``init`` adds a first process that reaps orphaned processes; its program is visible in the container.
     - ``network`` is ``none`` or ``host``.
     - ``volumes_from`` lists containers whose volumes this container shares.
-    - ``root_archive`` is a tar, which is unpacked at the root.
-    - ``capabilities`` are all capabilities of the processes; ``None`` means the engine's default.
-    - ``output_file`` is a file to copy out of the container after success.
-    - ``scratch`` is the size in bytes of a ``/tmp`` in memory, or 0.
+    - ``root_archive`` is a tar that is unpacked at the container's root.
+    - ``capabilities`` are the only Linux capabilities of the command; ``None`` means the engine's default.
+    - ``output_file`` is a file that is copied out of the container if the command succeeds.
+    - ``scratch`` is the size in bytes of a ``/tmp`` in memory; 0 means no such ``/tmp``.
     """
 
     image: str
@@ -66,7 +66,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The result of a container's command; ``lines`` are the lines of standard output and standard error."""
+    """The result of a container's command. ``lines`` has the lines of standard output and standard error."""
 
     status: int
     lines: tuple[str, ...]
@@ -80,7 +80,7 @@ class RunResult:
 def run_once(
     client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None
 ) -> RunResult:
-    """Run a command in a new container, and remove the container in any case.
+    """Run a command in a new container, and remove the container even after a failure.
 
     Raises:
         Missing: if the image lacks the program, or the engine stops answering.
@@ -132,13 +132,13 @@ def create_container(
             )
         yield name
     finally:
-        # The container or its engine may no longer exist, or the container was never created.
+        # The container may not exist, or the engine may have stopped.
         with contextlib.suppress(Exception):
             client.api.remove_container(name, force=True, v=True)
 
 
 def remove_stale(client: "DockerClient") -> None:
-    """Remove the containers of toolkit processes that were killed on this machine."""
+    """Remove the containers of toolkit processes on this machine that no longer run."""
     with translate_errors("looking for containers of a killed command"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
     for container in listed:
@@ -150,7 +150,9 @@ def remove_stale(client: "DockerClient") -> None:
 
 @contextlib.contextmanager
 def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
-    """Create a container that never starts, with the image's ``folder`` as a volume; then remove both."""
+    """Yield the name of a container that has the image's ``folder`` as a volume and never starts; then remove
+    both.
+    """
     with create_container(
         client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}
     ) as name:
@@ -220,7 +222,7 @@ def _rights(box: Box) -> dict[str, Any]:
 
 
 def _end(container: "Container", expired: threading.Event) -> None:
-    # Set before the kill: the container may exit, and its status may be read, before kill() returns.
+    # Set the event first: another thread may read the container's status before kill() returns.
     expired.set()
     with contextlib.suppress(Exception):
         container.kill()

@@ -1,4 +1,4 @@
-"""Copy one file out of a container, even if the container's programs replaced it by a malicious file."""
+"""Copy one file out of a container safely, even if a program in the container made the file malicious."""
 
 import io
 import shutil
@@ -26,7 +26,7 @@ class CopyOut:
 
 
 class ChunkReader(io.RawIOBase):
-    """A file object that reads a stream of chunks once."""
+    """A file object over a stream of chunks, which can be read once."""
 
     def __init__(self, stream: Iterator[bytes]) -> None:
         self._stream, self._rest = stream, b""

@@ -1,7 +1,7 @@
 """Connect to the Docker engine, build images, and save images.
 
 The SDK supports only the classic builder, so toolkit's Dockerfiles use no BuildKit features. This module
-translates every error of the engine; no caller receives an error of the SDK.
+translates every error of the engine, so that no caller receives an error of the SDK.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 MEMORY = "TOOLKIT_BUILD_MEMORY"
-"""The environment variable with the memory limit of each build step, such as ``6g``."""
+"""The environment variable that sets the memory limit of each build step, such as ``6g``."""
 
 _ANSWER_SECONDS = 60
 _STEPS = "Dockerfile"
@@ -38,7 +38,7 @@ _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
 _SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
 
 Files = Mapping[str, bytes | Path]
-"""A build context: for each path, its content, or a file on this machine."""
+"""A build context: for each path in the context, the content or a file on this machine."""
 
 _CHUNK = 1 << 20
 
@@ -64,8 +64,8 @@ class BuildOptions:
 def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
     """Return a client of the engine that the ``docker`` command uses.
 
-    ``DOCKER_HOST`` selects the engine, or else the command's current context, which rootless Docker and
-    Docker Desktop set. Without a context, toolkit uses the engine of this machine.
+    ``DOCKER_HOST`` selects the engine. Without ``DOCKER_HOST``, toolkit uses the command's current context,
+    which rootless Docker and Docker Desktop set. Without a context, toolkit uses the engine of this machine.
 
     Raises:
         Missing: if no engine answers, or this user has no access to it.
@@ -103,7 +103,9 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 
 def _knock(path: str) -> None:
-    """Raise ``OSError`` if no process listens on a socket; the SDK would leak a socket in this case."""
+    """Raise ``OSError`` if no process listens on the socket ``path``. The SDK alone would leak a file
+    descriptor.
+    """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
         knocking.connect(path)
@@ -115,7 +117,7 @@ def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays i
 
     try:
         context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
-    except Exception as error:  # docker raises plain exceptions for a damaged file
+    except Exception as error:  # the SDK raises a plain Exception for a damaged file
         raise Missing(
             f"the docker command's context cannot be read: {error}", fix="docker context ls"
         ) from error
@@ -156,8 +158,8 @@ def build_image(
 ) -> str:
     """Build the context ``files``, which includes a ``Dockerfile``, and return the ID of the untagged image.
 
-    The caller tags the image after a check, so a name never refers to an unfinished image. ``what`` names the
-    image in messages. The engine caches the steps, also after a failure.
+    The caller tags the image after a check, so a tag never refers to an unfinished image. ``what`` names the
+    image in messages. The engine caches finished steps, even if a later step fails.
 
     Raises:
         CheckFailed: if a step fails; the error names the step and has its last lines.
@@ -169,7 +171,7 @@ def build_image(
             abreast.joined(log)
         with translate_errors(f"building {what}"):
             events = client.api.build(
-                # a generator: the context is sent while it is packed
+                # a generator, so that the context is sent while it is packed
                 fileobj=pack_context(add_labels(files, options.labels)),
                 custom_context=True,
                 dockerfile=_STEPS,
@@ -182,7 +184,7 @@ def build_image(
                 container_limits={"memory": options.memory, "memswap": options.memory},
                 timeout=options.timeout,
             )
-            with contextlib.closing(events):  # an early exit closes the stream, which cancels the build
+            with contextlib.closing(events):  # closing the stream cancels the build
                 _follow(events, log, time.monotonic() + options.timeout, abreast)
     except BaseException:
         _remove_container(client, log.container)
@@ -197,7 +199,7 @@ def build_image(
 
 
 def find_image(client: "DockerClient", name: str) -> "Image | None":
-    """Return the engine's image with a name or ID, or ``None``."""
+    """Return the engine's image with this name or ID, or ``None``."""
     import docker
 
     with translate_errors(f"looking for the image {name}"):
@@ -208,7 +210,9 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
 
 
 def tag_image(client: "DockerClient", image: str, tag: str) -> None:
-    """Tag an image; the image that had this tag is removed, but its cached steps stay."""
+    """Tag an image, and remove the image that had this tag before. The engine keeps the cached build
+    steps.
+    """
     former = find_image(client, tag)
     with translate_errors(f"tagging {tag}"):
         client.api.tag(image, *tag.rsplit(":", 1), force=True)
@@ -218,7 +222,7 @@ def tag_image(client: "DockerClient", image: str, tag: str) -> None:
 
 
 def forget_image(client: "DockerClient", image: str) -> None:
-    """Remove an untagged image, but not its cached build steps."""
+    """Remove an image that has no tag, but keep its cached build steps."""
     import docker
 
     # The engine keeps an image that another tag or a container uses.
@@ -243,7 +247,7 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 
 
 def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
-    """Yield a tar of a folder in an image; the image is not started."""
+    """Yield a tar of a folder in an image, in chunks. No program of the image runs."""
     doing = f"copying {folder} out of {image[:19]}"
     with translate_errors(doing), create_container(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
@@ -257,7 +261,7 @@ def stream_archive(client: "DockerClient", image: str) -> Iterator[bytes]:
 
 
 def build_memory(client: "DockerClient") -> int:
-    """Return the memory limit of a build step in bytes: ``TOOLKIT_BUILD_MEMORY``, or a part of the memory.
+    """Return the memory limit of a build step in bytes: ``TOOLKIT_BUILD_MEMORY``, or a default.
 
     The default is three quarters of the engine's memory, at most 6 GiB.
     """
@@ -299,9 +303,9 @@ def _follow(
 
 
 def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
-    """Return a build context whose last step sets the labels.
+    """Return a build context in which the last step of the Dockerfile sets the labels.
 
-    Engines run a separate build step for each label that is not set in the context.
+    If the labels were parameters of the build, the engine would run a separate step for each label.
     """
     if not labels:
         return files
@@ -311,14 +315,14 @@ def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
 
 
 def _quoted(text: str) -> str:
-    """Return a Dockerfile word, quoted so that its value stays unchanged."""
+    """Return a text as a quoted word of a Dockerfile, so that Docker does not change the text."""
     if wrong := re.search(r"[\x00-\x1f\x7f]", text):
         raise BadInput(f"{text!r}: a label cannot contain the character {wrong[0]!r}")
     return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
 
 
 def pack_context(files: Files) -> Iterator[bytes]:
-    """Yield a tar of the files; its bytes depend only on the names and contents of the files."""
+    """Yield a tar of the files. The bytes of the tar depend only on the names and contents of the files."""
     for name in sorted(files):
         content = files[name]
         entry = tarfile.TarInfo(name)
@@ -340,7 +344,7 @@ def _content(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:
-    """Remove the container of an interrupted step; the engine itself may remove it too late."""
+    """Remove the container of an interrupted step, because the engine may remove the container too late."""
     if container:
         with contextlib.suppress(Exception):
             client.api.remove_container(container, force=True)

@@ -8,7 +8,7 @@ from toolkit.errors import CheckFailed, Missing
 
 @contextlib.contextmanager
 def translate_errors(doing: str) -> Iterator[None]:
-    """Translate the SDK's errors into toolkit's errors; ``doing`` completes "while …" in the message."""
+    """Translate the SDK's errors into toolkit's errors. ``doing`` completes "while …" in the message."""
     try:
         yield
     except Exception as error:
@@ -26,7 +26,7 @@ def is_engine_error(error: BaseException) -> bool:
 
 
 def no_engine(error: Exception, where: str) -> Missing:
-    """Return the error for an engine at ``where`` that does not answer."""
+    """Return the error if the Docker engine at the address ``where`` does not answer."""
     text = str(error)
     if "PermissionError" in text or "Permission denied" in text:
         return Missing(

@@ -24,7 +24,7 @@ _MOST_TEXT = 16 << 20
 
 
 def named_image(client: "DockerClient", name: str) -> "Image":
-    """Return the engine's image with a name or ID.
+    """Return the engine's image with this name or ID.
 
     Raises:
         BadInput: if the engine has no such image; the error lists similar names.
@@ -56,7 +56,7 @@ def size_of(image: "Image") -> int:
     size = int(image.attrs.get("Size") or 0)
     if not image.attrs.get("Descriptor"):
         return size
-    # With containerd's image store, the engine reports the size of the compressed layers.
+    # With containerd's image store, the engine itself reports only the size of the compressed layers.
     with translate_errors(f"asking for the size of {str(image.id)[:19]}"):
         return max(size, sum(int(step.get("Size") or 0) for step in image.history()))
 
@@ -65,7 +65,7 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
     """Write an image to a file as a docker-archive, and return its size in bytes.
 
     Raises:
-        CheckFailed: if the engine sends far more bytes than the image has.
+        CheckFailed: if the engine sends far more bytes than the image's files have.
         Missing: if the engine stops answering.
     """
     most, size = 2 * size_of(image) + _SPARE, 0
@@ -79,10 +79,11 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
 
 
 def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
-    """Load an image from a docker-archive, and tag it; an image that the engine already has is not loaded.
+    """Load an image from a docker-archive, unless the engine already has the image, and tag the image
+    ``name``.
 
-    ``identity`` is the image's ID in the engine that saved it. Engines use the digest of the configuration or
-    of the manifest as ID.
+    ``identity`` is the image's ID in the engine that saved the archive. An engine uses the digest of the
+    configuration or the digest of the manifest as the ID.
 
     Raises:
         CheckFailed: if the archive contains an image other than ``identity``.
@@ -112,7 +113,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             names += _LOADED.findall(event.get("stream") or "")
     loaded = {str(image.id) for name in names if (image := find_image(client, name)) is not None}
     if not loaded and (existing := _first(client, _identities(archive))):
-        # containerd's image store keeps the archive's name, and cannot find an image by a short name.
+        # containerd's image store uses the name in the archive, and cannot find an image by a short name.
         loaded = {existing}
     if len(loaded) != 1:
         raise CheckFailed(f"{archive}: {len(loaded)} images are in the archive; expected one")
@@ -120,7 +121,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
 
 
 def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:
-    """Return the first ID that the engine has, or ``None``."""
+    """Return the first of these IDs for which the engine has an image, or ``None``."""
     return next((name for name in ids if find_image(client, name) is not None), None)
 
 
@@ -132,7 +133,7 @@ def _identities(archive: Path) -> tuple[str, ...]:
             texts = {name: json.load(file) for name, file in lists.items() if file is not None}
         return tuple(_named_in(texts))
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError):
-        return ()  # the engine's own message describes the fault better
+        return ()  # the engine has a better error message
 
 
 def _named_in(texts: dict[str, Any]) -> Iterator[str]:

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 Archive = Literal["debian", "debian-security"]
 Mirrors = Mapping[Archive, tuple[str, ...]]
-"""The addresses of each archive, without a trailing slash, in the order in which apt tries them."""
+"""The mirrors' addresses for each archive, without a trailing slash, in the order in which apt tries them."""
 
 MIRROR = "TOOLKIT_DEBIAN_MIRROR"
-"""The environment variable with the mirror to use, for sites with a mirror; a snapshot also works."""
+"""The environment variable that names the Debian mirror to use. The mirror may be a snapshot of a past
+day.
+"""
 
 _SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 _ADDRESS = re.compile(r"https?://\S+?/(?P<archive>debian(?:-security)?)(?:/(?=\s|$)|(?=\s|$))")
@@ -34,13 +36,15 @@ def read_mirrors(text: str) -> Mirrors:
 
 
 def chosen_mirror() -> Mirrors:
-    """Return the mirror in the environment variable; its security archive has the usual address beside it."""
+    """Return the mirror that the environment variable names, with the usual address of its security
+    archive.
+    """
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
 
 
 def of_machine() -> Mirrors:
-    """Return the known mirrors: from the environment, then from this machine's package sources."""
+    """Return the mirrors from the environment, followed by the mirrors in this machine's package sources."""
     return join_mirrors(chosen_mirror(), read_mirrors("\n".join(_texts())))
 
 

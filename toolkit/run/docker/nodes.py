@@ -1,6 +1,6 @@
 """Long-lived containers that simulate machines, with their network and their volumes.
 
-toolkit finds every object by its label, so it needs no list of the objects to remove.
+toolkit finds containers, networks and volumes by their labels, and keeps no list of the objects to remove.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 OnOutput = Callable[[bytes, bytes], None]
-"""A function that receives new output of a command: standard output and standard error."""
+"""A function that receives new output of a command: bytes of standard output and of standard error."""
 
 _GRACE = "5"
 """The number of seconds between SIGTERM and SIGKILL for a command that exceeds its time limit."""
@@ -47,7 +47,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a container; ``state`` is Docker's word, such as ``running`` or ``exited``."""
+    """The state of a container. ``state`` is Docker's word, such as ``running`` or ``exited``."""
 
     name: str
     state: str
@@ -124,7 +124,7 @@ class Nodes:
         return {machine.name: machine for machine in machines}
 
     def make(self, machine: Machine) -> None:
-        """Create a container without starting it; files can be added before the start."""
+        """Create a container without starting it, so that :meth:`put` can add files before the start."""
         settings = configuration(machine)
         with delay_signals(), translate_errors(f"making {machine.name}"):
             self._api.create_container_from_config(settings, machine.name)
@@ -148,18 +148,18 @@ class Nodes:
             raise
 
     def make_network(self, name: str, labels: Mapping[str, str]) -> None:
-        """Create a network unless it exists; the engine chooses its addresses."""
+        """Create a network if it does not exist. The engine chooses the network's addresses."""
         with delay_signals(), translate_errors(f"making the network {name}"):
             if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
                 self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
 
     def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
-        """Create a volume unless it exists."""
+        """Create a volume if it does not exist."""
         with delay_signals(), translate_errors(f"making the volume {name}"):
             self._api.create_volume(name, labels=dict(labels))
 
     def remove(self, label: str) -> int:
-        """Remove every container, network and volume with a label, and return their number."""
+        """Remove every container, network and volume that has the label, and return how many were removed."""
         containers = self.containers_with(label)
         with translate_errors("removing containers, networks and volumes"):
             for name in containers:
@@ -213,14 +213,14 @@ class Nodes:
             return int(self._api.exec_inspect(started)["ExitCode"])
 
     def log(self, name: str, lines: int) -> list[str]:
-        """Return the last lines in the log of a container."""
+        """Return the last ``lines`` lines in the log of a container."""
         with translate_errors(f"reading the log of {name}"):
             output: bytes = self._api.logs(name, tail=lines)
         return output.decode("utf-8", "replace").splitlines()
 
     @staticmethod
     def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:
-        """Remove an object; ignore that another process has removed it or is removing it."""
+        """Remove an object, and ignore the error if another process has removed it or is removing it."""
         import docker
 
         try:

@@ -1,7 +1,7 @@
-"""Pack the files of an image as squashfs: mksquashfs runs in a container of this image.
+"""Pack the files of an image as squashfs, with mksquashfs in a container of this image.
 
-toolkit copies no file out of the engine. mksquashfs comes from the builder image with its own loader and
-libraries, so it works in an image with any contents.
+toolkit copies no file out of the engine. The builder image provides mksquashfs with its loader and libraries,
+so mksquashfs works in an image with any contents.
 """
 
 import io
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _PLACE = ".toolkit-sif"
-"""The folder that is added to the container, and left out of the squashfs."""
+"""The folder with mksquashfs in the container, which the squashfs does not contain."""
 _TOOLS = f"/{_PLACE}/tools"
 _ADDED = f"/{_PLACE}/added"
 _TARGET = f"/{_PLACE}/target"
 _LEFT_OUT = (_PLACE, ".dockerenv")
 _HARMLESS = re.compile(r"Pseudo file .* exists in source filesystem|Ignoring, exclude it|Unrecognised xattr")
 _XATTRS = r"^(user\.|security\.capability$)"
-"""A pattern of attributes to keep; SELinux labels are left out, because they belong to the host."""
+"""A pattern for the extended attributes to keep. SELinux labels are left out, because they belong to the
+host.
+"""
 _WORK_MEMORY = 1 << 30
 _PERCENT = re.compile(r"\d{1,3}")
 
@@ -94,7 +96,7 @@ def _words(work: Squash) -> tuple[str, ...]:
 
 
 def _environment(epoch: int) -> Mapping[str, str]:
-    # Some engines mount the host's drivers in containers; this value prevents it.
+    # Some engines mount the host's GPU drivers in containers; the value void prevents this.
     return {"SOURCE_DATE_EPOCH": str(epoch), "NVIDIA_VISIBLE_DEVICES": "void"}
 
 
@@ -107,7 +109,9 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
 
 
 def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
-    """Raise an error even after a warning: mksquashfs stores an unreadable file as an empty file."""
+    """Raise an error if mksquashfs failed or only warned, because it stores an unreadable file as an empty
+    file.
+    """
     if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return
     what = f"packing {work.name}"

@@ -16,16 +16,16 @@ SYSTEM = (
 
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _PIP_PLACES = ("PIP_FIND_LINKS",)
-"""A variable that names a folder of this machine, which a build cannot read, or an address, which it can."""
+"""Variables whose value is a folder of this machine, which a build cannot read, or an address."""
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
-"""Docker's predefined build arguments, which do not affect the cache of a step."""
+"""Docker's predefined build arguments for proxies, which do not affect the cache of a step."""
 
 
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
     """Return the certificates that programs on this machine trust, or ``None``.
 
-    The first existing file is used: a file that a variable names, or else the system's file.
+    The function reads the first existing file among the files in the variables, then the files in ``system``.
     """
     named = (env.get(variable, "") for variable in _CERTIFICATES)
     paths = (Path(file) for file in (*named, *system) if file)
@@ -40,6 +40,6 @@ def pip_settings(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def proxies(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the proxy variables in lower and upper case, because programs read one or the other."""
+    """Return the proxy variables in lower and upper case, because some programs read only one form."""
     names = [spelling for name in _PROXIES for spelling in (name, name.upper())]
     return {name: env[name] for name in names if env.get(name)}

@@ -1,4 +1,4 @@
-"""Ask apt in a container which package files a set of packages needs; apt installs nothing."""
+"""Ask apt in a container which package files a set of packages needs, without an installation."""
 
 import email.utils
 import os
@@ -26,8 +26,8 @@ _MEMORY = 2 << 30
 _URI = re.compile(r"'(?P<url>[^']+)' (?P<file>\S+\.deb) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 _ARCHIVE = re.compile(r"(?P<root>https?://[^/]+/.*?(?P<archive>debian(?:-security)?))/(?P<path>pool/.*)")
 
-# The arguments are the package sets, one per word. With an empty status file, apt lists every needed package,
-# even if the image has it.
+# Each argument of the script is one package set. With an empty status file, apt lists every needed package,
+# even packages that the image has.
 _ASK = r"""
 set -eu
 if [ -n "$SOURCES" ]; then
@@ -53,15 +53,19 @@ sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
 """
 
 ESSENTIAL_PACKAGES = ("?essential", "?priority(required)", "apt", "usrmerge-")
-"""The minimal system in apt's words; ``usrmerge-`` selects usr-is-merged, which needs no Perl."""
+"""The packages of a minimal system, as apt's patterns. ``usrmerge-`` selects usr-is-merged, which needs no
+Perl.
+"""
 
 
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
-"""Debian's name of a processor type, by the name that ``uname -m`` prints."""
+"""Debian's names of processor types, by the name that ``uname -m`` prints."""
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of each package set, and the time of the newest package index in seconds since 1970."""
+    """The package files of each package set. ``date`` is the newest package index's time in seconds since
+    1970.
+    """
 
     sets: dict[str, tuple[LockedFile, ...]]
     date: int
@@ -77,11 +81,11 @@ def files_of(
     from_nothing: bool,
     architecture: str = "",
 ) -> PackageFiles:
-    """Return the files that an installation of each package set needs, as apt in ``image`` resolves them.
+    """Return the package files that each package set needs; apt in ``image`` resolves the dependencies.
 
     With ``from_nothing``, no package counts as installed, and apt uses Debian's archive of ``release``.
     Otherwise apt uses the image's package sources and installed packages. ``architecture`` is the processor
-    type of the packages (``uname -m``) if it differs from the image's.
+    type of the packages, as ``uname -m`` prints it; empty means the image's type.
 
     Raises:
         CheckFailed: if a package does not exist, or no mirror answers.
@@ -108,7 +112,7 @@ def files_of(
 
 
 def sources_list(release: str, mirrors: Mirrors) -> str:
-    """Return the package sources of a Debian release, with the areas main, contrib and non-free.
+    """Return the text of ``sources.list`` for a Debian release, with the areas main, contrib and non-free.
 
     The sources include security updates if a mirror has them.
 
@@ -127,7 +131,9 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
 
 
 def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
-    """Return the package files in apt's output; ``mirrors`` are the mirrors of this machine."""
+    """Return the package files that the lines of apt's output name. ``mirrors`` are the mirrors of this
+    machine.
+    """
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
     dates = [0]

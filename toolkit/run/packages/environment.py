@@ -1,6 +1,6 @@
-"""Resolve and install Python packages for the Python of an image with uv.
+"""Resolve and install Python packages with uv, for the Python in an image.
 
-The image's Python need not be installed on this machine.
+This machine does not need the same Python.
 """
 
 import re
@@ -21,7 +21,7 @@ _TAIL = 12
 
 
 class UnresolvedPackages(CheckFailed):
-    """No set of packages satisfies the requirements; ``detail`` has uv's reason."""
+    """No set of packages satisfies the requirements. ``detail`` contains uv's reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Pin:
 class PinRequest:
     """Requirements for one Python.
 
-    ``python`` is its version, and ``platform`` is uv's name of its platform. ``preferred`` are versions to
-    keep if possible. ``options`` are further options of uv.
+    ``python`` is its version, and ``platform`` is uv's name of its platform. ``preferred`` has the version
+    that uv keeps if possible, by package name. ``options`` are further options of uv.
     """
 
     requirements: Sequence[str]
@@ -67,7 +67,7 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
         build: whether uv may choose packages without a wheel.
 
     Raises:
-        Unresolved: if no set of packages satisfies the requirements.
+        UnresolvedPackages: if no set of packages satisfies the requirements.
         Missing: if uv is not installed, or the cache is not writable.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
@@ -91,8 +91,8 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
 def _only_wheels(options: Sequence[str]) -> tuple[str, ...]:
     """Return uv's options that forbid source distributions.
 
-    They also forbid pre-releases, unless the user allows these: the newest wheel of a package whose releases
-    are source distributions can be an old pre-release, such as deepspeed 0.3.1.dev5.
+    The options also forbid pre-releases, unless the user allows pre-releases. If all releases of a package
+    are source distributions, its newest wheel can be an old pre-release, such as deepspeed 0.3.1.dev5.
     """
     stable = () if "--prerelease" in options else ("--prerelease", "explicit")
     return ("--only-binary", ":all:", *stable)
@@ -129,7 +129,7 @@ def lock_of(asking: PinRequest, *, build: bool) -> bytes:
 
 
 def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
-    """Install requirements, each with its hash, and built wheels into a new folder.
+    """Install requirements, whose hashes uv checks, and built wheels into a new folder.
 
     Raises:
         CheckFailed: if a file has another hash or is not available, or the disk is full.

@@ -27,14 +27,14 @@ _PLATFORMS = (
     "manylinux2010",
     "manylinux_2_5",
 )
-"""The platform tags that a system with glibc 2.28 or later accepts (PEP 600)."""
+"""The platform tags of wheels that a system with glibc 2.28 or later can use (PEP 600)."""
 
 
 def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> tuple[Path, ...]:
-    """Write the wheels for each Python version and a processor type to ``folder``, and return their paths.
+    """Write wheels for each Python version and one processor type to ``folder``, and return their paths.
 
-    ``pythons`` are versions such as ``3.11``. ``machine`` is a processor type such as ``x86_64``. The
-    packages have the same versions as in this installation.
+    ``pythons`` are versions such as ``3.11``. ``machine`` is a processor type such as ``x86_64``. The wheels
+    have the same versions as the packages in this installation.
 
     Raises:
         BadInput: if a Python version is invalid or too old.
@@ -61,7 +61,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
 
 
 def requirements(name: str = DISTRIBUTION) -> dict[str, str]:
-    """Return the installed version of each requirement of a distribution, including indirect requirements."""
+    """Return the installed version of each package that a distribution requires, directly or indirectly."""
     from packaging.requirements import Requirement
 
     versions: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
 
 
 def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
-    """Build the wheel from which a distribution was installed again; the bytes are the same each time."""
+    """Build again the wheel from which a distribution was installed. The bytes are the same each time."""
     installed = distribution.files or ()
     meta = next(str(f.parent) for f in installed if f.name == "METADATA" and f.parent.suffix == ".dist-info")
     left_out = {f"{meta}/{name}" for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")}
@@ -108,7 +108,7 @@ def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -
 
 
 def _record_columns(content: bytes) -> str:
-    """Return the hash and size columns of a RECORD file.
+    """Return the hash and size columns for a file with this content in RECORD.
 
     Source: packaging.python.org, "Recording installed projects".
     """

@@ -1,4 +1,4 @@
-"""Resolve the package files for another Python with uv and the package index; no package is installed."""
+"""Find the package files for another Python with uv and the package index, without an installation."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -22,11 +22,11 @@ def lock_wheels(
     what: str,
     indexes: Sequence[str] = (),
 ) -> bytes:
-    """Return the text of a ``pylock.toml`` with the wheels of requirements and of all their dependencies.
+    """Return the text of a ``pylock.toml`` with the wheels of the requirements and of all their dependencies.
 
     ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name, such as
     ``x86_64-manylinux_2_36``. ``what`` names the packages in errors. ``indexes`` are addresses of further
-    indexes; as with pip, the best version of all indexes is used.
+    indexes; as pip does, uv uses the best version in all indexes.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
@@ -37,7 +37,7 @@ def lock_wheels(
 
 
 def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
-    """Return the text of a ``pylock.toml`` with only the source distributions of requirements.
+    """Return the text of a ``pylock.toml`` with only the source distributions of the requirements.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
@@ -48,7 +48,7 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
 
 
 def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None) -> bytes:
-    """Return the text of a ``pylock.toml`` with every file of pinned releases that a Python can use.
+    """Return the text of a ``pylock.toml`` with every file of pinned releases that Python ``python`` can use.
 
     If two indexes have the same release, uv uses the files of only one index. ``index`` is the address of the
     only index to ask; an empty string means the default index. With ``None``, uv asks all configured indexes.
@@ -90,7 +90,9 @@ def _compile_requirements(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache, which is writable; otherwise uv would report a missing wheel."""
+    """Return the folder of uv's cache after a check that it is writable; otherwise uv would report a missing
+    wheel.
+    """
     return str(in_cache("uv"))
 
 
@@ -121,7 +123,7 @@ def uv_program() -> str:
 
 
 def uv_settings() -> dict[str, str]:
-    """Return pip's settings as uv's variables; uv itself reads variables for certificates and proxies.
+    """Return pip's settings as variables of uv. uv itself reads the variables for certificates and proxies.
 
     With UV_SYSTEM_CERTS, uv trusts the machine's certificates, as pip does (earlier releases of uv read
     UV_NATIVE_TLS).

@@ -30,7 +30,7 @@ class _Errors(msgspec.Struct, frozen=True):
 
 
 def error_words(answer: "Response") -> str:
-    """Return a registry's error message on one line; the response to HEAD has a message only in a header."""
+    """Return a registry's error message on one line. A response to HEAD has a message only in a header."""
     try:
         content = msgspec.json.decode(answer.read(_MOST), type=_Errors)
     except (*DECODE_ERRORS, OSError):
@@ -42,7 +42,9 @@ def error_words(answer: "Response") -> str:
 
 
 def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
-    """Return the error for a final refusal; ``source`` is the file or helper with the login."""
+    """Return the error for a final refusal. ``source`` names the file or the helper that has the user's
+    login.
+    """
     reason = f": {words}" if words else ""
     if status == 401 and source:
         return Missing(
@@ -68,7 +70,7 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
 
 
 def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
-    """Return the error for a missing permission; many registries send the same response for a missing image.
+    """Return the error for a missing permission. Many registries send the same response for a missing image.
 
     ``scope`` is the requested token scope. ``user`` is the user's name, or empty without a login.
     """
@@ -85,7 +87,7 @@ def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
 
 
 def unreachable_error(host: str, error: Exception) -> Missing:
-    """Return the error for a network failure."""
+    """Return the error to raise for a network failure."""
     import requests
 
     if is_distrusted(error):
@@ -118,11 +120,11 @@ def unreachable_error(host: str, error: Exception) -> Missing:
 
 
 def is_distrusted(error: BaseException | None) -> bool:
-    """Return whether the error means that a certificate was refused."""
+    """Return whether the message of the error says that the certificate was refused."""
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def is_plain(error: BaseException | None) -> bool:
-    """Return whether the error means that a server used plain HTTP instead of TLS."""
+    """Return whether the message of the error says that the server answers in plain HTTP instead of TLS."""
     text = str(error).upper().replace(" ", "_")
     return any(word in text for word in _NOT_TLS)

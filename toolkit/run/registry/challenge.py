@@ -19,14 +19,16 @@ _LONGEST = 8192
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """An authentication method that a server accepts; ``scheme`` and parameter names are in lower case."""
+    """An authentication method that a server accepts. ``scheme`` and the names of parameters are in lower
+    case.
+    """
 
     scheme: str
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_challenges(header: str) -> tuple[Challenge, ...]:
-    """Return the challenges in a header in their order; parsing stops at the first unknown part."""
+    """Return the challenges in a header in their order. Parsing stops at the first invalid part."""
     text, position = header[:_LONGEST], 0
     challenges: list[Challenge] = []
     while match := _SCHEME.match(text, position):

@@ -1,6 +1,6 @@
 """Read logins for registries, as ``docker login`` and ``apptainer registry login`` store them.
 
-toolkit neither reads a password from a command line nor puts one on a command line.
+toolkit neither reads a password from a command line nor puts a password on a command line.
 """
 
 import base64
@@ -22,7 +22,7 @@ from toolkit.run.local import LocalRunner
 _HUB_KEYS = ("https://index.docker.io/v1/", "index.docker.io", "docker.io", "registry-1.docker.io")
 _HELPER = re.compile(r"[A-Za-z0-9._-]+")
 _HELPER_SECONDS = 60.0
-"""The time limit of a credential helper in seconds; a helper may ask the user to unlock a key ring."""
+"""The time limit of a credential helper in seconds. A helper may ask the user to unlock a key ring."""
 _TOKEN_USER = "<token>"  # noqa: S105 - with this user name, the helper's secret is a token
 
 
@@ -130,7 +130,7 @@ def _keys(host: str) -> tuple[str, ...]:
 
 
 def _plain(key: str) -> str:
-    """Return the host in a key; docker writes hosts, and older releases wrote addresses."""
+    """Return the host in a key of the file. docker writes hosts; older releases wrote addresses."""
     return key.removeprefix("https://").removeprefix("http://").partition("/")[0].lower()
 
 

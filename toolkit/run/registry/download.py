@@ -1,4 +1,4 @@
-"""Download a blob to a file, resume an interrupted download, and check the digest."""
+"""Download a blob to a file, resume interrupted downloads, and check the blob's digest."""
 
 import errno
 import re
@@ -19,7 +19,7 @@ from toolkit.run.web.limits import broken_limit, of_transfer
 from toolkit.units import format_size
 
 _STEP = 1 << 16
-"""The number of bytes of one read; an interruption loses at most the last read."""
+"""The number of bytes of one read. An interruption loses at most these bytes."""
 _TRIES = 6
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(?:\d{1,15}|\*)")
 
@@ -30,7 +30,7 @@ OnGot = Callable[[int], None]
 def fetch_blob(
     session: RegistrySession, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot
 ) -> None:
-    """Complete the file ``part`` to the whole blob; bytes that it already has are not downloaded again.
+    """Download the missing bytes of a blob to the file ``part``, and check the digest of the complete file.
 
     Raises:
         Missing: if the registry stops answering; ``part`` keeps the received bytes.
@@ -40,7 +40,7 @@ def fetch_blob(
     _fill(session, name, blob, part, on_got)
     digest = f"sha256:{hash_file(part)}"
     if digest != blob.digest and offset:
-        # The partial download of an earlier run may have wrong bytes.
+        # The file of an earlier run may have wrong bytes.
         part.unlink()
         _fill(session, name, blob, part, on_got)
         digest = f"sha256:{hash_file(part)}"
@@ -58,7 +58,8 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # A slow server sends a few bytes each time, which would otherwise mean endless retries.
+                # A transfer that exceeds a limit is not progress; otherwise, a slow server would cause
+                # endless retries.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -77,7 +78,7 @@ def _append(
         if answer.status_code == 404:
             raise CheckFailed(f"{name}: the registry has the manifest but not the blob {blob.digest[:19]}…")
         if begins_at(answer.status_code, answer.headers.get("Content-Range", "")) != done:
-            file.truncate(0)  # the response is the whole file, or a part that was not requested
+            file.truncate(0)  # the response does not begin at the requested offset
             file.seek(0)
             if answer.status_code != 200:
                 raise Missing(f"{session.host} sends another part of {blob.digest[:19]}… than requested")
@@ -85,7 +86,9 @@ def _append(
 
 
 def begins_at(status: int, content_range: str) -> int:
-    """Return the offset of a response's content, or -1 if a partial response does not give it."""
+    """Return the offset of a response's content in the blob, or -1 if a partial response does not name the
+    offset.
+    """
     if status == 200:
         return 0
     match = _CONTENT_RANGE.fullmatch(content_range.strip())
@@ -117,7 +120,9 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
 
 
 def _write(file: FileIO, chunk: bytes) -> None:
-    """Write all bytes; on a disk that is nearly full, an unbuffered file may accept fewer bytes per call."""
+    """Write all bytes. One call may write fewer bytes to an unbuffered file, for example on a nearly full
+    disk.
+    """
     rest = memoryview(chunk)
     while rest:
         rest = rest[file.write(rest) or 0 :]

@@ -31,8 +31,8 @@ def fetch_manifest(
     """Return the bytes of a manifest and the parsed manifest; ``reference`` is a tag or a digest.
 
     Raises:
-        Missing: if the image does not exist, or the connection is interrupted repeatedly.
-        CheckFailed: if the content does not match its digest, or the digest in the response.
+        Missing: if the image does not exist, or every transfer is interrupted.
+        CheckFailed: if the content does not match the requested digest or the digest in the response.
     """
     text, digest = _read(session, name, reference)
     if len(text) > MOST_BYTES:
@@ -45,7 +45,7 @@ def fetch_manifest(
 
 
 def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple[bytes, str]:
-    """Return a manifest and the digest in the response; an interrupted transfer is repeated."""
+    """Return a manifest and the digest in the response's header; repeat an interrupted transfer."""
     import requests
 
     for number in range(1, TRIES + 1):
@@ -70,7 +70,7 @@ def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple
 
 
 def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, media_type: str) -> str:
-    """Write an image's manifest after all its blobs, and return the manifest's digest.
+    """Upload an image's manifest after all its blobs, and return the manifest's digest.
 
     Raises:
         CheckFailed: if the registry refuses the manifest, or stores different bytes.
@@ -88,7 +88,7 @@ def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, medi
 
 
 def has_manifest(session: RegistrySession, name: RegistryName, digest: str) -> bool:
-    """Return whether the tag already refers to the manifest with this digest."""
+    """Return whether the tag in ``name`` already refers to the manifest with this digest."""
     with session.ask(
         "HEAD",
         f"/v2/{name.repository}/manifests/{name.tag}",
@@ -100,7 +100,7 @@ def has_manifest(session: RegistrySession, name: RegistryName, digest: str) -> b
 
 
 def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
-    """Return whether a repository contains a blob."""
+    """Return whether a repository contains the blob with this digest."""
     with session.ask(
         "HEAD",
         f"/v2/{name.repository}/blobs/{digest}",

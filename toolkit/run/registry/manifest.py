@@ -1,4 +1,6 @@
-"""Manifests of images in a registry (opencontainers/image-spec: manifest.md, image-index.md)."""
+"""Read and write manifests of images in a registry (opencontainers/image-spec: manifest.md,
+image-index.md).
+"""
 
 import hashlib
 import re
@@ -41,7 +43,7 @@ class Platform(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """The reference to a blob or another manifest; ``size`` is in bytes."""
+    """A reference to a blob or to another manifest; ``size`` is in bytes."""
 
     media_type: str
     digest: str
@@ -61,7 +63,7 @@ class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="cam
 
     @property
     def blobs(self) -> tuple[Descriptor, ...]:
-        """The blobs of an image without duplicates; the configuration comes first."""
+        """The blobs of an image without duplicates, with the configuration first."""
         parts = ((self.config,) if self.config else ()) + self.layers
         return tuple({part.digest: part for part in parts}.values())
 
@@ -70,7 +72,7 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
     """Parse a manifest or an index.
 
     Raises:
-        CheckFailed: if the text is neither a manifest nor an index, or has impossible values.
+        CheckFailed: if the text is neither a manifest nor an index, or has an invalid value.
     """
     try:
         manifest = msgspec.json.decode(text, type=ImageManifest)
@@ -91,12 +93,12 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
 
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
-    """Return the manifest of a SIF file as an artifact; equal files have equal manifests."""
+    """Return the manifest for a SIF file. Equal files have equal manifests."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, (layer,)))
 
 
 def for_image(config: Descriptor, layers: tuple[Descriptor, ...]) -> bytes:
-    """Return the manifest of an ordinary image."""
+    """Return the manifest of an image with layers."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, layers))
 
 

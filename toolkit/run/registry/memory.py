@@ -1,6 +1,6 @@
 """Remember unfinished uploads, and which repositories contain a blob.
 
-Every entry is only a hint, which may be lost or wrong; toolkit always asks the registry.
+An entry may be missing or wrong, so toolkit always asks the registry as well.
 """
 
 from urllib.parse import quote
@@ -23,12 +23,12 @@ class RegistryMemory(msgspec.Struct, frozen=True):
 
 
 def recall(host: str, digest: str) -> RegistryMemory:
-    """Return the remembered facts about a blob; empty if the file cannot be read."""
+    """Return the remembered facts about a blob; empty if this machine has no readable entry."""
     return hints.recall(_folder(host), _name(digest), RegistryMemory) or RegistryMemory()
 
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
-    """Remember the address at which an upload can be resumed; an empty ``location`` removes it."""
+    """Remember the address at which an upload can be resumed. An empty ``location`` removes the entry."""
     memory = recall(host, digest)
     other_uploads = {name: where for name, where in memory.uploads.items() if name != repository}
     uploads = {**other_uploads, repository: location} if location else other_uploads
@@ -52,5 +52,5 @@ def _name(digest: str) -> str:
 
 
 def _write(host: str, digest: str, memory: RegistryMemory) -> None:
-    # Only this user may read the file: the address of an upload may grant write access.
+    # Only this user may read the file, because the address of an upload may grant write access.
     hints.keep(_folder(host), _name(digest), memory)

@@ -25,7 +25,7 @@ Source: distribution-spec, "Pull".
 
 @dataclass(frozen=True, slots=True)
 class RegistryName:
-    """The name of an image in a registry; ``tag`` is empty if the name has only a digest."""
+    """The name of an image in a registry. ``tag`` is empty if the name has only a digest."""
 
     scheme: str
     host: str
@@ -35,12 +35,12 @@ class RegistryName:
 
     @property
     def wanted(self) -> str:
-        """The reference of the image's manifest: the digest if it is known, else the tag."""
+        """The reference of the image's manifest: the digest if the name has a digest, otherwise the tag."""
         return self.digest or self.tag
 
     @property
     def endpoint(self) -> str:
-        """The host for connections; for Docker Hub, it differs from the host in the name."""
+        """The host to which toolkit connects. For Docker Hub, this host differs from the host in the name."""
         return _HUB_ENDPOINT if self.host == _HUB else self.host
 
     def __str__(self) -> str:
@@ -54,7 +54,8 @@ def is_registry_name(text: str) -> bool:
 
 
 def parse_name(text: str) -> RegistryName:
-    """Parse the name of an image in a registry; the defaults are the tag ``latest`` and the host Docker Hub.
+    """Parse the name of an image in a registry. The default tag is ``latest``; the default host is Docker
+    Hub.
 
     Raises:
         BadInput: if the name is invalid; the error quotes the invalid part.
@@ -84,7 +85,7 @@ def parse_name(text: str) -> RegistryName:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether ``HOST[:PORT]`` is this machine."""
+    """Return whether ``HOST[:PORT]`` is a loopback address of this machine."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     name = name.strip("[]")
     if name == "localhost":

@@ -28,17 +28,17 @@ from toolkit.run.web.limits import Limits, broken_limit
 from toolkit.run.web.redirects import without_login
 
 _COMMIT = Limits(600.0, 600.0)
-"""Time limits for the last request of an upload, in which some registries copy the whole blob."""
+"""Time limits in seconds for the last request of an upload, in which some registries copy the whole blob."""
 TRIES = 6
 _ANY = (200, 401, 403, 404)
-"""HTTP statuses that a registry may send for a request without authentication."""
+"""HTTP statuses with which a registry may answer a request that has no authentication."""
 _FIRST_TRIES = 3
-"""The number of tries before the first response, which is small so that a wrong name is reported soon."""
+"""The number of tries before the first response. It is small, so that toolkit reports a wrong name soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAccess:
-    """How toolkit connects to a registry; ``ca`` is a file or a folder of certificates."""
+    """How toolkit connects to a registry. ``ca`` is a file or a folder of certificates."""
 
     ca: Path | None = None
     plain_http: bool = False
@@ -61,7 +61,7 @@ class RegistrySession:
         self._client.close()
 
     def find(self) -> None:
-        """Check that a registry answers; for a registry on this machine, also find whether it uses TLS.
+        """Check that the registry answers. For a registry on this machine, also detect whether it uses TLS.
 
         Raises:
             Missing: if no registry answers, or its certificate is not trusted.
@@ -85,10 +85,11 @@ class RegistrySession:
         tries: int = TRIES,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
     ) -> Response:
-        """Send a request, and return the response with a status in ``ok``; ``scope`` is the token's scope.
+        """Send a request, and return the response, whose status is in ``ok``. ``scope`` is the scope of the
+        token.
 
-        A request with a body uses ``tries=1``: the caller knows how many bytes arrived, and repeats the
-        request.
+        For a request with a body, the caller passes ``tries=1`` and repeats the request itself, because only
+        the caller knows how many bytes arrived.
 
         Raises:
             Missing: if the registry is unreachable, refuses access, or stays busy.
@@ -120,7 +121,7 @@ class RegistrySession:
         self._pause(seconds)
 
     def absolute(self, where: str) -> str:
-        """Return an absolute address; an address from the registry may be relative, or on another host.
+        """Return the absolute form of an address that the registry sent. The address may be on another host.
 
         Raises:
             CheckFailed: if the address leads from TLS to plain HTTP.
@@ -159,7 +160,7 @@ class RegistrySession:
         limits = _COMMIT if method == "PUT" else Limits()
 
         def proof(address: str) -> Proof:
-            # A presigned address on another host has its own authentication, and must not get the user's
+            # A presigned address on another host needs no login, and the other host must not get the user's
             # password.
             return self._tokens.proof(scope) if self._is_ours(address) else prove_nothing(address)
 
@@ -189,7 +190,7 @@ def open_session(name: RegistryName, access: RegistryAccess) -> Iterator[Registr
 
 
 def _may_pass(error: Exception) -> bool:
-    """Return whether a retry may help, for example after an interrupted TLS connection."""
+    """Return whether a retry may succeed, for example after an interrupted TLS connection."""
     import requests
 
     if broken_limit(error):

@@ -32,7 +32,9 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """The authentication of requests to ``host``; ``login`` is sent only if the server asks for it."""
+    """Authenticates requests to ``host``. toolkit sends ``login`` only if the server asks for
+    authentication.
+    """
 
     def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
         self._client, self._host, self._login = client, host, login
@@ -44,16 +46,18 @@ class Tokens:
 
     @property
     def source(self) -> str:
-        """The file or helper with the login, or an empty string."""
+        """The name of the file or helper that has the login; empty without a login."""
         return self._login.source if self._login else ""
 
     @property
     def user(self) -> str:
-        """The user's name in messages, or an empty string without a login."""
+        """The user's name for messages; empty without a login."""
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
-        """Return whether the token server issued a token for a scope, and so accepted the user's login."""
+        """Return whether the token server issued a token for a scope, which means that it accepted the
+        login.
+        """
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 
@@ -69,10 +73,11 @@ class Tokens:
         return add
 
     def answer(self, header: str, scope: str) -> bool:
-        """Prepare a retry after status 401; return whether the retry has a new authentication header.
+        """Prepare a retry after status 401. Return whether the retry will have a new authentication header.
 
         Raises:
-            CheckFailed: if the registry's challenge is invalid, or would send a password over plain HTTP.
+            CheckFailed: if the registry's challenge is invalid, or toolkit would send a password over plain
+            HTTP.
             Missing: if the token server is unreachable, or issues no token.
         """
         before = self._header[""] if self._basic else self._header.get(scope, "")

@@ -1,4 +1,4 @@
-"""Certificates that toolkit trusts for a registry: the system's, the environment's, or a private CA's."""
+"""Collect the certificates that toolkit trusts for a registry: from the system, variables or a private CA."""
 
 import os
 import ssl
@@ -8,7 +8,9 @@ from toolkit.data import home
 from toolkit.errors import BadInput
 
 _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Variables with certificates; the ssl module itself reads ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``."""
+"""Variables that name files of certificates. The ssl module itself reads ``SSL_CERT_FILE`` and
+``SSL_CERT_DIR``.
+"""
 
 
 def tls_settings(ca: Path | None, host: str) -> ssl.SSLContext:

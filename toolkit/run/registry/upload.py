@@ -1,4 +1,4 @@
-"""Upload a blob in chunks unless the registry has it, and resume an interrupted upload."""
+"""Upload a blob in chunks unless the registry has the blob, and resume an interrupted upload."""
 
 import re
 from collections.abc import Callable
@@ -15,9 +15,11 @@ from toolkit.run.web.client import Response
 from toolkit.run.web.http import pause_before
 
 CHUNK = 8 << 20
-"""The bytes of one request: small enough for most proxies; an interruption repeats at most one request."""
+"""The number of bytes in one request. Most proxies accept this size; an interruption repeats one request at
+most.
+"""
 _MOST_CHUNK = 32 << 20
-"""The largest chunk in bytes, which toolkit keeps in memory.
+"""The size of the largest chunk that toolkit keeps in memory, in bytes.
 
 If a registry requires larger chunks, toolkit sends the blob in one request.
 """
@@ -47,7 +49,9 @@ OnSent = Callable[[int], None]
 
 @dataclass(slots=True)
 class _Upload:
-    """An upload session of the registry: the next request's address, and the number of received bytes."""
+    """An upload that the registry has started. ``location`` is the address of the next request; ``done`` is
+    the number of bytes that the registry has.
+    """
 
     location: str
     done: int = 0
@@ -85,13 +89,15 @@ class _NoChunksError(Exception):
 
 
 def _earlier_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Return an unfinished upload of an earlier run, if the registry still has it."""
+    """Return the unfinished upload of an earlier run, or ``None`` if the registry no longer has the
+    upload.
+    """
     location = memory.recall(session.host, blob.digest).uploads.get(name.repository, "")
     return _ask_progress(session, name, location, blob) if location else None
 
 
 def _ask_progress(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
-    """Ask the registry how many bytes of an upload it has; ``None`` if the upload no longer exists."""
+    """Ask the registry how many bytes of an upload it has. Return ``None`` if the upload no longer exists."""
     try:
         with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
             upload = _Upload(
@@ -130,8 +136,8 @@ def _send_chunks(
 ) -> None:
     """Send the rest of a blob in chunks and finish the upload.
 
-    After an interruption, toolkit asks the registry for the position and continues, at most six times in a
-    row.
+    After an interruption, toolkit asks the registry how many bytes arrived and continues from there, at most
+    six times in a row.
     """
     if upload.least > _MOST_CHUNK:
         raise _NoChunksError
@@ -177,7 +183,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     with answer:
         if answer.status_code in _NO_CHUNKS:
             if upload.done:
-                # This address accepted chunks before, so the registry has deleted the upload.
+                # The registry accepted chunks at this address before, so it has deleted the upload.
                 raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
             raise _NoChunksError
         upload.location = _location(answer, session)
@@ -202,7 +208,7 @@ def _finish(
 
 
 def with_digest(location: str, digest: str) -> str:
-    """Return the address that finishes an upload: the upload's address and query, with the digest."""
+    """Return the address that finishes an upload: the upload's address with the digest added to its query."""
     parts = urlsplit(location)
     query = [*parse_qsl(parts.query, keep_blank_values=True), ("digest", digest)]
     return urlunsplit(parts._replace(query=urlencode(query)))

@@ -1,4 +1,4 @@
-"""Create SSH key pairs without an external program."""
+"""Create SSH key pairs without ssh-keygen."""
 
 import io
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class KeyPair:
 
 
 def new_key_pair() -> KeyPair:
-    """Return a new ECDSA key pair, which every OpenSSH since 2011 accepts."""
+    """Return a new ECDSA key pair, which OpenSSH has accepted since 2011 (release 5.7)."""
     import paramiko
 
     key = paramiko.ECDSAKey.generate(bits=256)

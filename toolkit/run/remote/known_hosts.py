@@ -20,7 +20,9 @@ _KINDS = {"ssh-rsa": "RSA", "ssh-dss": "DSA", "ssh-ed25519": "ED25519"}
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A public key; ``kind`` is its name in the protocol, ``blob`` its bytes (RFC 4253, section 6.6)."""
+    """A public key. ``kind`` is the key type's name in the protocol; ``blob`` has the key's bytes (RFC 4253,
+    6.6).
+    """
 
     kind: str
     blob: bytes
@@ -30,7 +32,7 @@ class HostKey:
 
     @property
     def name(self) -> str:
-        """The kind of the key, as ``ssh-keygen -l`` prints it."""
+        """The key type as ``ssh-keygen -l`` prints it."""
         return _KINDS.get(self.kind, "ECDSA" if self.kind.startswith("ecdsa-") else self.kind)
 
     @property
@@ -42,7 +44,7 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True)
 class KnownHost:
-    """A line of a known_hosts file; ``where`` is ``FILE:LINE``; ``marker`` is usually empty."""
+    """A line of a known_hosts file. ``where`` is ``FILE:LINE``. ``marker`` is usually empty."""
 
     where: str
     marker: str
@@ -60,14 +62,14 @@ Verdict = Literal["known", "revoked", "changed", "authority", "other-kind", "unk
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result for a key, and the known_hosts line that determines the result."""
+    """The verdict on a host's key, and the known_hosts line that determines the verdict."""
 
     verdict: Verdict
     entry: KnownHost | None = None
 
 
 def read_entries(text: str, file: str) -> Iterator[KnownHost]:
-    """Yield the valid lines of a known_hosts file; like ``ssh``, toolkit skips other lines."""
+    """Yield the valid lines of a known_hosts file. toolkit skips invalid lines, as ``ssh`` does."""
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
@@ -79,15 +81,17 @@ def read_entries(text: str, file: str) -> Iterator[KnownHost]:
 
 
 def names_of(host: str, port: int) -> tuple[str, ...]:
-    """Return a host's possible names in a known_hosts file, most specific first, as ``ssh`` does."""
+    """Return the names under which a known_hosts file may list a host. As in ``ssh``, the most specific name
+    is first.
+    """
     return (host.lower(),) if port == 22 else (f"[{host.lower()}]:{port}", host.lower())
 
 
 def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) -> Judgement:
-    """Return the result for the key that a host offers, from the known_hosts lines for its ``names``.
+    """Return the verdict on the key that a host offers, from the known_hosts lines for the host's ``names``.
 
-    A key that is revoked under any name is refused. If a name has several keys, each of them is accepted. The
-    second name is used only if its line has exactly this key.
+    toolkit refuses a key that is revoked under any name. If a name has several keys, toolkit accepts each of
+    these keys. The second name counts only if its line has exactly this key.
     """
     all_entries = tuple(entries)
     if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):
@@ -109,13 +113,17 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
 
 
 def kinds_of(entries: Iterable[KnownHost], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the kinds of a host's known keys; toolkit requests these kinds first."""
+    """Return the key types for which known_hosts has a key of this host. toolkit requests these types
+    first.
+    """
     kinds = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
     return tuple(dict.fromkeys(kinds))
 
 
 def is_named(entry: KnownHost, name: str) -> bool:
-    """Return whether a line is for the host ``name``; a matching negated pattern excludes the host."""
+    """Return whether a line applies to the host ``name``. A negated pattern that matches excludes the
+    host.
+    """
     named = False
     for pattern in entry.names:
         if pattern.startswith("!"):
@@ -129,8 +137,8 @@ def is_named(entry: KnownHost, name: str) -> bool:
 def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
     """Return the files in the value of ``UserKnownHostsFile``.
 
-    The value is several paths, or one path with spaces. paramiko removes the quotes, so toolkit checks which
-    file exists.
+    The value contains several paths, or one path with spaces. paramiko removes the quotes, so toolkit checks
+    whether a file with the whole value as its path exists.
     """
     return [setting] if exists(setting) else setting.split()
 
@@ -151,7 +159,9 @@ def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> K
 
 
 def _blob(kind: str, text: str) -> bytes | None:
-    """Return the bytes of a key, which start with its kind as a protocol string; ``None`` for other text."""
+    """Return the bytes of a key from its Base64 text; ``None`` if the bytes do not start with the key
+    type.
+    """
     blob = _decoded(text)
     named = len(kind).to_bytes(4, "big") + kind.encode()
     return blob if blob is not None and blob.startswith(named) else None

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import paramiko
 
 _PACKET = 32768
-"""The bytes of one write; OpenSSH's server accepts no larger writes from paramiko."""
+"""The number of bytes of one write. OpenSSH's server accepts no larger writes from paramiko."""
 
 _ANSWER_SECONDS = 90.0
-"""The number of seconds in which the host must answer a file operation or start a command."""
+"""The number of seconds within which the host must answer a file operation or start a command."""
 
 
 class SshRunner:
@@ -71,8 +71,8 @@ class SshRunner:
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         fix = "check the disk and your quota on that host; then run the same command to resume the copy"
-        # The source file is opened first. If it is missing, the host stays unchanged. If it is deleted later,
-        # it can still be read.
+        # Open the source file first. If the file is missing, the host stays unchanged. If another process
+        # deletes the file later, toolkit can still read it.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
             sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
@@ -107,7 +107,7 @@ class SshRunner:
             self._connection = None
 
     def _connection_now(self) -> Any:  # noqa: ANN401 - fabric has no types
-        """Return the connection; after a loss, the first thread that needs it opens it again."""
+        """Return the open connection. After a loss, the first caller opens a new connection."""
         with self._opening:
             if self._connection is None:
                 self._connection = connect(self._host, self._config)
@@ -122,7 +122,9 @@ class SshRunner:
 
     @contextlib.contextmanager
     def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
-        """Yield a temporary path beside ``target``; after success, its file replaces ``target``."""
+        """Yield a temporary path beside ``target``. If the block succeeds, the temporary file replaces
+        ``target``.
+        """
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
             beside = _part_name(target)
@@ -151,7 +153,9 @@ class SshRunner:
             raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
 
     def _is_lost(self, error: Exception) -> bool:
-        """Return whether an error means a lost connection and not a refusal."""
+        """Return whether an error means that the connection was lost, and not that the host refused a
+        request.
+        """
         import paramiko
 
         connection = self._connection  # another thread may close the connection
@@ -168,7 +172,7 @@ class SshRunner:
 
 @contextlib.contextmanager
 def _time_limit(close: Callable[[], object]) -> Iterator[None]:
-    """Call ``close`` if the host does not answer in 90 seconds; paramiko has no such limit."""
+    """Call ``close`` if the block takes longer than 90 seconds, because paramiko has no such limit."""
 
     def give_up() -> None:
         with contextlib.suppress(OSError, EOFError):  # the connection may have ended
@@ -184,7 +188,7 @@ def _time_limit(close: Callable[[], object]) -> Iterator[None]:
 
 
 def shell_line(command: Command) -> str:
-    """Return a command as one line for the host's login shell, because SSH transmits only one string."""
+    """Return a command as one line for the login shell of the host, because SSH transmits only one string."""
     words = shlex.join(command.words)
     if command.env:
         words = shlex.join(["env", *(f"{k}={v}" for k, v in command.env.items())]) + " " + words
@@ -194,13 +198,13 @@ def shell_line(command: Command) -> str:
 
 
 def _ignore_progress(_done: int, _total: int) -> None:
-    """Ignore the progress of a transfer."""
+    """Do nothing, for a caller without interest in the progress."""
 
 
 def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
-    """Write the missing part of a file to ``target``.
+    """Write the part of a file that ``target`` does not have yet.
 
-    Bytes are written at their own positions, so two concurrent writers are safe.
+    Each byte is written at its own offset, so that two processes can write the same file at the same time.
     """
     total = os.fstat(reading.fileno()).st_size
     writing, done = _begun(sftp, target, total)

@@ -17,13 +17,13 @@ from toolkit.run.remote.ssh_destination import ssh_line
 from toolkit.run.remote.ssh_trust import apply_trust, trust_of
 
 _SECONDS = 15
-"""The time limit of a TCP connection, and of the key exchange after it, in seconds."""
+"""The time limit for the TCP connection, and for the key exchange after the connection, in seconds."""
 _AUTH_SECONDS = 30
-"""The number of seconds in which the host must answer each offered key."""
+"""The number of seconds within which the host must answer each key that toolkit offers."""
 _CHANNEL_SECONDS = 90
-"""The number of seconds in which the host must open a channel."""
+"""The number of seconds within which the host must open a channel."""
 _KEEPALIVE_SECONDS = 30
-"""Seconds between two keepalive messages; without them, routers drop an idle connection."""
+"""The number of seconds between two keepalive messages, without which routers drop an idle connection."""
 
 _SILENT_SECONDS = 90
 """The number of seconds after which unacknowledged data ends the connection.
@@ -38,7 +38,9 @@ paramiko tries to read a key file as every kind of key, and reports the last fai
 """
 
 _ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
-"""The beginning of Python's system errors, which paramiko appends to its own words without a space."""
+"""A pattern for the start of Python's system errors, which paramiko appends to its own message without a
+space.
+"""
 
 _CUT_OFF = "transport shut down or saw EOF"
 """A part of paramiko's message for a lost connection, which paramiko reports as a failed authentication."""
@@ -50,7 +52,7 @@ _NO_SESSION = "No existing session"
 
 
 def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has no types; the value stays in toolkit.run
-    """Return an open ``fabric.Connection``; ``config`` replaces the user's ~/.ssh/config, as ``ssh -F``.
+    """Return an open ``fabric.Connection``. ``config`` replaces the user's ~/.ssh/config, as with ``ssh -F``.
 
     Raises:
         BadInput: if the destination or the configuration is invalid.
@@ -66,7 +68,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
 
         prefix = "toolkit-internal"
 
-    # paramiko logs errors that it also raises, and Python prints messages of a logger without a handler.
+    # paramiko also logs each error that it raises, and Python prints the log of a logger without a handler.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if config is not None and not config.is_file():
         raise BadInput(f"{config}: {no_file(config)}")
@@ -76,7 +78,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
     except (OSError, ValueError, paramiko.SSHException) as error:
         raise BadInput(f"{config or '~/.ssh/config'}: {host}: {why(error)}") from error
     line = ssh_line(host, config, command=("true",))
-    # The gateways are opened in order, so that an error names the right host.
+    # Open the gateways in order, so that an error names the host that failed.
     for hop in reversed(_hops(connection)):
         _check_port(hop, host, config)
         _prepare(hop)
@@ -88,7 +90,9 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
 
 
 def why(error: Exception) -> str:
-    """Return the message of an error without its Python class; for several addresses, all their messages."""
+    """Return an error's message without the name of the Python class. For several addresses, return all
+    messages.
+    """
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(failure) for failure in tried.values()))
@@ -97,10 +101,10 @@ def why(error: Exception) -> str:
 
 
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
-    """Make the kernel close a connection whose other end is silent, for example after a laptop slept.
+    """Make the kernel close a connection whose other end does not answer, for example after a laptop slept.
 
-    By default, the kernel closes such a connection only after a quarter of an hour. Connections through a
-    gateway end together with the gateway's connection.
+    By default, the kernel closes such a connection only after a quarter of an hour. If the gateway's
+    connection closes, the connections through the gateway close as well.
     """
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         with contextlib.suppress(OSError):
@@ -108,7 +112,9 @@ def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
 
 
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
-    """Return the connection and its gateways; the nearest gateway is last."""
+    """Return the connection and its gateways. The last element is the gateway to which this machine
+    connects.
+    """
     hops = []
     while connection is not None and not isinstance(connection, str):  # a string is a ProxyCommand
         hops.append(connection)
@@ -122,14 +128,14 @@ def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN4
 
 
 def _prepare(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Set the time limit of each step, and limit the offered keys."""
+    """Set the time limits of the connection, and limit the keys that toolkit offers."""
     more: dict[str, Any] = {
         "banner_timeout": _SECONDS,
         "auth_timeout": _AUTH_SECONDS,
         "channel_timeout": _CHANNEL_SECONDS,
     }
     if hop.ssh_config.get("identitiesonly", "no").lower() == "yes":
-        # Servers close a connection after a few unknown keys, and an agent may have many keys.
+        # A server closes the connection after a few wrong keys, and an ssh-agent may have many keys.
         more |= {"allow_agent": False, "look_for_keys": False}
     hop.connect_kwargs = {**dict(hop.connect_kwargs), **more}
 
@@ -157,7 +163,9 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
 
 
 def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Open a connection; after a failure, close it, because its thread would continue to listen."""
+    """Open a connection. After a failure, close the connection, because paramiko's thread would continue to
+    run.
+    """
     try:
         hop.open()
     except BaseException:

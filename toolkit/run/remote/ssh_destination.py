@@ -8,14 +8,14 @@ from pathlib import Path
 from toolkit.errors import BadInput
 
 _PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
-"""A pattern for HOST:PORT; more than one colon means an IPv6 address, which has no port here."""
+"""A pattern for HOST:PORT. Text with more than one colon is an IPv6 address without a port."""
 
 
 def destination(host: str) -> tuple[str, str]:
-    """Split a destination into ssh's destination and the port, which may be empty.
+    """Split a destination into the destination for ssh and the port. The port may be empty.
 
     Raises:
-        BadInput: if the destination is invalid, or looks like an option.
+        BadInput: if the destination is invalid, or starts with ``-`` as an option does.
     """
     if not host or host.startswith("-") or any(c.isspace() for c in host):
         raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")
@@ -28,13 +28,13 @@ def destination(host: str) -> tuple[str, str]:
 
 
 def ssh_words(host: str, config: Path | None, options: Sequence[str] = ()) -> list[str]:
-    """Return the words of an ``ssh`` command up to the host; a port becomes the option ``-p``."""
+    """Return the words of an ``ssh`` command up to the host. A port becomes the option ``-p``."""
     name, port = destination(host)
     configured = ["-F", str(config)] if config else []
     return ["ssh", *configured, *options, *(["-p", port] if port else []), "--", name]
 
 
 def ssh_line(host: str, config: Path | None, options: Sequence[str] = (), command: Sequence[str] = ()) -> str:
-    """Return an ``ssh`` command line that the user can copy."""
+    """Return an ``ssh`` command as one line that the user can copy into a shell."""
     words = [word for word in ssh_words(host, config, options) if word != "--"]
     return shlex.join([*words, *command])

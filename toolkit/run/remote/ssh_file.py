@@ -1,4 +1,4 @@
-"""Check that a file is an SSH configuration; paramiko accepts any text, and even binary data."""
+"""Check that a file is an SSH configuration, because paramiko accepts any text and even binary data."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from toolkit.near import suggest_near
 
 _LARGEST = 1 << 20
 _LINE = re.compile(r'\s*(?P<keyword>[^\s="#]+)(?:\s*=\s*|\s+)(?P<value>\S.*)')
-"""A pattern for a line in ssh_config(5): a keyword, white space or one ``=``, then the arguments."""
+"""A pattern for a line of ssh_config(5): a keyword, white space or one ``=``, and the arguments."""
 _IGNORE = "ignoreunknown"
 
 _MANUAL = """
@@ -46,7 +46,8 @@ rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartc
 tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
 """
 _ACCEPTED = frozenset(_OLD.split())
-"""Old keywords and vendors' keywords that OpenSSH reads, partly with the GSSAPI patch (openssh:readconf.c).
+"""Obsolete keywords and vendors' keywords that OpenSSH accepts, some only with the GSSAPI patch
+(openssh:readconf.c).
 """
 
 
@@ -54,7 +55,7 @@ def check_ssh_config(path: Path) -> None:
     """Check that each line of a file is a comment or a keyword of ssh_config(5) with a value.
 
     Raises:
-        BadInput: if the file or its name is not UTF-8 text, the file is too long, or a line is invalid.
+        BadInput: if the file or its name is not UTF-8, the file is too long, or a line is invalid.
     """
     try:
         str(path).encode()

@@ -1,6 +1,6 @@
-"""Use an OpenSSH connection that the user opened and shares (ControlMaster).
+"""Use an SSH connection that the user opened with OpenSSH and that ssh shares (ControlMaster).
 
-If a centre requires a second factor, only ssh itself can ask for it, and users want to enter it only once a
+If a centre requires a second factor, only ssh can ask for this factor, and users want to enter it only once a
 day. This module never opens a connection.
 """
 
@@ -20,17 +20,17 @@ from toolkit.run.remote.ssh_destination import ssh_line, ssh_words
 _CHECK_SECONDS = 10.0
 _FILE_SECONDS = 600.0
 _CHUNK = 8 << 20
-"""The bytes of a file that are sent at once; a broken connection loses at most this many."""
+"""The number of bytes of a file that one command sends. A broken connection loses at most these bytes."""
 
 _OF_SSH = 255
-"""The exit status of ssh if ssh itself failed, not the command."""
+"""The exit status of ssh if ssh itself failed and not the remote command."""
 
 _READ = (
     '[ -e "$1" ] || exit 0; [ "$3" ] || exec tail -c +"$(($2 + 1))" "$1"; '
     'exec dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none'
 )
 _LENGTH = 'if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi'
-# After a broken connection, cat sees a normal end of input, so the script compares the size.
+# After a broken connection, cat reads a normal end of input, so the script compares the size.
 _WRITE = (
     'folder=$(dirname "$1"); { [ -d "$folder" ] || mkdir -p $5 "$folder"; } && cat > "$2" '
     '&& [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && mv -f "$2" "$1" || { rm -f "$2"; exit 1; }'
@@ -40,7 +40,7 @@ _APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc stat
 
 
 def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None":
-    """Return a runner over the connection that ssh shares, or ``None`` without such a connection.
+    """Return a runner that uses ssh's shared connection to ``host``, or ``None`` if ssh shares no connection.
 
     Raises:
         BadInput: if ``host`` is not an SSH destination.
@@ -63,7 +63,7 @@ class SharedRunner:
         self.place = host
         self._here = LocalRunner()
         # If the shared connection no longer exists, ssh would open a new connection. A proxy command that
-        # exits at once prevents it.
+        # exits at once prevents the new connection.
         options = ("-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes")
         self._ssh, *self._rest = ssh_words(host, config)
         self._options = options
@@ -139,6 +139,8 @@ class SharedRunner:
 
 
 def _control_path(settings: str) -> str:
-    """Return the control socket's path in the output of ``ssh -G``; empty if connections are not shared."""
+    """Return the path of the control socket from the output of ``ssh -G``; empty if ssh shares no
+    connections.
+    """
     paths = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
     return paths[0] if paths and paths[0] != "none" else ""

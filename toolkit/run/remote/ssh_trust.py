@@ -1,6 +1,6 @@
 """Check whether the key of an SSH host is trusted, and explain what to do if it is not.
 
-paramiko's own reader supports neither patterns nor markers, and only one key of each kind. Therefore toolkit
+paramiko's parser supports neither patterns nor markers, and only one key of each type. Therefore toolkit
 parses the known_hosts files itself.
 """
 
@@ -26,7 +26,7 @@ from toolkit.run.remote.ssh_destination import ssh_line
 
 _USER_FILES = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _SYSTEM_FILES = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
-"""The default files in ssh_config(5)."""
+"""The default values of ``GlobalKnownHostsFile`` in ssh_config(5)."""
 _HOST_KEY_FILE = "/etc/ssh/ssh_host_{}_key.pub"
 
 
@@ -34,7 +34,7 @@ _HOST_KEY_FILE = "/etc/ssh/ssh_host_{}_key.pub"
 class Trust:
     """The known keys of one host.
 
-    ``place`` is the host's name in messages. ``add`` is the command that adds the host's key.
+    ``place`` is the host's name in messages. ``add`` is the command that adds the host's key to ``file``.
     """
 
     place: str
@@ -47,14 +47,14 @@ class Trust:
         """Accept a known key, and refuse any other key.
 
         Raises:
-            Missing: if the key is not known, with its fingerprint and advice.
+            Missing: if the key is not known; the error has the key's fingerprint and a fix.
         """
         judgement = judge(self.entries, self.names, key)
         if judgement.verdict != "known":
             raise self._refusal(key, judgement)
 
     def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
-        """Return the host key algorithms, sorted so that algorithms with known keys come first."""
+        """Return the host key algorithms, with the algorithms of known keys first."""
         kinds = kinds_of(self.entries, self.names)
         return sorted(
             algorithms,
@@ -106,7 +106,9 @@ class Trust:
 
 
 def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric has no types
-    """Return the known keys of a connection's host; ``host`` is the destination, or empty for a gateway."""
+    """Return the known keys for the host of a connection. ``host`` is the destination; empty for a
+    gateway.
+    """
     exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
     system = _files(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_FILES), exists)
@@ -129,7 +131,7 @@ def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 
     """Make a connection check its host key with ``trust`` before it authenticates."""
 
     class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc] # paramiko has no types
-        """Checks every key, because paramiko's client gets no known hosts."""
+        """Checks every host key, because toolkit gives paramiko's client no known hosts."""
 
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:  # noqa: ANN401, ARG002
             trust.check(HostKey(key.get_name(), key.asbytes()))

@@ -1,7 +1,7 @@
 """Send HTTP requests with limits on time and bytes, and with checked redirects.
 
-``requests`` alone reads a body of any size into memory, even the body of a redirect, and has no limit for a
-whole response.
+``requests`` alone reads a body of any size into memory, even the body of a redirect. It has no time limit for
+a whole response.
 """
 
 import contextlib
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
-"""The largest unread body, in bytes, that is read to the end so that the connection can be used again."""
+"""The largest unread rest of a body, in bytes, that toolkit reads in order to use the connection again."""
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""Content codings with zlib's ``wbits``; some servers use them although toolkit asks only for ``identity``.
+"""zlib's ``wbits`` for each content coding. Some servers compress although toolkit asks only for
+``identity``.
 """
 
 Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
@@ -31,7 +32,7 @@ Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
 
 
 class Response:
-    """The response to a request; toolkit reads the body only on demand."""
+    """The response to a request. The body is read only when a caller asks for it."""
 
     def __init__(self, answer: "requests.Response", meter: Meter) -> None:
         self._answer, self._meter = answer, meter
@@ -50,7 +51,7 @@ class Response:
             self._answer.close()
 
     def read(self, most: int) -> bytes:
-        """Return the first ``most`` bytes of the body, decompressed if necessary.
+        """Return the first ``most`` bytes of the body after decompression.
 
         Raises:
             RequestException: if the connection is interrupted, a limit is exceeded, or the coding is unknown.
@@ -79,7 +80,7 @@ class Response:
             yield chunk
 
     def close(self) -> None:
-        """Finish the response; a short body is read to the end, so that the connection can be used again."""
+        """Finish the response. A short rest of the body is read, so that the connection can be used again."""
         import requests
 
         left = self._answer.raw.length_remaining
@@ -100,7 +101,9 @@ class Response:
 
 
 class Client:
-    """Sends requests with the TLS settings of ``context``, and uses connections again."""
+    """Sends requests with the TLS settings of ``context``, and keeps connections open for further
+    requests.
+    """
 
     def __init__(self, context: "ssl.SSLContext") -> None:
         self._meter = Meter()
@@ -123,9 +126,9 @@ class Client:
         params: Any = None,  # noqa: ANN401 - a mapping, whose values may be lists
         data: Any = None,  # noqa: ANN401 - bytes, a form, or a file with ``seek``
     ) -> Response:
-        """Return the response to a request; ``limits`` apply to the response and its redirects together.
+        """Return the response to a request. ``limits`` apply to the response and its redirects together.
 
-        ``proof`` returns the authentication for an address.
+        ``proof`` takes an address and returns the function that authenticates requests to this address.
 
         Raises:
             BadRedirect: if toolkit refuses a redirect.
@@ -156,7 +159,7 @@ class Client:
 
 
 def prove_nothing(_url: str) -> Proof:
-    """Return no authentication; without this function, requests would use a password in ~/.netrc."""
+    """Return a function that adds no authentication. Otherwise, requests would use a password in ~/.netrc."""
     return lambda request: request
 
 
@@ -164,7 +167,7 @@ def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
     import requests
 
     class BoundedSession(requests.Session):
-        """A session that follows no redirect, because requests would read the whole body of the response."""
+        """A session that follows no redirects, because requests would read the whole body of a redirect."""
 
         def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - the signature in requests
             return None
@@ -183,7 +186,9 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
     classes = _pool_classes(meter)
 
     class Adapter(HTTPAdapter):
-        """An adapter with metered sockets and toolkit's TLS settings: requests ignores SSL_CERT_FILE."""
+        """An adapter with metered sockets and toolkit's TLS settings, because requests ignores
+        SSL_CERT_FILE.
+        """
 
         def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
             super().init_poolmanager(*args, ssl_context=context, **options)

@@ -1,4 +1,4 @@
-"""Read files over HTTP, with the environment's proxies and certificates, and with time limits."""
+"""Read files over HTTP with time limits, and with the proxies and certificates in the environment."""
 
 import base64
 import contextlib
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _STALLED = 10.0
 """The number of seconds without a connection or a byte after which a server is unreachable."""
 _STEP = 1 << 16
-"""The number of bytes of one read; an interruption loses at most the last read."""
+"""The number of bytes of one read. An interruption loses at most these bytes."""
 
 _LATER = frozenset({408, 425, 429})
-"""HTTP statuses with which a server asks for a later retry (RFC 6585, section 4)."""
+"""HTTP statuses after which a later retry may succeed (RFC 9110, RFC 8470, RFC 6585)."""
 _FOR_GOOD = frozenset(range(400, 500)) - _LATER
-"""HTTP statuses that a retry does not change (RFC 9110, section 15.5)."""
+"""HTTP statuses for which a retry gives the same result (RFC 9110, section 15.5)."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 """The largest number of seconds between two tries."""
@@ -47,7 +47,7 @@ class RefusedRequest(Missing):
 
 
 class Busy(Missing):
-    """The server asks for a later retry; ``retry_after`` is its ``Retry-After`` header, or empty."""
+    """The server asks for a later retry. ``retry_after`` is the ``Retry-After`` header; empty without one."""
 
     def __init__(self, message: str, retry_after: str) -> None:
         super().__init__(message)
@@ -55,11 +55,11 @@ class Busy(Missing):
 
 
 class Slow(Missing):
-    """The server sends too few bytes for too long; another source may be faster."""
+    """The server was too slow for too long. Another source may be faster."""
 
 
 class Body:
-    """A file object for the body of a response; a read raises :class:`Missing` if the server stops sending.
+    """A file object for the body of a response. A read raises :class:`Missing` if the server stops sending.
 
     ``start`` is the offset of the first byte: the requested offset, or 0 from a server that sends only whole
     files.
@@ -120,13 +120,14 @@ def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
 def open_address(
     url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED
 ) -> Iterator[Body]:
-    """Open an http or https address for reading; ``seconds`` limits the whole transfer.
+    """Open an http or https address for reading. ``seconds`` limits the whole transfer, ``stalled`` each
+    pause.
 
-    ``start`` skips this number of bytes. toolkit sends a user and password in the address only to its server,
-    not to a redirect's target.
+    ``start`` is the number of bytes to skip. If the address contains a login, toolkit sends the login only to
+    the server in this address, not to the target of a redirect.
 
     Raises:
-        Refused: if the server does not have the file, or toolkit refuses a redirect.
+        RefusedRequest: if the server does not have the file, or toolkit refuses a redirect.
         Busy: if the server asks for a later retry.
         Slow: if the response takes too long.
         Missing: if the server does not exist or does not answer.
@@ -148,7 +149,7 @@ def open_address(
 def pause_before(number: int, retry_after: str = "") -> float:
     """Return the seconds to wait after failure ``number``.
 
-    The value is the server's ``Retry-After``, or a pause that doubles; both have a limit.
+    The value is the server's ``Retry-After``, or a pause that doubles with each failure; both are limited.
     """
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:6]), _LONGEST_PAUSE)
@@ -173,7 +174,9 @@ def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
 
 
 def _proof(url: str) -> Callable[[str], Proof]:
-    """Return the authentication in ``url``, only for requests to its server (RFC 7617)."""
+    """Return a function that authenticates requests to the server of ``url`` with the login in ``url`` (RFC
+    7617).
+    """
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
         return prove_nothing

@@ -1,4 +1,4 @@
-"""Limits on one HTTP response, enforced at its socket: waiting time, bytes, and bytes per second.
+"""Enforce limits on one HTTP response at its socket: the waiting time, the bytes, and the bytes per second.
 
 HTTP libraries limit only the time between two bytes. Limits at the socket also cover headers, chunk sizes and
 trailers, which these libraries read on their own.
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 CONTROL_SECONDS = 60.0
-"""The time limit, in seconds, of a response that is not a file: a manifest, a token, an error, headers."""
+"""The time limit, in seconds, for a response that is not a file: a manifest, a token, an error or headers."""
 CONTROL_BYTES = 16 << 20
 """The largest response of a registry in bytes.
 
-The limit covers 4 MiB of manifest, and 6.4 MiB of headers, the limit of ``http.client``.
+The limit leaves room for a manifest of 4 MiB and for headers of 6.4 MiB, the limit of ``http.client``.
 """
 SLOWEST = 1024
-"""The lowest rate of a file transfer in bytes per second; toolkit stops a slower transfer."""
+"""The lowest rate of a file transfer in bytes per second. toolkit stops a slower transfer."""
 WINDOW = 60.0
-"""The number of waiting seconds over which toolkit measures the rate of a transfer."""
+"""The number of seconds of waiting over which toolkit measures the rate of a transfer."""
 
 
 class LimitError(OSError):
@@ -51,14 +51,16 @@ class Limits:
 def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: float = WINDOW) -> Limits:
     """Return the limits for a file of ``size`` bytes.
 
-    A total time limit cannot suit both a small and a large file, so the rate is limited instead. Twice the
-    size leaves room for the framing of small chunks.
+    A total time limit cannot suit both a small and a large file, so this function limits the rate instead.
+    The limit of twice the size leaves room for the headers of small chunks.
     """
     return Limits(seconds, silence, 2 * size + CONTROL_BYTES, SLOWEST)
 
 
 class Meter:
-    """Counts the bytes that one client's sockets receive; :meth:`begin` starts the count for a response."""
+    """Counts the bytes that the sockets of one client receive. :meth:`begin` starts the count for a
+    response.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -71,10 +73,10 @@ class Meter:
         self._window = (0.0, 0.0)
 
     def receive(self, sock: socket.socket, receive: Callable[[], Any]) -> Any:  # noqa: ANN401 - bytes or a count
-        """Call ``receive``, which waits for bytes on ``sock``, within the limits.
+        """Call ``receive``, which waits for bytes on ``sock``, and enforce the limits.
 
         Raises:
-            SlowError: if the time is over, or the rate is too low.
+            SlowError: if the time limit is exceeded, or the rate is too low.
             LimitError: if the server sends more bytes than the limits allow.
         """
         left = self._limits.seconds - self._waited
@@ -123,7 +125,9 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """A TLS socket whose received bytes are counted; the handshake has the connection's time limit."""
+    """A TLS socket whose received bytes are counted by a meter. The handshake has the connection's time
+    limit.
+    """
 
     meter: Meter | None = None
 
@@ -135,7 +139,7 @@ class MeteredTls(ssl.SSLSocket):
 
 
 def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
-    """Return a metered socket in place of ``sock``, which can no longer be used."""
+    """Return a metered socket that replaces ``sock``. The caller must not use ``sock`` afterwards."""
     timeout = sock.gettimeout()
     metered = MeteredSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
     metered.settimeout(timeout)
@@ -144,7 +148,7 @@ def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
 
 
 def broken_limit(error: BaseException | None) -> LimitError | None:
-    """Return the limit that caused an error of an HTTP library, or ``None``."""
+    """Return the exceeded limit that caused an error of an HTTP library, or ``None``."""
     while error is not None and not isinstance(error, LimitError):
         error = error.__cause__ or error.__context__
     return error

@@ -23,7 +23,7 @@ class BadRedirect(CheckFailed):
 
 
 class Redirects:
-    """The addresses to which one request was redirected."""
+    """The chain of addresses to which servers redirected one request."""
 
     def __init__(self, url: str) -> None:
         self._seen = [url]
@@ -64,7 +64,7 @@ def is_redirect(method: str, status: int, location: str) -> bool:
 
 
 def without_login(text: str) -> str:
-    """Return a text without the users and passwords in its addresses, for messages."""
+    """Return a text in which addresses have no user and no password, for messages."""
     return _LOGIN.sub("", text)
 
 
