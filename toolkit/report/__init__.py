@@ -1,1 +1,1 @@
-"""Format results as text for people: pages, tables and plots. No other package of toolkit formats pages."""
+"""Format results for users as pages, tables and plots. No other package of toolkit formats pages."""

@@ -1,4 +1,4 @@
-"""Format the result of ``toolkit adapt``: the diff, and the lines that stay unchanged."""
+"""Format the result of ``toolkit adapt``: the diff of the script, and the lines without a change."""
 
 import textwrap
 
@@ -18,19 +18,19 @@ _TITLES = {
 
 
 def diff_text(result: AdaptedScript, style: Style) -> str:
-    """Return the diff of an adapted script; without styles, ``patch`` can apply it."""
+    """Return the diff of an adapted script. Without styles, the program ``patch`` can apply the diff."""
     lines = result.diff.removesuffix("\n").split("\n")
     return join_lines(style(line, _STYLES.get(line[:1], "")) for line in lines)
 
 
 def already_text(result: AdaptedScript) -> str:
-    """Return a sentence about a script that already connects its ranks."""
+    """Return the sentence for a script that needs no change, because it already connects its ranks."""
     names = " and ".join(_TITLES.get(join, join) for join in result.joins)
     return one_line(f"{result.file} already joins its ranks ({names}); toolkit changes nothing")
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
-    """Return a list of the lines that adapt left unchanged, and the next command."""
+    """Return the list of lines that toolkit did not change, and ``launch``, the next command."""
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:

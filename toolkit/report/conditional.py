@@ -1,4 +1,4 @@
-"""Format the answer to a ticket: the outcome of each launch mode, and the facts on which it depends."""
+"""Format the answer to a ticket: the outcome of each launch mode, and the facts that decide the outcome."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ _OUTCOME = 16
 
 
 def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
-    """Yield the answer, a line for each launch mode, and the decisive facts with commands that print them."""
+    """Yield the answer, a line for each launch mode, and the decisive facts, each with its command."""
     yield from wrap_hanging("", _first(answers), width)
     yield ""
     for mode, ticket_answer in answers.modes.items():
@@ -30,7 +30,7 @@ def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
 
 
 def _first(answers: TicketAnswers) -> str:
-    """Return the answer to the question whether the image runs on the cluster."""
+    """Return the first line, which answers whether the image runs on the cluster."""
     if answers.chosen is None:
         return _without_mode(answers)
     assumed = _assumptions(answers.modes[answers.chosen])
@@ -54,7 +54,7 @@ def _assumptions(ticket_answer: TicketAnswer) -> str:
 
 
 def _why(ticket_answer: TicketAnswer) -> str:
-    """Return why a launch mode has its outcome, and the assumed facts."""
+    """Return the reason for a launch mode's outcome, and the facts that toolkit assumed."""
     assumed = _assumptions(ticket_answer)
     return (
         f"{ticket_answer.prediction.because}, if {assumed}" if assumed else ticket_answer.prediction.because

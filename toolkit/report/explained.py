@@ -1,4 +1,4 @@
-"""Format the explanation of job output: the root line, its cause, its class, and the fix."""
+"""Format the explanation of a job's output: the root line, the cause, the class and the fix."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,10 @@ from toolkit.report.doctor.findings import findings
 from toolkit.report.lines import Style, leave_unstyled, wrap_text
 
 _LONGEST = 1000
-"""Maximum number of characters of a line of output to show."""
+"""Maximum number of characters that the page shows of one line of output."""
 
 _EVIDENCE = 300
-"""Maximum number of characters of a second line with the same cause."""
+"""Maximum number of characters that the page shows of a further line with the same cause."""
 
 _MOST_POSSIBLE = 2
 
@@ -101,7 +101,7 @@ def steps(fix: str) -> list[str]:
 
 
 def shorten_line(text: str) -> str:
-    """Return a line of output, with a very long line truncated."""
+    """Return a line of output, truncated to :data:`_LONGEST` characters."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
@@ -124,7 +124,7 @@ def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
 def _other_lines(
     output_explanation: OutputExplanation, causes: list[KnownFault], style: Style, width: int
 ) -> Iterator[str]:
-    """Yield lines about other messages that may matter, about consequences, and about ended ranks."""
+    """Yield lines about further possible causes, about consequences, and about ranks that exited."""
     possible = [
         known for known in output_explanation.findings if known.role == "possible" and known not in causes
     ]

@@ -1,4 +1,4 @@
-"""Format a fix: the text of its file, and a diff of the launch command."""
+"""Format a fix as the text of its file and as a diff of the launch command."""
 
 import difflib
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from toolkit.report.plain import join_lines
 from toolkit.report.toml import Value, toml
 
 MARK = "# Made by toolkit doctor --fix"
-"""The first line of each fix file; toolkit overwrites only files with this line."""
+"""The start of each fix file. toolkit overwrites only files that start with this text."""
 
 _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 
@@ -27,13 +27,13 @@ def fix_text(fix: Fix, use: str) -> str:
 
 
 def recipe_text(recipe: Recipe, use: str) -> str:
-    """Return the text of a recipe that ``toolkit image build`` reads; ``use`` is that command."""
+    """Return the text of a recipe. ``use`` is the ``toolkit image build`` command that builds the recipe."""
     body = toml(recipe_fields(recipe))
     return f"{MARK}: a recipe for an image that fits the cluster. {_comment(use)}\n{body}"
 
 
 def recipe_fields(recipe: Recipe) -> dict[str, Value]:
-    """Return the values of a recipe without empty values."""
+    """Return the fields of a recipe for :func:`~toolkit.report.toml.toml`."""
     fields: dict[str, Value] = msgspec.to_builtins(recipe)
     if "horovod" not in recipe.want:
         del fields["horovod"]
@@ -41,7 +41,7 @@ def recipe_fields(recipe: Recipe) -> dict[str, Value]:
 
 
 def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
-    """Return the launch command of a plan with one option in each line, for a diff."""
+    """Return the launch command of a plan with one option per line, for a diff."""
     spec = JobSpec(
         name="job",
         image="IMAGE",
@@ -55,7 +55,7 @@ def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
 
 
 def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = leave_unstyled) -> str:
-    """Return a unified diff of two commands; ``name`` is the fix file that makes the difference."""
+    """Return a unified diff of two launch commands, without and with the fix file ``name``."""
     lines = difflib.unified_diff(
         list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
     )
@@ -63,11 +63,11 @@ def difference(before: Iterable[str], after: Iterable[str], name: str, style: St
 
 
 def _folded(words: list[str]) -> list[str]:
-    """Return the program's words in the first line, then each option with its value in its own line."""
+    """Return the name of the program on the first line, then one line for each option with its value."""
     lines: list[str] = []
     current, rest = [words[0]], words[1:]
     for word in rest:
-        # the option or variable already contains its value
+        # an option or variable with = already contains its value
         assigned = "=" in current[0] and len(current) == 1
         if word.startswith("-") or "=" in word:
             lines.append(" ".join(current))

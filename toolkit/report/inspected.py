@@ -8,7 +8,7 @@ from toolkit.model.mpifacts import ImageMpi
 from toolkit.report.lines import wrap_hanging
 
 _TELLING = ("pmix", "pml", "mtl", "btl")
-"""Open MPI's frameworks to show: their components determine how ranks start, and the transports."""
+"""Open MPI's frameworks whose components are shown: they determine how ranks start, and the transports."""
 
 
 def lines(facts: ImageFacts, width: int | None = None) -> Iterator[str]:

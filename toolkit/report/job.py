@@ -100,7 +100,7 @@ def _signature(record: JobRecord) -> str:
 
 
 def _copy_name(record: JobRecord, name: str) -> str:
-    """Return the path of the local copy of a job's file, or an empty text."""
+    """Return the path of this machine's copy of a job's file; empty without a copy."""
     path: Path = records.folder(record.key) / name
     return str(path) if path.is_file() else ""
 
@@ -110,16 +110,16 @@ def _local(time: str) -> str:
 
 
 def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield one line for each value that is not blank; the first line starts with the name."""
+    """Yield one line for each value that is not blank. The first line starts with the name."""
     for number, value in enumerate(filter(str.strip, values)):
         yield f"{'' if number else name:<{_WIDTH}}{value}"
 
 
 def jobs_table(job_records: Iterable[tuple[JobRecord, bool]], width: int | None) -> str:
-    """Return a table of jobs, the newest first; ``False`` means that the job's cluster is unreachable.
+    """Return a table of jobs, the newest first. A ``?`` marks jobs whose cluster is unreachable.
 
     Args:
-        job_records: the records in the order of submission, each with whether its cluster was reached.
+        job_records: the records in the order of submission, each with whether its cluster is reachable.
         width: the width of the terminal in columns; a narrow table omits mode, cluster and submission time.
     """
     wide = width is None or width >= _WIDE

@@ -1,4 +1,4 @@
-"""Wrap text to the width of a terminal, and commands so that users can paste them."""
+"""Wrap text to the width of a terminal, and wrap commands so that users can paste them into a shell."""
 
 import shlex
 import textwrap
@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterable
 from toolkit.report.plain import one_line
 
 Style = Callable[[str, str], str]
-"""A function that styles a text; the styles are ``good``, ``bad``, ``warn``, ``dim`` and ``bold``."""
+"""A function that styles a text as ``good``, ``bad``, ``warn``, ``dim`` or ``bold``."""
 
 ROOM = 20
-"""The minimum width of a column of text; a narrower column starts farther left or on the next line."""
+"""The minimum width of a column of text, in characters. Text that has less room starts farther left."""
 
 
 def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
-    """Return the text unchanged, for output to a file or a pipe, or with ``NO_COLOR``."""
+    """Return the text unchanged. Use this style for a file or a pipe, or if ``NO_COLOR`` is set."""
     return text
 
 
 def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
-    """Return a text as wrapped lines, without breaks inside paths, options and ids.
+    """Return a text as wrapped lines, without breaks inside paths, options and IDs.
 
-    ``first`` is a text before the first line, and the other lines are aligned with the text after it.
-    ``hang`` is the width of a label to the left of ``indent``.
+    ``first`` precedes the first line; the other lines are aligned with the text after ``first``. ``hang`` is
+    the width of a label to the left of ``indent``.
     """
     after = " " * (indent + (len(first) if hang is None else 0))
     start = " " * (indent - (hang or 0)) + first
@@ -37,7 +37,7 @@ def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int 
 
 
 def wrap_hanging(label: str, text: str, width: int | None) -> list[str]:
-    """Return a label and a text as wrapped, aligned lines; without a width as one line."""
+    """Return a label and a text as lines that are aligned after the label; one line if ``width`` is None."""
     text = one_line(text)
     if width is None:
         return [f"{label}{text}"]
@@ -48,7 +48,7 @@ def wrap_hanging(label: str, text: str, width: int | None) -> list[str]:
 def command_lines(
     words: Iterable[str], indent: int, width: int, *, first: str = "", more: int | None = None
 ) -> list[str]:
-    """Return a command as wrapped lines, each except the last with a backslash at its end.
+    """Return a command as wrapped lines. Each line except the last has a backslash at the end.
 
     An option and its value are on the same line. ``more`` is the indentation of the lines after the first; by
     default these lines are aligned with the command.

@@ -1,4 +1,4 @@
-"""Format the result of trial launches: prediction and observation, messages, and the transport."""
+"""Format the results of trial launches: predicted and observed outcomes, messages and the transport."""
 
 import textwrap
 from collections.abc import Iterator

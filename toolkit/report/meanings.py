@@ -1,4 +1,4 @@
-"""Return the meaning of a fact: the text below its field in the fact modules of :mod:`toolkit.model`."""
+"""Look up the meaning of a fact: the docstring of its field in the classes of :mod:`toolkit.model`."""
 
 import ast
 import inspect
@@ -11,7 +11,9 @@ _INNER = {"slurm": "SlurmFacts", "mpis": "HostMpi", "runtime": "ContainerRuntime
 
 
 def meaning(fact: str) -> str:
-    """Return the meaning of a fact such as ``host.slurm.version`` in one line, or an empty text."""
+    """Return the meaning of a fact such as ``host.slurm.version`` on one line; empty if it has no
+    docstring.
+    """
     side, _, field = fact.partition(".")
     first, _, rest = field.partition(".")
     owner, name = (_INNER[first], rest) if rest else (_SIDES[side], first)
@@ -20,7 +22,7 @@ def meaning(fact: str) -> str:
 
 @cache
 def _field_texts() -> dict[tuple[str, str], str]:
-    """Return the text below each field of the fact classes, by class and field name."""
+    """Return the docstring below each field of the fact classes, by class and field name."""
     texts: dict[tuple[str, str], str] = {}
     for node in (node for module in (facts, mpifacts) for node in ast.parse(inspect.getsource(module)).body):
         if not isinstance(node, ast.ClassDef):

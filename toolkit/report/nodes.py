@@ -1,4 +1,4 @@
-"""Format the table of a cluster's machines: groups of equal nodes, and how other groups differ."""
+"""Format the table of a cluster's machines, with groups of equal nodes and the differences between groups."""
 
 import textwrap
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _WIDEST_NAME = 30
 def machines(bundle: Bundle, style: Style, width: int) -> Iterator[str]:
     """Yield a line for each group of equal nodes, for the login node, and for nodes that did not answer.
 
-    This table shows only how machines differ; the table of facts shows the facts of the largest group.
+    The table of machines shows only differences. The table of facts shows the facts of the largest group.
     """
     rows = list(_rows(bundle))
     if not rows:

@@ -1,7 +1,7 @@
-"""Make text from outside safe to print, so that it cannot control a terminal, fake a line or hide.
+"""Make untrusted text safe to print: it must not control the terminal, imitate a line or be invisible.
 
-An invisible character is written as its JSON escape, for example ``\\u001b`` for ESC. In JSON, such a
-character can only occur inside a string, so the filter does not change the value of JSON text.
+toolkit writes an invisible character as its JSON escape, for example ``\\u001b`` for ESC. In JSON, invisible
+characters occur only inside strings, so the filter does not change the value of JSON text.
 
 Sources: ECMA-48 for control functions; Unicode UAX #9 and CVE-2021-42574 for bidirectional controls; the
 property ``Default_Ignorable_Code_Point`` of Unicode 15 for characters that are not drawn.
@@ -43,19 +43,19 @@ _STYLE = re.compile(_CODE)
 _SHORT = {"\t": "\\t", "\n": "\\n"}
 
 WORD_LIMIT = 200
-"""Maximum length of a word in a message; a longer word is shortened in its middle."""
+"""Maximum length of a word in a message, in characters. A longer word is shortened in its middle."""
 
 MESSAGE_LIMIT = 2000
 """Maximum length of a message in characters."""
 
 
 def make_visible(text: str) -> str:
-    """Return a text in which invisible characters are escaped; blanks, tabs, line feeds and styles stay."""
+    """Return a text with escaped invisible characters; blanks, tabs, line feeds and styles stay."""
     return text if _is_ascii(text.replace("\n", "").replace("\t", "")) else _BLOCK.sub(_visible, text)
 
 
 def one_line(text: str) -> str:
-    """Return a text in which invisible characters, tabs and line feeds are escaped: one line."""
+    """Return a text as one line, with escaped invisible characters, tabs and line feeds."""
     return text if _is_ascii(text) else _LINE.sub(_visible, text)
 
 
@@ -65,7 +65,7 @@ def join_lines(lines: Iterable[str]) -> str:
 
 
 def make_line_visible(line: str) -> str:
-    """Return a line as a terminal shows it after carriage returns, without colours."""
+    """Return a line of output as a terminal would show it, without colours and without overwritten text."""
     last = line.rstrip("\r\n").rpartition("\r")[2]
     return one_line(_ESCAPE.sub("", last).expandtabs(_TAB))
 
@@ -82,12 +82,12 @@ def bound_message(message: str) -> str:
 
 
 def add_style(text: str, code: str) -> str:
-    """Return a text with a style, an SGR number of ECMA-48 that :func:`colour_styles` writes."""
+    """Return a text with toolkit's code for a style. ``code`` is the style's SGR number in ECMA-48."""
     return f"{_OURS}{code}m{text}{_OURS}0m"
 
 
 def colour_styles(text: str) -> str:
-    """Return a text in which toolkit's style codes are replaced by the terminal's codes."""
+    """Return a text with the terminal's codes in place of toolkit's style codes."""
     return text.replace(_OURS, "\x1b[")
 
 
@@ -97,7 +97,7 @@ def remove_styles(text: str) -> str:
 
 
 def _is_ascii(text: str) -> bool:
-    """Return whether a text has only visible ASCII characters, which is a fast check for most output."""
+    """Return whether a text has only visible ASCII characters, so that most output needs no slow check."""
     return text.isascii() and text.isprintable()
 
 
@@ -112,7 +112,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return a text of at most ``limit`` characters, shortened in the middle."""
+    """Return a text shortened in its middle to at most ``limit`` characters."""
     if len(text) <= limit:
         return text
     return f"{text[: limit // 2]}…{text[-(limit - limit // 2 - 1) :]}"

@@ -10,7 +10,9 @@ _MOST_SHOWN = 40
 
 
 def printed_text(result: PrintedFigures, width: int | None) -> str:
-    """Return a table with a row for each line of output that has metrics, at most the last 40 rows."""
+    """Return a table with one row for each line of output with metrics, for at most the last 40 such
+    lines.
+    """
     columns = _columns(result)
     first = max(0, len(result.rows) - _MOST_SHOWN)
     rows = [
@@ -22,7 +24,7 @@ def printed_text(result: PrintedFigures, width: int | None) -> str:
 
 
 def printed_csv(result: PrintedFigures) -> str:
-    """Return the table of all lines with metrics as CSV."""
+    """Return the metrics of all lines as CSV."""
     columns = _columns(result)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

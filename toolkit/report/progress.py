@@ -1,4 +1,4 @@
-"""Show progress on stderr: a live line on a terminal, otherwise plain lines with the time."""
+"""Show progress on standard error: one changing line on a terminal, otherwise lines with the time."""
 
 import os
 import shutil
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _REFRESHES = 12.5
-"""Steps of the spinner per second."""
+"""Refreshes of the progress line per second."""
 
 _MARGIN = 4
-"""Columns of the terminal that the spinner needs."""
+"""Columns of the terminal that the spinner and the space around it need."""
 
 
 class Progress:
     """Shows progress messages to the user, as a context manager.
 
     ``verbose`` shows all details, and ``quiet`` hides progress. If ``output`` is false, the output of
-    followed jobs is discarded.
+    followed jobs is not printed.
     """
 
     def __init__(self, *, verbose: bool = False, quiet: bool = False, output: bool = True) -> None:
@@ -54,8 +54,8 @@ class Progress:
             # Do not redirect standard output: it may be a file while standard error is a terminal.
             self._shown = Live(
                 self._spinner,
-                # Do not filter the codes of the progress line, which move the cursor; the text of the
-                # progress line is already filtered.
+                # Do not filter the cursor codes of the progress line. The text of the progress line is
+                # already filtered.
                 console=Console(file=unfiltered_stream(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,
@@ -77,8 +77,8 @@ class Progress:
         if not self._output:
             return
         if self._shown:
-            self._shown.stop()  # the next detail shows the progress line again below this text
-        # Filter the text in a file too, because a user may print the file on a terminal later.
+            self._shown.stop()  # the next call of detail() shows the line again
+        # Filter the text even for a file, because a user may print the file on a terminal later.
         print(make_line_visible(text), flush=True)
 
     def notice(self, text: str) -> None:
@@ -87,7 +87,7 @@ class Progress:
         print(bound_message(make_line_visible(text)), file=sys.stderr, flush=True)
 
     def _line(self, detail: str) -> "Text":
-        """Return the progress line, cut to the terminal's width, because a longer line cannot be erased."""
+        """Return the progress line. rich cannot erase a line that is longer than the terminal's width."""
         from rich.text import Text
 
         line = Text(self._text).append(f" {detail}" if detail else "", style="dim")

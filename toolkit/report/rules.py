@@ -1,4 +1,4 @@
-"""Format the rules: a list, a page for each rule, and one document with all rules."""
+"""Format the rules as a list, as a page for each rule, and as one document."""
 
 import inspect
 import textwrap
@@ -16,18 +16,18 @@ _INDENT = "  "
 
 
 def rule_list(rules: Iterable[Rule]) -> str:
-    """Return the list of rules: severity, id and title of each."""
+    """Return a list with the severity, the ID and the title of each rule."""
     return "\n".join(_hung(f"{r.severity:8} {r.id:32} ", r.title) for r in rules)
 
 
 def happens(rule: Rule) -> tuple[str, ...]:
-    """Return the paragraphs of a rule's docstring, which explain the fault and its reason."""
+    """Return the paragraphs of a rule's docstring, which explain the fault and the reason for it."""
     paragraphs = inspect.cleandoc(rule.check.__doc__ or "").split("\n\n")
     return tuple(" ".join(paragraph.replace("``", "").split()) for paragraph in paragraphs)
 
 
 def related_signatures(rule: Rule) -> tuple[LogSignature, ...]:
-    """Return the signatures in job output that belong to a rule's finding."""
+    """Return the signatures of the fault in job output, which ``toolkit explain`` recognises."""
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
 
@@ -43,7 +43,7 @@ def consequence(rule: Rule, example: Example | None) -> str:
 
 
 def general_fix(rule: Rule) -> str:
-    """Return the fix of a rule in general terms; a finding about a launch names the mode that works."""
+    """Return the general fix of a rule. A finding about a launch instead names the mode that works."""
     if not rule.instead:
         return rule.fix
     alternative = f"mode {rule.instead[0]}" if len(rule.instead) == 1 else "another mode"

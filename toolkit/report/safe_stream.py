@@ -7,7 +7,7 @@ from toolkit.report.plain import colour_styles, make_visible, remove_styles
 
 
 class SafeStream(io.TextIOBase):
-    """A text stream that escapes control characters, except toolkit's own style codes.
+    """A text stream that escapes control characters. On a terminal, toolkit's style codes become colours.
 
     The stream has no attribute ``buffer``, so that no library can write unfiltered bytes.
     """
@@ -35,7 +35,7 @@ class SafeStream(io.TextIOBase):
         return len(text)
 
     def write_exact(self, content: bytes) -> None:
-        """Write bytes unchanged to a file or a pipe; write filtered text to a terminal."""
+        """Write bytes unchanged to a file or a pipe. On a terminal, write them as filtered text."""
         if self._terminal:
             self.write(content.decode("utf-8", "replace"))
         else:
@@ -59,5 +59,7 @@ class SafeStream(io.TextIOBase):
 
 
 def unfiltered_stream(stream: TextIO) -> TextIO:
-    """Return the stream below a :class:`SafeStream`, which :mod:`toolkit.report.progress` needs."""
+    """Return the stream below a :class:`SafeStream`, for the cursor codes of
+    :mod:`toolkit.report.progress`.
+    """
     return stream._below if isinstance(stream, SafeStream) else stream  # noqa: SLF001 - the same module

@@ -1,4 +1,4 @@
-"""Format site profiles: as a TOML file, a page, a table or JSON."""
+"""Format site profiles as a TOML file, a page, a table or JSON."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
 
 
 def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:
-    """Return a table of all site profiles; ``own`` are the names of the user's own profiles."""
+    """Return a table of site profiles. ``own`` has the names of the user's own profiles."""
     rows = [
         (
             name,
@@ -56,7 +56,7 @@ def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | 
 
 
 def row(name: str, site: Site, *, own: bool) -> dict[str, Any]:
-    """Return the JSON values of a profile in the list of profiles."""
+    """Return the JSON values of a profile for the list of profiles."""
     return {
         "name": name,
         "title": site.title,
@@ -75,7 +75,7 @@ def as_json(name: str, site: Site) -> dict[str, Any]:
 
 
 def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator[str]:
-    """Yield the lines of a page about a site profile; ``file`` is its path, ``width`` the page's width."""
+    """Yield the lines of a page about a site profile. ``file`` is its path; ``width`` is in characters."""
     yield from wrap_hanging(f"{name}: ", site.title + (f", {site.centre}" if site.centre else ""), width)
     yield f"  {file}"
     yield ""
@@ -95,7 +95,7 @@ def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator
 
 
 def _notes(text: str, width: int | None) -> Iterator[str]:
-    """Yield the notes of a profile unchanged; wrap the paragraphs again if the page is too narrow."""
+    """Yield the lines of a profile's notes. If a line is wider than the page, wrap the paragraphs again."""
     if width is None or max(map(len, text.splitlines())) + 2 <= width:
         yield from (f"  {line}".rstrip() for line in text.splitlines())
         return
@@ -165,7 +165,7 @@ def _number_or_mark(number: int | None) -> str:
 
 
 def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
-    """Yield a line for each value that differs from the cluster or is undecided, then a summary."""
+    """Yield a line for each value that differs from the cluster or cannot be checked, then a summary."""
     for point in points:
         if point.state != "holds":
             yield f"{point.state:10} {point.field}: {point.text}"
@@ -179,7 +179,7 @@ _WORDS: dict[State, str] = {"differs": "different", "undecided": "undecided"}
 
 
 def check_json(name: str, place: str, points: Sequence[ProfileCheck]) -> dict[str, Any]:
-    """Return the result of a profile's check as JSON values, with the values that match, too."""
+    """Return the result of a profile's check as JSON values, including the values that match."""
     return {
         "schema": "toolkit.site-check/1",
         "site": name,

@@ -1,4 +1,4 @@
-"""Format a solution: one line for each component, with the reason for its version."""
+"""Format the solution of a recipe, with one line for each component and the reason for its version."""
 
 import textwrap
 
@@ -11,7 +11,7 @@ _LEAST = 30
 
 
 def lines(recipe: Recipe, solution: Solution, width: int) -> list[str]:
-    """Return the lines of a table of components; the reasons are wrapped to ``width``."""
+    """Return the lines of a table of components, with the reasons wrapped to ``width`` characters."""
     rows = [(c.component, c.version, c.provider, c.why) for c in solution.chosen]
     columns = [max(len(row[i]) for row in (_TITLES, *rows)) for i in range(3)]
     room = max(_LEAST, width - sum(columns) - 6)

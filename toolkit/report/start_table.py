@@ -8,7 +8,7 @@ _RANK_PARTS = "mount, interpreter, imports, rendezvous and first batch"
 
 
 def start_text(start: JobStart) -> str:
-    """Return a table of the phases with their seconds, and the time until the first batch."""
+    """Return a table of the phases in seconds, followed by the time until the first batch."""
     size = f": {start.nodes} x {start.ranks // start.nodes} ranks" if start.nodes and start.ranks else ""
     rows = [(part.part, f"{part.seconds:.2f}") for part in start.parts]
     parts = table(("phase of the start", "seconds"), rows).splitlines()

@@ -11,8 +11,8 @@ _BELOW = 4
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
     """Return a table with two blanks between its columns and with numbers aligned on the right.
 
-    If the table is wider than ``width``, the last column is wrapped. Columns that do not fit are placed below
-    the other columns.
+    If the table is wider than ``width`` characters, the last column is wrapped. Columns that do not fit are
+    placed below the other columns.
     """
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
@@ -51,7 +51,7 @@ def _within(
 
 
 def _columns_that_fit(widths: Sequence[int], width: int) -> int:
-    """Return how many of the first columns fit in ``width``, at least 1."""
+    """Return how many columns, from the first on, fit in ``width`` characters; at least 1."""
     fitting = [n for n in range(1, len(widths)) if sum(widths[:n]) + 2 * (n - 1) <= width]
     return max(fitting, default=1)
 

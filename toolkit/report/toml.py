@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 Value = str | int | bool | tuple[str, ...] | list[str] | list[Mapping[str, "Value"]] | Mapping[str, "Value"]
 
 _PLAIN = re.compile(r"[ !#-\[\]-~\n]*", re.ASCII)
-"""Text that needs no escapes between three quotation marks."""
+"""A pattern for text that needs no escapes between triple quotation marks."""
 
 
 def toml(value: Mapping[str, Value]) -> str:
-    """Return a table with its inner tables and lists of tables as TOML, without empty values."""
+    """Return the TOML text of a mapping, including inner tables and lists of tables, without empty values."""
     return "\n".join(_table("", value)).strip() + "\n"
 
 

@@ -1,1 +1,1 @@
-"""Format the doctor's result as a page or as JSON."""
+"""Format the result of ``toolkit doctor`` as a page or as JSON."""

@@ -1,4 +1,4 @@
-"""Format the doctor's answer in one line: yes or no, the launch mode or the fault, and the next command."""
+"""Format the first line of ``toolkit doctor``: yes or no, the mode or the fault, and the next command."""
 
 import shlex
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""An answer shorter than a third of the line is followed by the start of a long command on the same line."""
+"""If the answer is at most one third of the line's width, a long command starts on the same line."""
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 
 
@@ -28,7 +28,7 @@ class DoctorAnswer:
 
 
 def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
-    """Return the doctor's answer for a verdict; ``mode`` is the only launch mode that the user accepts."""
+    """Return the answer for a verdict. ``mode`` is the launch mode that the user requested, or ``None``."""
     if verdict.chosen is not None:
         sure = verdict.of(verdict.chosen).shown != "ok?"
         return DoctorAnswer("Yes" if sure else "Perhaps", verdict.chosen)
@@ -50,7 +50,7 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
 
 
 def host_answer(place: str, all_findings: tuple[Finding, ...]) -> DoctorAnswer:
-    """Return whether a host can launch containers, for a report without an image."""
+    """Return the answer about a host without an image: whether the host can launch containers."""
     errors = [finding for finding in all_findings if finding.severity == "error"]
     if errors:
         return DoctorAnswer("No", errors[0].title)
@@ -70,7 +70,7 @@ def _of_mode(prediction: Prediction, verdict: Verdict) -> DoctorAnswer:
 
 
 def answer_lines(doctor_answer: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
-    """Return the lines of the answer; the command follows on the same line if it fits, otherwise below."""
+    """Return the lines of the answer and the next command, which starts on the same line if it fits there."""
     head = wrap_text(f"{doctor_answer.word}: {doctor_answer.text}.", 0, width)
     words = shlex.split(command)
     beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []

@@ -1,4 +1,4 @@
-"""Format the doctor's result as JSON; docs/json-doctor.md describes the schema."""
+"""Format the result of ``toolkit doctor`` as JSON. docs/json-doctor.md describes the schema."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ SCHEMA = "toolkit.doctor/1"
 
 
 def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
-    """Return the JSON of a verdict about an image on a host."""
+    """Return the verdict about an image on a host as JSON."""
     return _text(
         {
             "schema": SCHEMA,
@@ -29,7 +29,7 @@ def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
 
 
 def host_json(host: HostFacts, findings: tuple[Finding, ...]) -> bytes:
-    """Return the JSON of the findings about a host, without an image and without predictions."""
+    """Return the findings about a host as JSON, for a call of ``toolkit doctor`` without an image."""
     return _text(
         {
             "schema": SCHEMA,
@@ -43,7 +43,7 @@ def host_json(host: HostFacts, findings: tuple[Finding, ...]) -> bytes:
 
 
 def rules_json(rules: Iterable[Rule]) -> bytes:
-    """Return the JSON of all rules (schema ``toolkit.rules/1``)."""
+    """Return the rules as JSON (schema ``toolkit.rules/1``)."""
     return _text(
         {
             "schema": "toolkit.rules/1",

@@ -1,4 +1,4 @@
-"""Format the page about a build file: what toolkit predicts for its image from the text of the file."""
+"""Format the page about a build file, with the launch that toolkit predicts from the text of the file."""
 
 from collections.abc import Iterator
 
@@ -48,7 +48,9 @@ def buildfile_page(
 
 
 def buildfile_answer(build: BuildFile, verdict: Verdict, request: Request) -> DoctorAnswer:
-    """Return the answer for a build file, at best "Perhaps", because the image does not exist yet."""
+    """Return the answer for a build file. The answer is "Perhaps" instead of "Yes", because the image does
+    not exist.
+    """
     wrong = [fault for fault in build.faults if fault.severity == "error"]
     if wrong:
         return DoctorAnswer("No", wrong[0].title)

@@ -17,10 +17,10 @@ def findings(
     labelled: bool = True,
     answer_text: str = "",
 ) -> Iterator[str]:
-    """Yield the lines of each finding; all findings that lack facts share one entry.
+    """Yield the lines of each finding. All findings that facts cannot decide share one entry.
 
-    If ``labelled`` is false, the severity is omitted, because a finding about an unneeded launch mode stops
-    nothing. A fix that the text ``answer_text`` already contains is not repeated.
+    If ``labelled`` is false, the lines have no severity, because findings about unneeded launch modes stop
+    nothing. A fix that the text ``answer_text`` already contains is left out.
     """
     undecided = [f for f in all_findings if f.undecided and f.severity == "info"]
     for finding in (f for f in all_findings if f not in undecided):
@@ -53,7 +53,7 @@ def _fix_lines(fix: str, width: int) -> Iterator[str]:
 
 
 def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iterator[str]:
-    """Yield a line with severity, id and launch modes; if the modes are too long, they get another line."""
+    """Yield a line with the severity, the ID and the launch modes. Modes that do not fit get another line."""
     label = f"{style(f'{finding.severity:8}', _SEVERITY_STYLE[finding.severity])} " if labelled else ""
     head = f"  {label}{style(finding.id, 'bold')}"
     modes = f"({', '.join(finding.modes)})" if finding.modes else ""

@@ -1,4 +1,4 @@
-"""Format the doctor's page: the answer with the next command, then the reasons for the answer."""
+"""Format the page of ``toolkit doctor``: the answer and the next command, then the reasons."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def page(
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the page about an image on a host; ``advice`` says what to do if the answer is not "Yes".
+    """Return the page about an image on a host. ``advice`` says what to do if the answer is not "Yes".
 
     ``everything`` adds all facts, all launch modes, and the findings about launch modes that are not needed.
     """
@@ -86,9 +86,11 @@ def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, 
 def _needed_findings(
     relevant: tuple[Finding, ...], verdict: Verdict, request: Request
 ) -> tuple[Finding, ...]:
-    """Return the findings to show by default: errors and warnings about the launch, or the main fault."""
+    """Return the findings to show without ``--all``: errors and warnings about the launch, or the main
+    fault.
+    """
     wrong = tuple(f for f in relevant if f.severity != "info")
-    if answer(verdict, request.mode).word == "No":  # an undecided finding cannot change the answer "No"
+    if answer(verdict, request.mode).word == "No":  # a finding without facts cannot change "No"
         wrong = tuple(f for f in wrong if not f.undecided)
     if not (verdict.chosen or request.mode):
         first = main_fault(verdict)

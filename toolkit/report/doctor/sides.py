@@ -1,4 +1,4 @@
-"""Format the software of the host and the image as a table with two columns, or in one line for each."""
+"""Format the software of the host and of the image as a table with two columns, or as one line each."""
 
 import textwrap
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from toolkit.report.lines import Style, wrap_text
 from toolkit.versions import parse
 
 _NARROWEST = 20
-"""The minimum width of a column of the table."""
+"""The minimum width of a column of the table, in characters."""
 _TIED = "\N{NO-BREAK SPACE}"
 _MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
 
@@ -58,7 +58,7 @@ def _row_lines(
 def _one_below_the_other(
     rows: list[tuple[str, str, str]], with_image: bool, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield the same rows in one column, for a page too narrow for two columns."""
+    """Yield the rows of the table in one column, for a page that is too narrow for two columns."""
     for name, left, right in rows:
         yield f"  {style(name, 'dim')}"
         for side, text in (("host   ", left), ("image  ", right if with_image else "")):
@@ -66,7 +66,7 @@ def _one_below_the_other(
 
 
 def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> Iterator[str]:
-    """Yield one line about the host and one line about the image, with only the decisive software."""
+    """Yield one line about the host and one line about the image, with only the most important software."""
     slurm, runtime = host.slurm, host.runtime
     first = host.mpis[0] if host.mpis else None
     host_parts = (
@@ -92,11 +92,11 @@ def _no_mpi(image: ImageFacts) -> str:
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:
-    """Return the PMIx releases of Slurm and, if it differs, of the host's mpirun."""
+    """Return the PMIx release of Slurm, and the release of the host's mpirun if it is another release."""
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None
-    # The library of Debian's PMIx 5.0.7 contains the version 5.0.7a1.
+    # Compare releases, because the library of Debian's PMIx 5.0.7 reports the version 5.0.7a1.
     if own is None or (served is not None and own.release == served.release):
         return slurms
     return f"{slurms}; mpirun offers {own}"

@@ -1,4 +1,4 @@
-"""Format the launch modes with their predicted outcomes, and the command of the chosen mode."""
+"""Format the launch modes with their predicted outcomes, and the launch command of the chosen mode."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -16,7 +16,7 @@ _FAILED = ("✘", "bad")
 _MODE = max(map(len, MODES)) + 1
 _OUTCOME = max(map(len, get_args(Outcome)))
 _INDENT = 2 + 2 + _MODE + 1 + _OUTCOME + 1
-"""The column where the reasons start, after a mark, the mode and the outcome."""
+"""The column in which the reasons start, after the mark, the mode and the outcome."""
 _NEAR = 4
 _ARROW = "→ "
 
@@ -49,7 +49,7 @@ def way(
 
 
 def _arrow(words: list[str], width: int) -> list[str]:
-    """Return the lines of a command, below the reason if one line is enough there, otherwise farther left."""
+    """Return the lines of a command, aligned with the reason if the command fits on one line there."""
     beside = command_lines(words, _INDENT - len(_ARROW), width, first=_ARROW)
     return (
         beside
@@ -59,7 +59,7 @@ def _arrow(words: list[str], width: int) -> list[str]:
 
 
 def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]:
-    """Return the words of the command that starts the launch inside an allocation with these nodes and ranks.
+    """Return the words of the command that starts the ranks inside an allocation with these nodes.
 
     If the launch needs files that only a job script creates, the command is ``toolkit launch``.
     """

@@ -47,7 +47,7 @@ def json_of(form: Form, series_list: Sequence[Series]) -> bytes:
 
 
 def page(form: Form, report: Report, series_list: Sequence[Series], script: str) -> str:
-    """Return an HTML page with the figures, the demands, the environment and the job script ``script``."""
+    """Return an HTML page with the figures, the form's demands, the environment and the job script."""
     title = escape(form.title)
     source = escape(form.source)
     body = [f"<header><h1>{title}</h1><p>Source of the form: {source}</p></header>"]

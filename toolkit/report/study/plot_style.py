@@ -8,17 +8,17 @@ from toolkit.errors import Missing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Colour-blind readers can distinguish the colours of Okabe and Ito; markers repeat the distinction.
+# Colour-blind readers can distinguish these colours of Okabe and Ito. Markers distinguish the lines as well.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# With one more marker than colours, a combination repeats only after 56 lines.
+# There is one more marker than there are colours, so a combination repeats only after 56 lines.
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 GREY, PALE = "#5F5F5F", "#DDDDDD"
 PREDICTION_DASHES = (0, (4, 3))
-"""The dash pattern of a line with predictions."""
+"""matplotlib's dash pattern for a line of predictions: lengths relative to the line's width."""
 
 
 def without_matplotlib(left_out: str, option: str) -> Missing:
-    """Return the error that matplotlib is missing; ``option`` makes a report without plots."""
+    """Return the error if matplotlib is missing. ``option`` is the option for a report without plots."""
     return Missing(
         f"{left_out} left out: matplotlib is not installed",
         fix=f"install matplotlib in toolkit's own environment: `pip install '{DISTRIBUTION}[plot]'`, or "

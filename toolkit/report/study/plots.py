@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colour-blind readers can distinguish these colours of Okabe and Ito. Markers and dashes repeat the
-# distinction, for print without colour.
+# Colour-blind readers can distinguish these colours of Okabe and Ito. Markers and dashes distinguish the
+# lines in print without colour.
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 
 _DPI = 160
 
 _DRAWN = 1000
-"""Maximum number of epochs to draw; more epochs than this need more pixels than a panel of the plot has."""
+"""Maximum number of epochs to draw. A panel of the plot has too few pixels for more epochs."""
 
 _MANY = 16
 """Maximum number of epochs for which the plot marks and labels each epoch."""
@@ -74,7 +74,7 @@ def _lines(
         lines.append((test, "o-", _BLUE, "test, after the epoch"))
     for values, style, color, name in lines:
         size = 6 if len(numbers) <= _MANY else 3
-        # A line has a gap if a value is unknown.
+        # matplotlib draws a gap for NaN.
         drawn = [math.nan if value is None else value for value in values]
         axes.plot(numbers, drawn, style, color=color, label=name, linewidth=2, markersize=size, zorder=3)
     values, _, color, _ = lines[-1]
@@ -83,7 +83,7 @@ def _lines(
 
 
 def _name_last(axes: "Axes", number: int, value: float | None, color: str) -> None:
-    """Write the last value of a line beside its last point, if it is known."""
+    """Write the last value of a line beside the last point, unless the value is unknown."""
     if value is None:
         return
     axes.annotate(
@@ -110,7 +110,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
     axes.set_title(name, loc="left", fontsize=11)
     axes.set_xlabel("epoch")
-    # All panels need half an epoch of space on both sides for their bars.
+    # Leave half an epoch on both sides, which the bars of one panel need, so that all panels align.
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
     if len(numbers) <= _MANY:

@@ -1,4 +1,4 @@
-"""Write a scaling study as one HTML page with its plots, without scripts and other files (pure)."""
+"""Write a scaling study as one HTML page that contains its plots, without scripts and other files (pure)."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +28,7 @@ _OVER_SMALLEST = (4, 5)
 
 _NONE = "&ndash;"
 _MOST = 8
-"""Maximum number of missing runs in the list."""
+"""Maximum number of missing runs that the page lists."""
 
 _METHOD = """\
 <section><h2>How to read this page</h2>
@@ -94,7 +94,7 @@ def _figure(plot: Plot) -> str:
 
 
 def _own(svg: str, name: str) -> str:
-    """Return an SVG with prefixed ids, which are unique on the page."""
+    """Return an SVG whose ids have the prefix ``name``, so that the ids are unique on the page."""
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
     return re.sub(r'href="#', f'href="#{name}-', svg)
@@ -103,7 +103,7 @@ def _own(svg: str, name: str) -> str:
 def _figures(report: Report) -> str:
     size_rows = rows(report)
     cells = {id(row): _cells(row) for row in size_rows}
-    # Columns without any value are omitted.
+    # Leave out the columns that have no value.
     idle = _OVER_SMALLEST if all(len(line.curve.points) == 1 for line in report.lines) else ()
     columns = [i for i in range(len(_HEAD)) if i not in idle and any(c[i] != _NONE for c in cells.values())]
     head = "".join(

@@ -18,9 +18,9 @@ Draw = Callable[["Axes", Report], None]
 
 _DPI = 160
 _SIZE = (5.6, 4.0)
-"""The size of a plot in inches; the page stretches the plot to its column."""
+"""The width and height of a plot in inches. The page stretches the plot to the width of a column."""
 _BARS = 6
-"""Maximum number of bars in a plot of the usual height."""
+"""Maximum number of bars in a plot of this height; more bars make the plot higher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def plots(report: Report) -> list[Plot]:
     except ImportError as error:
         raise without_matplotlib("the page and its plots are", "--text") from error
     settings: Any = {
-        # store text as text, so that readers can search it and screen readers can read it aloud
+        # store text as text, so that browsers can search it and screen readers can read it
         "svg.fonttype": "none",
         "text.parse_math": False,  # a dollar sign in a name is not a formula
         "font.size": 11,

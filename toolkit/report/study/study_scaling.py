@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHORT = 8.0
-"""The ratio of the ends of a logarithmic axis below which the axis also labels values between the powers."""
+"""The ratio of the ends of a logarithmic axis below which values between the powers get labels, too."""
 
 Value = Callable[[MeasuredPoint], MedianSpread | None]
 
@@ -150,7 +150,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    # With only powers of two, a short axis would have one or two labels.
+    # With powers of two only, a short axis would have just one or two labels.
     base = 10.0 if high / low < _SHORT else base
     subs = [1.0, 2.0, 5.0]
     if high / low < _SHORT:
@@ -168,7 +168,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
 
 
 def _inverse(spread: MedianSpread, work: float | None, ranks: float = 1) -> MedianSpread:
-    """Return the rates for times of some work, or the efficiencies for speed-ups."""
+    """Return rates from times for ``work`` units, or efficiencies from speed-ups if ``work`` is None."""
     if work is None:
         return MedianSpread(spread.value / ranks, spread.low / ranks, spread.high / ranks)
     return MedianSpread(work / spread.value, work / spread.high, work / spread.low)

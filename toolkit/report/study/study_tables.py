@@ -20,7 +20,7 @@ TITLES = (
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""The first characters of a spreadsheet formula; the last four are the full-width forms."""
+"""The characters with which a spreadsheet formula can start. The last four are full-width forms."""
 
 
 class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def csv_of(report: Report) -> str:
 
 
 def _cell(value: object) -> object:
-    """Return a CSV cell that a spreadsheet does not evaluate: an apostrophe precedes a formula (OWASP)."""
+    """Return a CSV cell; an apostrophe before a formula keeps spreadsheets from evaluating it (OWASP)."""
     if not isinstance(value, str):
         return value
     text = one_line(value)
@@ -110,7 +110,7 @@ def json_of(report: Report) -> bytes:
 
 
 def latex_of(report: Report) -> str:
-    """Return a LaTeX table for a document that loads booktabs."""
+    """Return a LaTeX table for a document that loads the package booktabs."""
     unit = _tex(report.units)
     lines = [
         r"\begin{tabular}{lrrrrrr}",
@@ -175,7 +175,7 @@ def _predicted_rows(line: ReportCurve) -> Iterator[SizeRow]:
 
 
 def _work(line: ReportCurve) -> float | None:
-    """Return the number of units in an epoch, or None if the rate is unknown."""
+    """Return the number of units in an epoch, such as images, or None if the rate is unknown."""
     base = line.curve.base
     return base.rate.value * base.seconds.value if base.rate else None
 
@@ -190,7 +190,7 @@ def _three(spread: MedianSpread) -> tuple[float, float, float]:
 
 
 def _thin_spaces(value: float, digits: int = 3) -> str:
-    """Return a number for a LaTeX formula, with thin spaces in place of commas."""
+    """Return a number for LaTeX, with thin spaces between groups of three digits."""
     return number(value, digits).replace(",", r"\,")
 
 

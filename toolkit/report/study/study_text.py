@@ -1,4 +1,4 @@
-"""Format a scaling study for a terminal: a table with bars of the efficiency, and the conclusions."""
+"""Format a scaling study for a terminal, as a table with bars for the efficiency and the conclusions."""
 
 import textwrap
 
@@ -13,7 +13,7 @@ _FULL, _EMPTY = "█", "·"
 
 
 def text_of(report: Report, width: int = 100) -> str:
-    """Return the report as text, without plots and environment."""
+    """Return the report as text, without the plots and the environment."""
     size_rows = rows(report)
     several = len(report.lines) > 1
     rated = any(row.rate is not None for row in size_rows)

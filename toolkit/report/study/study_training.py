@@ -19,7 +19,7 @@ _PHASES = (
     ("compute", "computation", "#CCCCCC", ""),
 )
 _MOST = 6
-"""Maximum number of sizes whose accuracy curves a reader can distinguish in one plot."""
+"""Maximum number of accuracy curves that a reader can distinguish in one plot."""
 
 
 def phases(axes: "Axes", report: Report) -> None:
@@ -90,7 +90,7 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
 
 
 def _chosen(report: Report) -> list[tuple[ReportCurve, list[MeasuredPoint]]]:
-    """Return the sizes whose accuracy is drawn: with several series, the smallest and the largest of each."""
+    """Return the sizes of each series whose accuracy is drawn: all, or the smallest ones and the largest."""
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []
     chosen = []

@@ -1,4 +1,4 @@
-"""Format a Horovod timeline as text and as JSON: the phases of a step, late ranks, and settings to try."""
+"""Format the analysis of a Horovod timeline: the phases of a step, late ranks, and settings to try."""
 
 import shlex
 import textwrap
@@ -86,7 +86,7 @@ def _waiting_rows(tally: Tally) -> str:
 
 
 def _short(tensor: Tensor) -> str:
-    """Return the end of a tensor's name; in TensorFlow, its start repeats the scope."""
+    """Return the end of a tensor's name, because TensorFlow repeats the scope at the start of the name."""
     return tensor.name if len(tensor.name) <= 60 else f"…{tensor.name[-59:]}"
 
 

@@ -14,13 +14,13 @@ _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds",
 
 
 def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
-    """Return at most about ``most`` epochs: all, or the first, every n-th and the last."""
+    """Return all epochs, or, if there are more than ``most``, the first, every n-th and the last epoch."""
     step = -(-len(epochs) // most)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
 
 
 def epochs_table(training: Training) -> str:
-    """Return a table with one row per epoch, or with some of the epochs of a long training."""
+    """Return a table with one row for each epoch; for a long training, with a part of the epochs."""
     shown = thin_epochs(training.epochs, ROWS)
     rows = _rows(shown)
     if len(shown) == len(training.epochs):
@@ -58,7 +58,7 @@ def title(result: Result) -> str:
 
 
 def speed(result: Result) -> str:
-    """Return the rate as ``N images/s``, or ``-`` if the training was too short to measure it."""
+    """Return the rate as ``N images/s``, or ``-`` if the training was too short to measure the rate."""
     return "-" if result.images_per_second is None else f"{number(result.images_per_second)} images/s"
 
 
