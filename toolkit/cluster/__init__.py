@@ -1,1 +1,1 @@
-"""The virtual cluster: Slurm in containers on one machine, with one container for each node."""
+"""Run a virtual cluster: Slurm in containers on one machine, with one container for each node."""

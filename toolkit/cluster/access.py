@@ -1,4 +1,4 @@
-"""The folder of a virtual cluster on this machine, with its keys and its SSH files."""
+"""Manage the folder of a virtual cluster on this machine, with the cluster's keys and SSH files."""
 
 import os
 import shutil
@@ -18,16 +18,16 @@ from toolkit.run.remote.keys import KeyPair, new_key_pair
 _MUNGE_KEY_BYTES = 128
 
 CONFIG = "config"
-"""The SSH configuration in an account's folder, for use after the folder was copied to a learner's machine.
+"""The name of the SSH configuration in an account's folder, for the learner's machine.
 
 :func:`place_of_learner` returns the path of the copy.
 """
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys of one cluster, created once; recreated containers get the same keys.
+    """The keys of one cluster. toolkit creates the keys once, and new containers get the same keys.
 
-    ``accounts`` are the keys of the class accounts, in the order of the account names.
+    ``accounts`` has the keys of the class accounts, in the order of the account names.
     """
 
     user_private: str
@@ -58,11 +58,11 @@ class Access:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """The names of the accounts that have a folder here; the teacher gives each folder to a learner."""
+        """The class accounts that have a folder here. The teacher gives each folder to one learner."""
         return tuple(sorted(folder.name for folder in self.folder.glob(f"{USERS}/*")))
 
     def secrets(self) -> Secrets | None:
-        """Return the keys of the cluster, or ``None`` if this machine has no folder for it.
+        """Return the keys of the cluster, or ``None`` if this machine has no folder for the cluster.
 
         Raises:
             BadInput: if the key file is damaged.
@@ -88,7 +88,7 @@ class Access:
             self._write(f"{USERS}/{account}/id_ecdsa", keys.private, 0o600)
 
     def point_at(self, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> None:
-        """Write ``ssh_config`` and ``known_hosts`` for a login node at ``port`` of ``address``.
+        """Write ``ssh_config`` and ``known_hosts`` for a login node that listens at ``address``, ``port``.
 
         The port may change at each start of the container. Files that are already correct stay unchanged. The
         folder of an account gets the same files, and an SSH configuration for the learner's machine.
@@ -109,7 +109,7 @@ class Access:
         return {account: self.folder / USERS / account for account in secrets.by_account()}
 
     def forget(self) -> bool:
-        """Delete the folder; return whether it existed."""
+        """Delete the folder, and return whether the folder existed."""
         existed = self.folder.is_dir()
         if existed:
             shutil.rmtree(self.folder)
@@ -149,18 +149,18 @@ def new_secrets() -> Secrets:
 
 
 def with_accounts(secrets: Secrets, count: int) -> Secrets:
-    """Return the cluster's keys, extended to ``count`` accounts; existing keys stay."""
+    """Return the cluster's keys with new keys up to ``count`` accounts; existing keys stay."""
     more = (new_key_pair() for _ in range(count - len(secrets.accounts)))
     return msgspec.structs.replace(secrets, accounts=(*secrets.accounts, *more))
 
 
 def place_of_learner(name: str) -> str:
-    """Return the path of the copied folder on a learner's machine."""
+    """Return the path to which a learner copies the account's folder on the learner's machine."""
     return f"~/.ssh/toolkit-{name}"
 
 
 def ssh_config(folder: str, port: int, nodes: int, address: str = LOCAL_ADDRESS, user: str = USER) -> str:
-    """Return an SSH configuration that contains the hosts of one cluster and trusts only its key.
+    """Return an SSH configuration with the nodes of one cluster, which trusts only the cluster's key.
 
     ``folder`` is the path of the keys on the machine that uses the configuration.
     """

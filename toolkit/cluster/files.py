@@ -1,4 +1,4 @@
-"""The files that toolkit writes to a new node: configuration, keys, and toolkit itself."""
+"""Pack the files that toolkit writes to a new node: configuration, keys, and toolkit's code."""
 
 import hashlib
 import io
@@ -11,7 +11,7 @@ from toolkit.data import package, shipped_folder
 from toolkit.render import render
 
 CODE = "/opt/toolkit/lib"
-"""The link to toolkit's code on a node; one change of the link replaces all files at once."""
+"""The link to toolkit's code on a node. A change of the link replaces all files at once."""
 
 ACCOUNTS = "/etc/toolkit/accounts"
 """The folder on a node with the names of the class accounts."""
@@ -23,16 +23,16 @@ _SHIPPED = ("containers", "recipes", "slurm")
 
 
 def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
-    """Return a tar of the files that turn a container into the node ``host``; it is unpacked at the root."""
+    """Return a tar, for the root of a container, with the files that make the container the node ``host``."""
     entries = [_file(path, content, 0o644) for path, content in settings(layout, secrets).items()]
     entries += [_file(path, content, 0o600) for path, content in keys(host, secrets).items()]
     return _packed(entries)
 
 
 def accounts_archive(host: str, secrets: Secrets) -> bytes:
-    """Return a tar with the class accounts for a node; it is unpacked at the root.
+    """Return a tar, for the root of a node, with the names and keys of the class accounts.
 
-    Only the login node gets the keys of the accounts, because all nodes share its home folders.
+    Only the login node gets the keys of the accounts, because all nodes share the home folders.
     """
     names = "".join(f"{name}\n" for name in secrets.by_account())
     entries = [_file(f"{ACCOUNTS}/names", names.encode(), 0o600)]
@@ -43,7 +43,7 @@ def accounts_archive(host: str, secrets: Secrets) -> bytes:
 
 
 def code_archive(code: dict[str, bytes]) -> bytes:
-    """Return a tar with this version of toolkit for a node; it is unpacked at the root."""
+    """Return a tar, for the root of a node, with this version of toolkit."""
     folder = code_folder(code)
     entries = [_file(f"{folder}/toolkit/{path}", content, 0o644) for path, content in code.items()]
     link = tarfile.TarInfo(CODE)
@@ -52,12 +52,12 @@ def code_archive(code: dict[str, bytes]) -> bytes:
 
 
 def packed_file(path: str, content: bytes) -> bytes:
-    """Return a tar of one file that only root can read; it is unpacked at a node's root."""
+    """Return a tar, for the root of a node, with one file that only root can read."""
     return _packed([_file(path, content, 0o600)])
 
 
 def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
-    """Return the contents of the files that all users on a node can read, by path."""
+    """Return the contents of the files on a node that all users can read, by path."""
     everybody = ",".join(layout.hosts)
     return {
         "/etc/slurm/slurm.conf": render("containers", "cluster/slurm.conf.j2", layout.slurm()).encode(),
@@ -67,7 +67,9 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
-    """Return the contents of files that only root can read; ``node.sh`` moves each file to its service."""
+    """Return the contents, by path, of the files on a node that only root can read. ``node.sh`` moves each
+    file to the folder of its service.
+    """
     contents = {
         "/etc/toolkit/munge.key": secrets.munge,
         "/etc/toolkit/ssh_host_ecdsa_key": secrets.host_private.encode(),
@@ -79,7 +81,7 @@ def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
 
 
 def code_files() -> dict[str, bytes]:
-    """Return the contents of toolkit's files on this machine, including data, by path in the package."""
+    """Return the contents of toolkit's code and data files on this machine, by path in the package."""
     files = _read(package(), Path())
     for kind in _SHIPPED:
         files |= _read(shipped_folder(kind), Path("_data", kind))
@@ -87,7 +89,7 @@ def code_files() -> dict[str, bytes]:
 
 
 def code_folder(files: dict[str, bytes]) -> str:
-    """Return the folder on a node for this code; its name contains the digest of the files."""
+    """Return the folder on a node for these files. The folder's name contains the digest of the files."""
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(f"{path}\0{len(files[path])}\0".encode() + files[path])

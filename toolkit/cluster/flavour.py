@@ -1,4 +1,4 @@
-"""Flavours of virtual clusters: the release, the Slurm settings and the MPI packages of the nodes."""
+"""Read the flavours of virtual clusters: the nodes' Debian release, Slurm settings and MPI packages."""
 
 from functools import cache
 from typing import Literal
@@ -13,7 +13,7 @@ FILE = "flavours.toml"
 
 
 class Flavour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of ``containers/cluster/flavours.toml``; comments in the file explain the fields."""
+    """One table of ``containers/cluster/flavours.toml``. Comments in that file explain the fields."""
 
     title: str
     release: str
@@ -25,7 +25,7 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @cache
 def flavours() -> dict[str, Flavour]:
-    """Return all flavours by name, the default first.
+    """Return all flavours by name, with the default flavour first.
 
     Raises:
         BadInput: if the shipped file is damaged.

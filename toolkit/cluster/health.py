@@ -9,7 +9,7 @@ from toolkit.run.command import Command
 from toolkit.run.docker.nodes import Nodes
 
 PATIENCE = 90.0
-"""The number of seconds that a cluster may need to start; it needs four seconds on two idle cores."""
+"""The number of seconds that a cluster may take to start. On two idle cores, the start takes four seconds."""
 
 _POLL = 0.2
 _LOG_LINES = 8
@@ -19,7 +19,7 @@ _TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing", "planned"})
 
 
 def node_states(text: str) -> dict[str, str]:
-    """Return the state of each node in the output of ``sinfo -h -N -o '%N %T'``, with marks (``idle*``)."""
+    """Return the state of each node from the output of ``sinfo -h -N -o '%N %T'``, with marks (``idle*``)."""
     pairs = (line.split() for line in text.splitlines())
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
@@ -29,22 +29,22 @@ def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
     command = Command.of("sinfo", "-h", "-N", "-o", "%N %T", timeout=_QUESTION_SECONDS)
     try:
         answer = nodes.run(layout.container("login"), command)
-    except CheckFailed:  # the container has just stopped; a caller that needs the container checks this
+    except CheckFailed:  # the container has just stopped, which the callers check
         return {}
     return node_states(answer.text) if answer.ok else {}
 
 
 def takes_jobs(layout: Layout, states: dict[str, str]) -> bool:
-    """Return whether every node accepts jobs; a node in state ``idle*`` does not respond."""
+    """Return whether every compute node accepts jobs. A node in the state ``idle*`` does not respond."""
     return all(states.get(host) in _TAKES_JOBS for host in layout.hosts[1:])
 
 
 def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -> None:
-    """Wait until every node accepts jobs, and run a test job on all nodes unless another job uses them.
+    """Wait until every node accepts jobs. If all nodes are idle, also run a test job on all nodes.
 
     Raises:
-        CheckFailed: if the nodes are not ready after ``patience`` seconds; the error has the services' last
-            messages.
+        CheckFailed: if a container stops, the nodes are not ready after ``patience`` seconds, or the test job
+            fails; the error has the last messages of the services.
     """
     deadline = time.monotonic() + patience
     states: dict[str, str] = {}
@@ -67,7 +67,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    # A job that already waits in the queue may get these nodes first, and use them for hours.
+    # A job that already waits in the queue may get the nodes first and use them for hours, so do not wait.
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])

@@ -1,4 +1,4 @@
-"""The image of a cluster's nodes; toolkit builds it if the engine's image has other contents."""
+"""Build the image of a cluster's nodes, unless the engine has an image with the same contents."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ _FILES = ("Dockerfile", "node.sh", "toolkit", "profile.sh", "sshd.conf")
 
 
 def node_image(flavour: str) -> str:
-    """Return the name of a flavour's node image in the Docker engine."""
+    """Return the name that the node image of a flavour has in the Docker engine."""
     return f"{NAME}:{'latest' if flavour == default_flavour() else flavour}"
 
 
@@ -34,7 +34,7 @@ def arguments(flavour: str) -> dict[str, str]:
 
 
 def ensure_image(client: "DockerClient", flavour: str, tell: Tell) -> str:
-    """Return the ID of a flavour's node image; build the image first if its files have changed."""
+    """Return the ID of a flavour's node image. Build the image first if its files have changed."""
     release, name = flavours()[flavour].release, node_image(flavour)
     builder = (
         ensure_builder(client, tell) if release == RELEASE else ensure_moved_builder(client, release, tell)
@@ -70,7 +70,7 @@ def context() -> dict[str, bytes]:
 
 
 def context_digest(files: dict[str, bytes], base: str) -> str:
-    """Return a digest of the files and the base image of a build."""
+    """Return a digest of the files and of ``base``, which identifies the base image and the arguments."""
     digest = hashlib.sha256(base.encode())
     for name in sorted(files):
         digest.update(f"\0{name}\0{len(files[name])}\0".encode() + files[name])

@@ -1,4 +1,4 @@
-"""The plan of a virtual cluster: names, sizes and addresses; this module creates no containers."""
+"""Plan a virtual cluster: its names, sizes and addresses. This module creates no containers."""
 
 import ipaddress
 import re
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from toolkit.run.docker.nodes import Machine
 
 LABEL = "toolkit.cluster"
-"""The label of every container, network and volume of a cluster; its value is the cluster's name."""
+"""The label of every container, network and volume of a cluster. The value is the cluster's name."""
 
 COUNT = "toolkit.nodes"
-"""The label of every container with the number of the cluster's compute nodes."""
+"""The label of every container whose value is the number of the cluster's compute nodes."""
 
 FLAVOUR = "toolkit.flavour"
-"""The label of every container with the name of the cluster's flavour."""
+"""The label of every container whose value is the name of the cluster's flavour."""
 
 LISTEN = "toolkit.listen"
-"""The label of every container with the published address of the login node, if the user chose an address."""
+"""The label of every container whose value is the login node's published address, if the user chose one."""
 
 MOST_NODES = 16
 MOST_USERS = 99
@@ -35,14 +35,14 @@ _LOGIN_SHARE = 0.15
 _COMPUTE_SHARE = 0.75
 _LEAST_MEMORY = 512 << 20
 _DAEMONS = 256 << 20
-"""The memory in bytes that Slurm leaves to its own daemons on each node."""
+"""The memory in bytes that Slurm reserves for its daemons on each node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The plan of a cluster on a machine with ``cpus`` cores and ``memory`` bytes.
 
-    ``flavour`` is the name of the kind of cluster. ``listen`` is the ``ADDRESS:PORT`` on this machine at
+    ``flavour`` is the name of the cluster's flavour. ``listen`` is the ``ADDRESS:PORT`` of this machine at
     which users reach the login node. If ``listen`` is empty, the engine chooses a port that only this machine
     can reach. ``owner`` is the label of the clone whose ``make`` created the cluster.
     """
@@ -82,7 +82,7 @@ class Layout:
         return container(self.name, host)
 
     def memory_of(self, host: str) -> int:
-        """Return the memory limit of a node in bytes; all nodes together leave some memory to the host."""
+        """Return the memory limit of a node in bytes. All limits together leave some memory to the host."""
         share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
         return max(int(self.memory * share), _LEAST_MEMORY)
 
@@ -101,7 +101,7 @@ class Layout:
             network=self.network,
             volumes=self.volumes,
             memory=memory,
-            shared_memory=memory // 2,  # Linux's default size of /dev/shm is half of the memory
+            shared_memory=memory // 2,  # Linux gives /dev/shm half of the memory by default
             ports=(SSH_PORT,) if login else (),
             published=(self.address, self.listen.rpartition(":")[2]),
         )
@@ -168,7 +168,7 @@ def check_users(users: int) -> int:
 
 
 def check_listen(listen: str) -> str:
-    """Return ``listen`` if the engine can publish a login node at this address.
+    """Return ``listen`` if the Docker engine can publish a login node at this address.
 
     Raises:
         BadInput: if the text is not ``ADDRESS:PORT`` with an IPv4 address of a machine and a port from 1024.
@@ -188,5 +188,5 @@ def check_listen(listen: str) -> str:
 
 
 def is_reachable(listen: str) -> bool:
-    """Return whether other machines may reach an ``ADDRESS:PORT``, which is not a loopback address."""
+    """Return whether other machines may reach an ``ADDRESS:PORT``: it is not a loopback address."""
     return not ipaddress.IPv4Address(listen.rpartition(":")[0]).is_loopback

@@ -23,19 +23,19 @@ def execute(
     on_output: OnOutput,
     stdin: bytes | None = None,
 ) -> int:
-    """Run the command ``words`` on a node, and return its exit status; an interrupt also stops the command.
+    """Run the command ``words`` on a node, and return its exit status. An interrupt stops the command.
 
     Without ``stdin``, the command has no input.
     """
     check_host(cluster, host)
     check_user(cluster, user)
     name = container(cluster.name, host)
-    # Docker cannot stop a command that it executes, so the script records its process group in a file.
+    # Docker cannot stop a command in a container, so the script writes its process group to a file.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # The input is a file, because the SDK cannot close its sending side on a TLS socket. The script
-        # removes the file after it has opened it.
+        # The input is a file, because the SDK cannot close only the sending direction of a TLS socket. The
+        # script removes the file after opening it.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
@@ -53,10 +53,10 @@ def execute(
 
 
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
-    """Return the command that opens a shell on a node; the command replaces the toolkit process.
+    """Return the command that opens a shell on a node, which replaces the toolkit process.
 
-    The command is ssh if ssh is installed, as on a real cluster. For root the command is ``docker exec``,
-    because sshd refuses root.
+    The command is ``ssh``, as on a real cluster. For root, which sshd refuses, and without ssh, the command
+    is ``docker exec``.
     """
     check_host(cluster, host)
     check_user(cluster, user)
@@ -99,7 +99,7 @@ def check_user(cluster: Cluster, user: str) -> str:
 
 
 def _name_range(known: Sequence[str]) -> str:
-    """Return names as text; numbered names are shortened to the first and the last name."""
+    """Return names as text, in which the first and the last name replace all class accounts."""
     few, counted = known[:2], known[2:]
     return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))
 

@@ -41,7 +41,7 @@ from toolkit.run.filelock import wait_for_lock
 from toolkit.run.folders import make_writable
 
 _ACCOUNTS_SECONDS = 60.0
-"""The time limit, in seconds, for a node to create a hundred accounts, which usually takes a few seconds."""
+"""The time limit in seconds for creating the accounts on a node. A hundred accounts take a few seconds."""
 
 
 def up(
@@ -52,21 +52,21 @@ def up(
     users: int | None = None,
     listen: str | None = None,
 ) -> Cluster:
-    """Create or repair a cluster, and return when it accepts jobs; a working cluster is unchanged.
+    """Create or repair a cluster, and return when it accepts jobs. A working cluster stays unchanged.
 
-    ``nodes`` is the number of compute nodes, and ``flavour`` the kind of cluster. ``users`` is the number of
-    class accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. The defaults are
-    the existing cluster's values, or two nodes, the first flavour, no accounts, and a port that only this
-    machine can reach. Accounts can be added at any time. If the start of a new cluster fails or is
-    interrupted, toolkit removes it. toolkit never removes an existing cluster here.
+    ``nodes`` is the number of compute nodes, and ``flavour`` is the name of the flavour. ``users`` is the
+    number of class accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. The
+    defaults are the existing cluster's values, or two nodes, the first flavour, no accounts, and a port that
+    only this machine can reach. Accounts can be added at any time. If the start of a new cluster fails or is
+    interrupted, toolkit removes the new cluster. This function never removes an existing cluster.
 
     Raises:
         BadInput: if the name is invalid, or the cluster exists with values other than those requested.
-        CheckFailed: if the cluster does not work, with the messages of its services.
+        CheckFailed: if the cluster does not work; the error has the messages of its services.
     """
     check_name(name)
     if flavour is not None:
-        check_flavour(flavour)  # checked before toolkit connects to an engine
+        check_flavour(flavour)  # an unknown flavour fails before toolkit connects to the engine
     tell = tell or Silent()
     with _cluster_lock(tell), open_nodes() as engine:
         containers = engine.containers_with(label(name))
@@ -99,7 +99,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
         containers = engine.containers_with(label(name))
         if not containers:
             raise _missing(engine, name, "not running")
-        # This function does not use the size of the machine.
+        # The size of the machine, here 1 and 0, has no effect in this function.
         layout = Layout(name, _count(containers), 1, 0, listen=_listen(containers))
         states = {host: _state(containers, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
@@ -111,7 +111,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all clusters in the Docker engine, including incomplete clusters."""
+    """Return the names of all clusters in the Docker engine, even if some of their nodes are missing."""
     with open_nodes() as engine:
         return tuple(_other_clusters(engine, ""))
 
@@ -228,7 +228,7 @@ def _another(name: str, how: str) -> BadInput:
 
 
 def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
-    """Return the keys of a cluster, with keys for ``users`` accounts; new keys are written to disk first."""
+    """Return the keys of a cluster with keys for ``users`` accounts, after writing new keys to disk."""
     access = Access(name)
     secrets = access.secrets() if existed else new_secrets()
     if secrets is None:
@@ -261,7 +261,7 @@ def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) 
 def _complete(
     engine: Nodes, layout: Layout, secrets: Secrets, containers: dict[str, NodeContainer], tell: Tell
 ) -> None:
-    """Create missing nodes and start stopped nodes; the login node is first, because other nodes need it."""
+    """Create missing nodes and start stopped nodes, the login node first, because other nodes need it."""
     missing = any(_state(containers, layout, host) == "missing" for host in layout.hosts)
     image = ensure_image(engine.client, layout.flavour, tell) if missing else ""
     tell.step(f"Starting the cluster {layout.name}: a login node and {layout.nodes} compute nodes")
@@ -280,7 +280,7 @@ def _complete(
         if state != "running":
             engine.start(name, paused=state == "paused")
     if containers:
-        # A restarted container may have a new address; the command makes Slurm's daemons resolve the names
+        # A restarted container may have a new address. This command makes Slurm's daemons look up the names
         # again.
         anew = "until scontrol reconfigure; do sleep 0.2; done"
         engine.run(layout.container("login"), Command.of("sh", "-c", anew, timeout=20))
@@ -289,7 +289,7 @@ def _complete(
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
     """Copy this version of toolkit to nodes that have another version.
 
-    root compiles the files, because the user ada cannot write to their folder.
+    root compiles the files to bytecode, because the cluster's user cannot write to their folder.
     """
     code = code_files()
     folder, login = code_folder(code), layout.container("login")
@@ -320,7 +320,7 @@ def _listen(containers: dict[str, NodeContainer]) -> str:
 
 
 def _flavour(containers: dict[str, NodeContainer]) -> str | None:
-    """Return the flavour of an existing cluster; a cluster without a flavour label has the default one."""
+    """Return the flavour of an existing cluster. Without a flavour label, this is the default flavour."""
     return next(iter(containers.values())).labels.get(FLAVOUR, default_flavour()) if containers else None
 
 
@@ -344,9 +344,9 @@ def _foreign(name: str) -> Missing:
 
 @contextlib.contextmanager
 def _cluster_lock(tell: Tell) -> Iterator[None]:
-    """Take the lock for changes to clusters, which only one toolkit process may hold.
+    """Lock the folder of clusters, so that only one toolkit process changes clusters at a time.
 
-    The lock ends with the process.
+    The kernel releases the lock when the process exits.
     """
     folder = make_writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
