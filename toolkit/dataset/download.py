@@ -1,6 +1,6 @@
-"""Download a file from one address, and resume an interrupted download in this run or the next run.
+"""Download a file from one address, and resume an interrupted download in this run or in the next run.
 
-The partial download is in the cache under a name made from the address, and toolkit locks it during the
+The partial download is in the cache. Its name is made from the address, and toolkit locks the file during the
 download.
 """
 
@@ -22,20 +22,20 @@ from toolkit.units import format_size
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
-"""The minimum time limit of a transfer in seconds; toolkit adds time in proportion to the file's size."""
+"""The minimum time limit of a transfer in seconds. toolkit adds time in proportion to the file's size."""
 _SLOWEST = 50_000
-"""Minimum speed in bytes per second; if a source is slower, toolkit tries the next source."""
+"""The minimum speed in bytes per second. If a source is slower, toolkit tries the next source."""
 _WAITS = 4
 """Maximum number of consecutive waits for a busy server."""
 
 
 class Full(CheckFailed):
-    """The disk is full; toolkit then tries no other source, because the download would fail again."""
+    """The disk is full or not writable. toolkit then tries no other source, because it would fail again."""
 
 
 @contextlib.contextmanager
 def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
-    """Download a file, and yield it open for reading; delete the file if the block succeeds.
+    """Download a file, and yield it open for reading. Delete the file when the block succeeds.
 
     ``most`` is the maximum size in bytes. With ``sha256``, ``most`` is the exact size, and the SHA-256 must
     match.
@@ -53,7 +53,7 @@ def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") 
         try:
             yield part
         except (CheckFailed, Missing):
-            part.truncate(0)  # the file is complete but has wrong content
+            part.truncate(0)  # the download is complete, but its content is wrong
             raise
         Path(str(part.name)).unlink(missing_ok=True)
 
@@ -70,7 +70,7 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
         digest = _digest(part)
         if digest != sha256:
             part.truncate(0)
-            if not resumed:  # the partial download of an earlier run was the start of another file
+            if not resumed:  # a resumed file may be the start of an older version
                 raise CheckFailed(
                     f"{without_login(url)} has a wrong checksum: SHA-256 {digest} instead of {sha256}",
                     fix="do not use this source: the file was changed there or during the transfer",
@@ -88,7 +88,7 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.RefusedRequest as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            # The server has no more bytes: the file is complete, or the partial download is of another file.
+            # The server has no bytes after this offset: the file is complete, or belongs to another version.
             part.truncate(0)
         except http.Busy as error:
             waited += 1
@@ -129,11 +129,11 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
         with _on_disk(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-            # without a buffer, because Python cannot flush a buffer either when the disk is full
+            # unbuffered, because Python cannot flush a buffer to a full disk
             part = FileIO(path, "r+")
         with part:
             wait_for_lock(part, tell, f"Waiting for another process that fetches {without_login(url)}")
-            # The process that held the lock before may have finished the download and removed the file.
+            # Another process may have finished the download and deleted the file before it released the lock.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:
                     yield part

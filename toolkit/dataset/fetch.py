@@ -1,4 +1,4 @@
-"""Download a data set: each file from the first source that has the expected bytes."""
+"""Download a data set. Each file comes from the first source that has the expected bytes."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """The names of the files that toolkit downloaded, and of the files that already existed."""
+    """The names of the downloaded files, and the names of the files that already existed."""
 
     fetched: tuple[str, ...]
     existing: tuple[str, ...]
@@ -42,7 +42,7 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> FetchResu
     tell.step(f"Verifying {dataset.name} in {folder}")
     wanted = [file for file in dataset.files if not has_content(folder / file.name, file.size, file.sha256)]
     missing = tuple(file.name for file in wanted)
-    if wanted:  # a complete data set may be in a read-only folder
+    if wanted:  # do not check the folder of a complete data set, which may be read-only
         if folder.is_relative_to(cache := cache_dir().absolute()):
             in_cache(*folder.relative_to(cache).parts)
         else:
@@ -67,12 +67,12 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> FetchResu
             failures.append(error)
     if wanted:
         raise _none_gave(dataset, wanted[0], failures)
-    shutil.rmtree(store, ignore_errors=True)  # all files are complete, so no partial download is needed
+    shutil.rmtree(store, ignore_errors=True)  # all files are complete, so delete partial downloads
     return FetchResult(missing, tuple(file.name for file in dataset.files if file.name not in missing))
 
 
 def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tell) -> None:
-    """Write a temporary file, verify its SHA-256, and rename it, so that the final file is complete."""
+    """Write a file under a temporary name, verify its SHA-256, and rename it to its final name."""
     beside = folder / f".{file.name}.{os.getpid()}.part"
     try:
         with beside.open("wb") as writing:
@@ -93,7 +93,7 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
 
 
 def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
-    """Copy a file, at most one byte more than its expected size, and return its SHA-256."""
+    """Copy a file and return its SHA-256. Read at most one byte more than the expected size."""
     digest, done = hashlib.sha256(), 0
     while chunk := _read(stream, min(_CHUNK, file.size + 1 - done), file, place):
         digest.update(chunk)
@@ -113,14 +113,14 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
     except EOFError as error:
         raise Missing(f"{file.name} from {place} is incomplete") from error
     except ARCHIVE_ERRORS as error:
-        # A network's login page in place of the file also causes this error.
+        # The login page of a network, received instead of the file, also causes this error.
         raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
 
 
 def _none_gave(
     dataset: Dataset, file: DataFile, failures: list[CheckFailed | Missing]
 ) -> CheckFailed | Missing:
-    """Return the error for a file that no source provided; a wrong hash is reported first."""
+    """Return the error for a file that no source provided. The first wrong hash or size has priority."""
     detail = [error.message for error in failures]
     for error in failures:
         if isinstance(error, CheckFailed):

@@ -1,7 +1,7 @@
 """Make a file in CIFAR's binary format from an image with one sample per row and a list of classes.
 
-A record is the class as one byte, then all red, all green and all blue values. A row of the image has the
-same values as a record, so the result is identical to the published file.
+A record is the class as one byte, then all red, all green and all blue values of the sample. The image has
+the values of each sample in one row, so the result is identical to the published file.
 """
 
 import io
@@ -15,17 +15,17 @@ from toolkit.errors import Missing
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOURS = 3
 _RGB = bytes((8, 2, 0, 0, 0))
-"""The required PNG settings: 8 bits per value, RGB without transparency, not interlaced."""
+"""The end of the PNG header that toolkit accepts: 8 bits per value, RGB, not interlaced."""
 
 _CHUNK = 1 << 16
 _MOST = 1 << 24
-"""Maximum size of a chunk in bytes; encoders write kilobytes, and PNG allows 2 GiB."""
+"""Maximum size of a chunk of a PNG in bytes. Encoders write kilobytes, although PNG allows 2 GiB."""
 
 _BYTE = (255).__and__
 
 
 class RecordFile(io.RawIOBase):
-    """The records in CIFAR's binary format, as a readable file."""
+    """A readable file object that contains the records in CIFAR's binary format."""
 
     def __init__(self, image: IO[bytes], classes: bytes, place: str) -> None:
         self._records = _records(image, classes, place)
@@ -50,7 +50,7 @@ def _records(image: IO[bytes], classes: bytes, place: str) -> Iterator[bytes]:
 
 
 def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
-    """Yield the unfiltered rows of a PNG; section 9 of the PNG specification describes the filters."""
+    """Yield the rows of a PNG without the filters that section 9 of the PNG specification describes."""
     chunks = _chunks(image, place)
     kind, header = next(chunks, (b"", b""))
     if kind != b"IHDR" or header[8:] != _RGB:
@@ -107,7 +107,7 @@ def _sub(row: bytes, _: bytes) -> bytes:
 def _by_neighbours(guess: Callable[[int, int, int], int]) -> Callable[[bytes, bytes], bytes]:
     """Return a function that undoes a PNG filter.
 
-    A PNG filter stores the difference between a value and a guess from the left, upper and upper left values.
+    A PNG filter stores the difference between a value and ``guess`` of the left, upper and upper left values.
     """
 
     def undo(row: bytes, before: bytes) -> bytes:
@@ -130,7 +130,7 @@ def _mean(left: int, above: int, _: int) -> int:
 
 
 def _paeth(left: int, above: int, corner: int) -> int:
-    """Return the neighbour closest to left + above - corner; if two are equally close, the first."""
+    """Return the value closest to left + above - corner. Of two equally close values, return the first."""
     middle = left + above - corner
     return min((left, above, corner), key=lambda value: abs(middle - value))
 

