@@ -1,4 +1,4 @@
-"""The types of arguments that several functions of the API take."""
+"""The types of arguments that several functions of the API accept."""
 
 import os
 
@@ -8,7 +8,7 @@ StrPath = str | os.PathLike[str]
 """A path on this machine."""
 
 Job = str | JobRecord | None
-"""A job: its record, its key, the start of its key, or Slurm's job number; ``None`` is the newest job."""
+"""A job: its record, its key, the start of its key, or Slurm's job number. ``None`` means the newest job."""
 
 
 def path_text(path: StrPath | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Functions of the API that read images, probe machines and predict launches, and that launch nothing."""
+"""Functions of the API that read images, probe machines and predict launches. They launch no job."""
 
 import os
 from collections.abc import Sequence
@@ -21,7 +21,8 @@ def inspect(image: StrPath, *, platform: str = "", tell: Tell | None = None) -> 
     Args:
         image: a SIF, a squashfs, a sandbox folder, a Docker or OCI archive, or any other image name that
             ``toolkit image inspect`` accepts.
-        platform: the image to read from a multi-platform archive, for example ``linux/arm64``.
+        platform: the platform of the image to read from a multi-platform archive, for example
+            ``linux/arm64``.
         tell: receives progress messages.
 
     Raises:
@@ -42,16 +43,16 @@ def probe(
     nodes: int | str = 1,
     wait: int = 5,
 ) -> HostFacts:
-    """Return the facts of a machine and of its compute nodes; the probe changes nothing on them.
+    """Return the facts of a machine and of its compute nodes. The probe changes nothing on the machine.
 
     Args:
         host: a machine to contact over SSH, as ``HOST``, ``USER@HOST`` or an alias; by default this machine.
-        cluster: the name of a virtual cluster on this machine, in place of ``host``.
+        cluster: the name of a virtual cluster on this machine, instead of ``host``.
         ssh_config: the SSH configuration file, as for ``ssh -F``.
         partition: the Slurm partition of the compute nodes; by default Slurm's default partition.
-        nodes: the number of compute nodes to probe, ``"all"``, or names such as ``"node[1-4]"``; 0 probes
-            none.
-        wait: the maximum time in seconds until compute nodes are free, at most 600.
+        nodes: the number of compute nodes to probe, ``"all"``, or names such as ``"node[1-4]"``. With 0,
+            toolkit probes no compute node.
+        wait: the number of seconds, at most 600, for which toolkit waits until compute nodes are free.
 
     Raises:
         BadInput: if two arguments contradict each other.
@@ -104,7 +105,8 @@ def doctor(
         job: a job file in YAML; the other arguments override its values.
         host, cluster, ssh_config: as in :func:`probe`.
         partition: the Slurm partition of the job; toolkit probes one of its nodes.
-        command: the command of each rank; the verdict is then about the MPI that this program loads.
+        command: the command that each rank runs. The verdict is then about the MPI library that this program
+            loads.
         tell: receives progress messages.
 
     Returns:

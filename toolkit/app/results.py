@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 def explain(
     source: StrPath | JobRecord | BinaryIO | None = None, *, text: str | bytes | None = None
 ) -> OutputExplanation:
-    """Explain job output: the line that reports the failure's origin, the fault's class, causes and fixes.
+    """Explain job output: find the line that reports the failure's origin, the class, causes and fixes.
 
     Args:
         source: a file with job output, a folder with such files, a job record, or a binary stream.
         text: the job output as text or bytes, in place of ``source``.
 
     Returns:
-        The object that ``toolkit explain --json`` prints; its ``root`` is None if no line reports a failure.
+        The explanation that ``toolkit explain --json`` prints. ``root`` is None if no line reports a failure.
 
     Raises:
-        BadInput: if toolkit cannot read the file, or if you give both or none of ``source`` and ``text``.
+        BadInput: if toolkit cannot read the file, or if you do not give exactly one of ``source`` and
+            ``text``.
     """
     from toolkit.job import explanation
 
@@ -43,7 +44,7 @@ def explain(
 
 
 def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = None) -> "Result":
-    """Return the result of a training: its accuracy, images per second, and seconds of each epoch.
+    """Return the result of a training: the accuracy, the images per second, and the seconds of each epoch.
 
     Args:
         source: a job, or the folder of a job or of a trainer's output; by default the newest job.
@@ -82,7 +83,7 @@ def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResul
 
 
 def report_studies(folder: StrPath, *more: StrPath) -> "Report":
-    """Return the speedup curves of scaling studies, with the fitted models and the environment of the runs.
+    """Return the speed-up curves of scaling studies, with the fitted models and the environment of the runs.
 
     Raises:
         BadInput: if a folder contains no study.

@@ -21,19 +21,20 @@ def launch(
 ) -> JobRecord:
     """Submit a job, as ``toolkit launch`` does, and return the job's record.
 
-    toolkit joins the site profile, user settings, ``toolkit.toml``, ``TOOLKIT_*`` variables, the job file and
-    options. If two of these sources set the same field, the later source in this list has priority.
+    toolkit combines the site profile, user settings, ``toolkit.toml``, ``TOOLKIT_*`` variables, the job file
+    and options. If two of these sources set the same field, the later source in this list has priority.
 
     Args:
         program: the name or the file of a trainer, or a command as a list of words.
-        follow: wait until the job ends; ``tell`` then receives the job's output.
+        follow: if true, wait until the job ends; ``tell`` then receives the job's output.
         tell: receives progress messages.
         **options: the other options of a launch and the fields of a job file, for example ``host``,
             ``image``, ``nodes``, ``time`` and ``env``; :class:`toolkit.model.jobfile.LaunchOptions` lists
             them all.
 
     Returns:
-        The job's record. A job that fails raises no error: check ``record.state``, and call :func:`failure`.
+        The job's record. If the job fails, the function raises no error: check ``record.state``, and call
+            :func:`failure`.
 
     Raises:
         BadInput: if an option or a file is invalid.
@@ -72,8 +73,8 @@ def script(
 def jobs(*, tell: Tell | None = None) -> tuple[JobRecord, ...]:
     """Return the records of all jobs that were launched from this machine, the oldest first.
 
-    The function contacts no cluster; :func:`refresh` does. ``tell`` receives a message for each damaged
-    record.
+    The function contacts no cluster. Call :func:`refresh` for the current state of a job. ``tell`` receives a
+    message for each damaged record.
     """
     from toolkit.job.running.reach import on_damage
     from toolkit.launch.tracking import records
@@ -105,7 +106,7 @@ def refresh(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 
 
 def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
-    """Wait until a job ends, and return the job's record; ``tell.output`` receives the lines of its output.
+    """Wait until a job ends, and return its record. ``tell.output`` receives the lines of the job's output.
 
     Raises:
         BadInput: if the job does not exist.
@@ -128,7 +129,7 @@ def wait(*keys: Job, first: bool = False, tell: Tell | None = None) -> tuple[Job
 
     Args:
         *keys: the jobs; by default the newest job.
-        first: wait only until one job has ended.
+        first: if true, wait only until one of the jobs has ended.
         tell: receives progress messages.
 
     Raises:
@@ -144,7 +145,7 @@ def wait(*keys: Job, first: bool = False, tell: Tell | None = None) -> tuple[Job
 
 
 def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
-    """Cancel a job, and return the job's record; a job that has ended does not change.
+    """Cancel a job, and return the job's record. If the job has already ended, the function changes nothing.
 
     Raises:
         BadInput: if the job does not exist.
@@ -159,10 +160,11 @@ def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 def resume(
     key: Job = None, *, verify_key: StrPath | None = None, no_verify: bool = False, tell: Tell | None = None
 ) -> JobRecord:
-    """Submit an ended job again in the same folder; a trainer resumes from its checkpoint.
+    """Submit an ended job again in the same folder. A trainer resumes from its checkpoint.
 
     Args:
-        key: the job. A job on this machine without Slurm runs until it ends before the function returns.
+        key: the job. If the job runs on this machine without Slurm, the function returns when the job has
+            ended.
         verify_key, no_verify: as in :func:`launch`.
         tell: receives progress messages.
 
@@ -183,7 +185,7 @@ def fetch(
 
     Args:
         key: the job whose files to copy.
-        *patterns: names, paths or folders, in which ``*`` matches any text; by default all files.
+        *patterns: names, paths or folders of files, in which ``*`` matches any text; by default all files.
         target: the folder for the copies; by default a folder with the name of the job.
         tell: receives progress messages.
 
@@ -202,7 +204,7 @@ def fetch(
 
 
 def logs(key: Job = None, *, tell: Tell | None = None) -> Iterator[str]:
-    """Yield the output of a job in parts that end at the end of a line.
+    """Yield the output of a job in parts. Each part ends at a line break.
 
     ``"".join(app.logs(key))`` is the complete output.
 
@@ -216,7 +218,7 @@ def logs(key: Job = None, *, tell: Tell | None = None) -> Iterator[str]:
 
 
 def failure(record: JobRecord) -> CheckFailed | None:
-    """Return why a job failed, with the cause and the fix, from the copy of its output on this machine.
+    """Return the error for a failed job, with the cause and the fix from this machine's copy of its output.
 
     Returns:
         The error that ``toolkit launch`` prints, or None if the job completed or has not ended.
