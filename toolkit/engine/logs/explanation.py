@@ -10,7 +10,13 @@ from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.root import RootClue, find_root, only_misses_gpu
 from toolkit.engine.logs.rows import classify, is_harmless
-from toolkit.engine.logs.topics import GENERAL_CLASSES, class_of_exception, class_of_files, class_of_text
+from toolkit.engine.logs.topics import (
+    GENERAL_CLASSES,
+    class_of_exception,
+    class_of_files,
+    class_of_text,
+    is_call_between_packages,
+)
 from toolkit.engine.logs.waiting import waited_for_ranks
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
@@ -109,6 +115,8 @@ def _class_of_subject(root: RootClue) -> str | None:
     if root.clue.class_ != "python-exception":
         near = (one for one in (text, *root.following) if one)
         return next((found for one in near if (found := class_of_text(one))), None)
+    if is_call_between_packages(text, root.files):
+        return "package"
     named = class_of_exception(text) or class_of_files(root.files)
     if named is None and (_UNREACHABLE.match(text) or not root.files):
         named = class_of_text(text)

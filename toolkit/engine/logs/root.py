@@ -96,14 +96,15 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     raised = [one for one in raised if min(one.numbers) not in ignored]
     before = {output.line(position).number - 1 for position in heads}
     inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c)}
+    inside |= {c.line.number for c in clues if c.line.number + 1 in before and _is_heading(c)}
     told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
     made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]
     causes = sorted(
         [(clue, "") for clue in told if clue.role == "cause"] + [m for m in made if m[0].role == "cause"],
         key=lambda pair: pair[0].position,
     )
-    ends = [clue for clue, _ in made if clue.role == "cause"]
-    causes = [pair for pair in causes if not is_passed(pair[0], ends)]
+    strong = [clue for clue, _ in causes if clue.strength >= 4]
+    causes = [pair for pair in causes if not is_passed(pair[0], strong)]
     endings = [clue for clue in told if clue.role == "ending" and not is_replaced(output, clue)]
     endings = without_later_failures(endings)
     if is_tagged(output, endings):
@@ -166,6 +167,11 @@ def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
 def _introduces(clue: Clue) -> bool:
     """Return whether a line introduces the next traceback; mpirun may put the next tag at the line's end."""
     return clue.class_ == "unknown-error" or _INTRODUCES.search(_LAST_TAG.sub("", clue.line.text)) is not None
+
+
+def _is_heading(clue: Clue) -> bool:
+    """Return whether a line with a colon at its end is the heading of a traceback below an empty line."""
+    return clue.line.text.rstrip().endswith(":")
 
 
 def _of_raised(one: Raised) -> Clue | None:

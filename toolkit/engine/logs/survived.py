@@ -29,11 +29,18 @@ _WARNS = re.compile(
     r"(?i)^\W{0,4}(?:\[[^\]]{1,40}\]\W{1,3})?warning\b|this is (?:only )?a warning|lower\s+performance"
     r"|will\s+be\s+ignored|will\s+continue\s+to\s+run|another\s+transport\s+will"
 )
-_SHELL = re.compile(r"^\S{1,200}: (?:line )?\d{1,6}: .{1,300}: No such file or directory$")
-"""A shell that does not find a file or command of its script; it continues with the next line."""
-
-_MISSES = {"package", "file-system-or-quota", "program-start"}
-"""Fault classes of exceptions that may follow from a file, program or environment that the shell missed."""
+_SET_UP = (
+    (
+        re.compile(r"^\S{1,200}: (?:line )?\d{1,6}: .{1,300}: No such file or directory$"),
+        {"package", "file-system-or-quota", "program-start"},
+    ),
+    (
+        re.compile(r"Lmod has detected the following error|CommandNotFoundError: Your shell has not been"),
+        {"package", "loader", "program-start"},
+    ),
+    (re.compile(r"couldn't chdir to .{1,300}: going to "), {"file-system-or-quota", "program-start"}),
+)
+"""Errors after which a job continues, each with the fault classes of the errors that may follow from it."""
 
 _IGNORED = "Exception ignored in"
 """Python prints this text before the traceback of an exception that it ignores, such as an exception in
@@ -48,11 +55,13 @@ def is_ignored(output: Output, head: int) -> bool:
     return bool(before) and before[-1].startswith(_IGNORED)
 
 
-def is_passed(clue: Clue, exceptions: Sequence[Clue]) -> bool:
-    """Return whether a shell missed a file, continued, and started a program that ended by another fault."""
-    if not _SHELL.match(strip_label(clue.line.text)):
+def is_passed(clue: Clue, later: Sequence[Clue]) -> bool:
+    """Return whether an error before the program did not stop the job, which then failed by another fault."""
+    text = strip_label(clue.line.text)
+    follows = next((classes for pattern, classes in _SET_UP if pattern.search(text)), None)
+    if follows is None:
         return False
-    return any(one.position > clue.position and one.class_ not in _MISSES for one in exceptions)
+    return any(one.position > clue.position and one.class_ not in follows for one in later)
 
 
 def only_warns(output: Output, clue: Clue) -> bool:

@@ -34,8 +34,8 @@ _LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
 _INNERMOST = 2
 """Number of innermost files of a traceback that show the subject of the fault."""
 
-_VALUE = re.compile(r"(['\"`])(?:(?!\.so\b)[^'\"`/]){1,80}\1")
-"""A quoted name or value that is not a path; it is from the program and says nothing about the fault."""
+_VALUE = re.compile(r"(['\"`])(?:(?!\.so\b)[^'\"`/]){1,80}\1|\bcuda:\d{1,3}\b")
+"""A quoted name or value that is not a path, or a PyTorch device: it says nothing about the fault."""
 
 _FOLDERS = re.compile(r"(?:[\w.+-]{1,60}/){1,20}(?=[\w-]{1,60}\.(?:cc?|cpp|cu|cxx|h|hpp|go|rs)\b)")
 """The folders of a source file; their names say nothing about the fault."""
@@ -48,6 +48,7 @@ _STATUS = re.compile(
 """A status code of Abseil, which XLA and TensorFlow write before the message."""
 
 _EXCEPTION = re.compile(r"(?P<module>(?:\w{1,60}\.){0,9})(?P<name>[A-Z]\w{2,80})(?::|$)")
+_TOO_FEW = re.compile(r"^TypeError: .{1,200} missing \d+ required positional argument")
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _COMPILES = re.compile(r"Compil\w*")
 """Words about compiling. Frameworks compile programs at run time, so their exceptions do not come from a
@@ -83,6 +84,12 @@ def class_of_exception(text: str) -> str | None:
 def _plain(text: str) -> str:
     """Return a text in which names in camel case are split into words."""
     return " ".join(_WORDS.findall(_COMPILES.sub("", text)))
+
+
+def is_call_between_packages(text: str, files: Iterable[str]) -> bool:
+    """Return whether an installed package called a function with too few arguments; then releases differ."""
+    last = next(reversed(list(files)), "")
+    return _TOO_FEW.search(text) is not None and "-packages/" in last
 
 
 def class_of_files(files: Iterable[str]) -> str | None:

@@ -22,6 +22,9 @@ _RAISED = re.compile(
 )
 """The last line of a traceback; other ranks may write between the lines of the traceback."""
 
+_BARE = re.compile(r"[A-Z]\w{0,80}")
+"""An exception without a message; if several ranks write at once, the message is in one of the next lines."""
+
 _CONTINUES = re.compile(r":$|\berror\(s\) found\.$")
 """The end of an exception whose message is on the next line; TensorFlow writes ``2 root error(s) found.``"""
 
@@ -29,6 +32,9 @@ _WRAPS = re.compile(r"^(?:[\w.]{1,120}: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceb
 _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeError|EOFError)\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
 _DIGIT = re.compile(r"\d")
+_SAYS_FAULT = re.compile(r"(?i)\b(?:expected|cannot|must|invalid|unknown|unable|failed|missing|mismatch)\b")
+"""Words in the message of an exception whose type is missing in the output."""
+
 _INNERMOST = 8
 """Number of innermost frames whose files show the subject of the exception."""
 
@@ -88,6 +94,7 @@ def _read(output: Output, position: int) -> Raised | None:
     words = _unlabelled(output, position, strip_label(head.text))
     base = _indent(words(head) or "")
     numbers, frames = {head.number}, list[re.Match[str]]()
+    untyped: tuple[int, Line] | None = None
     lines = output.places_after(position, _MOST_LINES)
     for place, line in lines:
         text = words(line)
@@ -96,17 +103,28 @@ def _read(output: Output, position: int) -> Raised | None:
         numbers.add(line.number)
         if frame := _FRAME.match(text):
             frames.append(frame)
+            untyped = None
             continue
         if not text.strip() or _indent(text) > base or text.lstrip().startswith(("|", "^", "~")):
             continue
         if not _RAISED.match(text.strip()):
+            untyped = untyped or (place, line)
             continue
         raised, after = _with_message(_cut(line, text), lines, words)
         chained, wraps = _read_chain(after, raised, numbers)
         wraps = wraps or _WRAPS.search(text.strip()) is not None
         files = tuple(frame["file"] for frame in frames[-_INNERMOST:])
         return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps, files)
-    return None
+    return _without_type(*untyped, frames, numbers) if untyped and frames else None
+
+
+def _without_type(place: int, line: Line, frames: list[re.Match[str]], numbers: set[int]) -> Raised | None:
+    """Return the exception whose type is missing in the output, if the line after the frames says a fault."""
+    if not _SAYS_FAULT.search(line.text):
+        return None
+    files = tuple(frame["file"] for frame in frames[-_INNERMOST:])
+    inside = frozenset(number for number in numbers if number <= line.number)
+    return Raised(place, line, _own(frames), inside, chained=False, files=files)
 
 
 def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], str | None]:
@@ -147,12 +165,18 @@ def _with_message(
     """Return an exception with its message, which may start on the next line, and an iterator over later
     lines.
     """
-    if not _CONTINUES.search(line.text.rstrip()):
+    bare = _BARE.fullmatch(line.text.strip()) is not None
+    if not bare and not _CONTINUES.search(line.text.rstrip()):
         return line, lines
     read = list(islice(lines, 2))
     message = next((text for _, more in read if (text := (words(more) or "").strip())), "")
-    plain = (message[:1].isalnum() or message[:1] in {"/", "("}) and not message.startswith(_NOT_A_MESSAGE)
-    joined = Line(line.number, line.task, f"{line.text} {message}", line.tag) if plain else line
+    if bare:
+        plain = message.startswith(":")
+    else:
+        plain = message[:1].isalnum() or message[:1] in {"/", "("}
+        plain = plain and not message.startswith(_NOT_A_MESSAGE)
+    between = "" if bare else " "
+    joined = Line(line.number, line.task, f"{line.text}{between}{message}", line.tag) if plain else line
     return joined, chain(read, lines)
 
 
@@ -162,7 +186,7 @@ def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int])
     After an exception that wraps another, the output has a line such as ``-- Process 1 terminated with the
     following error:``. The traceback of the wrapped exception follows.
     """
-    introduced = False
+    introduced = end.text.rstrip().endswith(":")
     for count, (_, line) in enumerate(lines):
         text = strip_label(line.text).strip()
         if text.startswith("Traceback"):
