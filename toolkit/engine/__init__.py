@@ -1,1 +1,1 @@
-"""Predict launches from facts. All functions are pure, and each finding cites the lines of its evidence."""
+"""Predict the outcome of launches from facts. All functions are pure, and each finding cites its evidence."""

@@ -1,4 +1,4 @@
-"""Find what a prediction is based on: a recorded launch, rules about measured causes, or neither of them."""
+"""Find the basis of a prediction: a recorded launch, rules about measured causes, or neither."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from toolkit.versions import parse, upstream
 
 @dataclass(frozen=True, slots=True)
 class LaunchCoverage:
-    """The properties of one launch that are compared with recorded launches; empty if a property does not
-    matter.
+    """The properties of one launch that toolkit compares with recorded launches. A property that does not
+    matter is empty.
     """
 
     launch: str
@@ -44,7 +44,7 @@ def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
 
 
 def launch_coverage(case: Case) -> LaunchCoverage:
-    """Return the properties of a launch that are compared with recorded launches."""
+    """Return the properties of a launch that toolkit compares with recorded launches."""
     host, mpi = case.host_facts, case.image_facts.mpi
     runtime = host.runtime
     provider = provider_of(case) if case.mounted_over is not None else None
@@ -73,7 +73,9 @@ def _launch(case: Case) -> str:
 
 
 def _server(case: Case) -> str:
-    """Return what tells a rank its number and its peers: Slurm's PMIx, or the MPI of the host's mpirun."""
+    """Return the series of the server that gives ranks their number and peers: ``pmix 4.2``,
+    ``openmpi 5.0``.
+    """
     host = case.host_facts
     if case.mode == "srun-pmix":
         return f"pmix {_series(host.pmix)}" if host.pmix else ""
@@ -87,7 +89,7 @@ def _name_series(mpi: ImageMpi | HostMpi | None) -> str:
 
 
 def _series(version: str | None) -> str:
-    """Return the first two numbers of a release: ``24.11``; empty if the release is unknown."""
+    """Return the first two numbers of a release, such as ``24.11``; empty if the release is unknown."""
     found = parse(version or "")
     return f"{found.major}.{found.minor}" if found else ""
 
@@ -108,7 +110,7 @@ def _beyond(case: Case) -> Iterator[str]:
     if found.server and not _is_server_recorded(found.server, known.servers):
         server = _in_words(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
         yield server
-    is_named = server == f"{mpi_name(mpi)} of the host"  # ``mpi`` is the mounted library
+    is_named = server == f"{mpi_name(mpi)} of the host"  # in mode bind, ``mpi`` is the host's library
     if mpi and mpi.version and not is_named and not _is_between_measured(found.library, known.libraries):
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:
@@ -120,7 +122,7 @@ def _beyond(case: Case) -> Iterator[str]:
 
 
 def _gpus(case: Case) -> str:
-    """Return the pair of driver and CUDA that no recorded launch had, as far as the facts have it."""
+    """Return the GPU driver and CUDA of the launch as text; GPUs have no recorded launches."""
     host, image = case.host_facts, case.image_facts
     if host.gpus:
         of = f"CUDA {_series(image.cuda)}" if image.cuda else "GPUs"
@@ -129,14 +131,16 @@ def _gpus(case: Case) -> str:
 
 
 def _is_server_recorded(server: str, known: frozenset[str]) -> bool:
-    """Return whether launches with this server were recorded, or with an older and a newer series of the same
-    MPI.
+    """Return whether recorded launches cover a server: the same PMIx series, or MPI series around this MPI's
+    series.
     """
     return server in known if server.startswith("pmix ") else _is_between_measured(server, known)
 
 
 def _is_between_measured(entry: str, known: frozenset[str]) -> bool:
-    """Return whether the series in ``NAME SERIES`` is between two measured series with the same name."""
+    """Return whether the series in ``NAME SERIES`` is in the range of the measured series with the
+    same name.
+    """
     name, _, series = entry.partition(" ")
     there = [parse(one.partition(" ")[2]) for one in known if one.partition(" ")[0] == name]
     found = parse(series)

@@ -1,4 +1,4 @@
-"""One launch to judge: its facts, its plan, and the methods with which rules read the facts."""
+"""One launch to judge: its facts, its plan, and the methods through which rules read the facts."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,8 +17,8 @@ class Case:
 
     Rules read ``host``, ``image`` and ``original``. Reading an unknown field of ``host``, ``image`` or
     ``original`` raises :class:`Undecided`; ``None`` means that the fact is absent. ``host_facts``,
-    ``image_facts`` and ``original_facts`` have the same facts and never raise :class:`Undecided`, for code
-    that handles unknown facts itself.
+    ``image_facts`` and ``original_facts`` have the same facts and never raise :class:`Undecided`; they are
+    for code that handles unknown facts itself.
     """
 
     host_facts: HostFacts
@@ -52,9 +52,9 @@ class Case:
     def ask(self, *names: str, failed_only: bool = False) -> None:
         """Raise an exception unless each of these facts is known or absent.
 
-        Raise :class:`Undecided` for unknown facts, and :class:`Moot` if a fact is part of an absent thing.
-        With ``failed_only`` a fact is unknown only if reading it failed. Facts that an older toolkit saved
-        lack newer fields; ``failed_only`` ignores such fields, so that old facts still give predictions.
+        Raise :class:`Undecided` for unknown facts, and :class:`Moot` for a field of an absent thing. With
+        ``failed_only`` a fact is unknown only if reading it failed. Facts that an older toolkit saved lack
+        newer fields; ``failed_only`` ignores such fields, so that old facts still give predictions.
         """
         unknown: list[str] = []
         for name in names:
@@ -103,8 +103,8 @@ class Case:
     def state(self, name: str) -> State:
         """Return the state of a fact: ``known``, ``absent``, ``unknown`` or ``moot``.
 
-        ``absent`` means that toolkit looked, and that the thing does not exist. A ``moot`` fact is a field of
-        an absent thing, so it has no value.
+        ``absent`` means that toolkit looked for the thing, and that the thing does not exist. A ``moot`` fact
+        is a field of an absent thing, so it has no value.
         """
         if (answered := self._states.get(name)) is None:
             answered = self._states[name] = self._state(*_parts(name))
@@ -115,7 +115,7 @@ class Case:
         value: object = facts
         for depth, part in enumerate(parts, start=1):
             if depth > 1 and isinstance(value, tuple) and value:
-                value = value[0]  # ``host.mpis.soname`` is the soname of the first MPI in ``host.mpis``
+                value = value[0]  # the name ``host.mpis.soname`` is about the first MPI in ``host.mpis``
             value = getattr(value, part, None)
             dotted = ".".join(parts[:depth])
             if dotted in facts.unknown:
@@ -127,7 +127,7 @@ class Case:
         return "known"
 
     def why_unknown(self, name: str) -> str:
-        """Return one line that says why a fact is missing."""
+        """Return the reason why a fact is missing, as one line."""
         side, parts = _parts(name)
         facts = self._side(side)
         for depth in range(len(parts), 0, -1):

@@ -1,5 +1,5 @@
-"""Predict launches from few facts: the outcome of each launch mode with usual values, and the facts that
-decide it.
+"""Predict launches from few facts: toolkit assumes usual values, and names the facts that decide
+the outcome.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ MOST_FACTS = 3
 
 @dataclass(frozen=True, slots=True)
 class DecidingFact:
-    """A fact that the ticket does not state, and the outcomes that other common values of the fact cause."""
+    """A fact that the ticket does not state, its assumed value, and the outcomes of other common values."""
 
     question: TicketQuestion
     assumed: str
@@ -34,7 +34,7 @@ class DecidingFact:
 
 @dataclass(frozen=True, slots=True)
 class TicketAnswer:
-    """The predicted outcome of a launch mode with usual values, and the facts that decide the outcome."""
+    """The prediction for a launch mode with usual values, and the unstated facts that decide the outcome."""
 
     prediction: Prediction
     decides: tuple[DecidingFact, ...]
@@ -42,9 +42,7 @@ class TicketAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TicketAnswers:
-    """The answer for each launch mode, the best mode that works, and the facts that the user should find out
-    first.
-    """
+    """The answer for each launch mode, the best mode that works, and the unstated facts to look up first."""
 
     modes: dict[Mode, TicketAnswer]
     chosen: Mode | None
@@ -58,9 +56,10 @@ Words = Callable[[HostFacts, ImageFacts], Plan]
 def answer_ticket(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, words: Words | None = None
 ) -> TicketAnswer:
-    """Predict a launch from the stated facts and usual values, and find the facts that decide the outcome.
+    """Predict a launch from the stated facts and usual values, and find the unstated facts that decide the
+    outcome.
 
-    ``words`` plans the launch; by default toolkit's own planner does.
+    ``words`` is the function that plans the launch; the default is toolkit's own planner.
     """
     made = words or (lambda on, of: plan(on, of, request, mode))
     filled, *with_other_mpis = (fill(host, one, mode) for one in possible_images(host, image, mode))
@@ -88,10 +87,10 @@ def answer_ticket(
 
 
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
-    """Predict each launch mode of the image, and find the facts that decide most.
+    """Predict each launch mode of the image, and find the most decisive unstated facts.
 
-    The facts that decide the best mode, or the undecided modes, come first. The facts that decide the most
-    other modes follow.
+    The facts that decide the best mode come first, or the facts that decide undecided modes if no mode works.
+    The other facts follow, sorted by the number of modes that they decide.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

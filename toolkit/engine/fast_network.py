@@ -1,4 +1,4 @@
-"""Judge whether an MPI in the image can use a fast network of the host, with the settings in force."""
+"""Judge whether an MPI in the image can use a fast network of the host with the settings that apply."""
 
 from typing import Literal
 
@@ -7,22 +7,22 @@ from toolkit.knowledge.fabric import Fabric, fabric, fabrics_of
 from toolkit.knowledge.settings import settings
 
 Way = Literal["open", "shut", "not known"]
-"""Whether ranks can use a fast network. ``shut``: the host has no such network, the image has no driver for
-it, or a setting disables it.
+"""Whether ranks can use a fast network. ``shut``: the host has no fast network, the image has no driver for
+the network, or a setting disables it.
 """
 
 _TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}
 
 
 def networks(case: Case) -> tuple[Fabric, ...]:
-    """Return the fast networks of the host; an empty tuple if it has none."""
+    """Return the fast networks of the host; empty if the host has none."""
     case.ask("host.infiniband")
     host = case.host_facts
     return fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
 
 
 def judge_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
-    """Return whether UCX can use a fast network, with the values of UCX_TLS and UCX_NET_DEVICES."""
+    """Return whether UCX can use a fast network; ``tls`` and ``devices`` are UCX_TLS and UCX_NET_DEVICES."""
     found = networks(case)
     wanted = {row.ucx for row in found if row.ucx}
     if not wanted:
@@ -34,7 +34,7 @@ def judge_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
 
 
 def judge_ucx_tls(tls: str) -> Way:
-    """Return whether the value of UCX_TLS lets UCX use InfiniBand between nodes."""
+    """Return whether a value of UCX_TLS lets UCX use InfiniBand between nodes."""
     words, row = {word.strip() for word in tls.split(",") if word.strip()}, settings().ucx
     if not words or tls.startswith("^") or words & {"all", *row.enough}:
         return "open"
@@ -47,7 +47,7 @@ def _names_no_device(case: Case, devices: str) -> bool:
 
 
 def judge_libfabric(case: Case, provider: str = "") -> Way:
-    """Return whether libfabric has a provider for a fast network that FI_PROVIDER allows."""
+    """Return whether FI_PROVIDER (``provider``) leaves libfabric a provider for a fast network."""
     found = networks(case)
     if not found:
         return "shut"

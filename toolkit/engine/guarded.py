@@ -1,4 +1,4 @@
-"""Facts of a host or an image that raise an exception if a rule reads an unknown fact."""
+"""Wrap the facts of a host or an image, so that a rule that reads an unknown fact raises an exception."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import ParamSpec, TypeVar
@@ -11,7 +11,7 @@ _T = TypeVar("_T")
 
 
 class Undecided(Exception):
-    """The judgement of a rule depends on unknown facts; ``names`` are their dotted names."""
+    """The result of a rule depends on unknown facts; ``names`` are the dotted names of these facts."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -19,11 +19,11 @@ class Undecided(Exception):
 
 
 class Moot(Exception):
-    """A rule needs a fact about an absent thing, so the rule does not apply."""
+    """A rule reads a fact about an absent thing, so the rule does not apply."""
 
 
 def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | Undecided:
-    """Return the result of a function, or the :class:`Undecided` exception that it raises."""
+    """Return the result of a function; if the function raises :class:`Undecided`, return the exception."""
     try:
         return question(*args, **kwargs)
     except Undecided as undecided:
@@ -31,39 +31,41 @@ def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> 
 
 
 def settle(answer: _T | Undecided) -> _T:
-    """Return a result of :func:`attempt`; if the result is :class:`Undecided`, raise it."""
+    """Return the result of :func:`attempt`, or raise the result if it is an :class:`Undecided` exception."""
     if isinstance(answer, Undecided):
         raise answer
     return answer
 
 
 _OPTIONAL: dict[type, Collection[str]] = {
-    # The rule image-mpi-not-measured handles an unknown release. No other rule's range includes an unknown
-    # release.
+    # The rule image-mpi-not-measured reports an unknown release. For other rules, an unknown release matches
+    # no version range.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
-    # No row of the knowledge matches a launcher with an unknown value here; the rules about launchers report
-    # it.
+    # No row of the knowledge tables matches a launcher with an unknown value in these fields. The rules about
+    # launchers report the unknown value.
     HostMpi: frozenset(
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}
     ),
     # sbatch itself refuses more nodes than the cluster has.
     SlurmFacts: frozenset({"nodes"}),
-    # An empty release is unknown, except for a runtime without recorded launches: rules.runtime.ask_release.
-    # Settings that toolkit did not read have their defaults; a rule that depends on a setting requires the
-    # fact.
+    # ``rules.runtime.ask_release`` treats an empty release as unknown, except for a runtime without recorded
+    # launches. toolkit assumes the default for each setting that it did not read. A rule that depends on a
+    # setting requires the fact.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
-"""Fields that may be ``None`` without an exception: the thing does not exist, or each rule handles
+"""Fields that may be ``None`` without an exception, because the thing is absent or each rule handles
 ``None``.
 """
 _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 
 
 class Guarded:
-    """Facts whose fields raise :class:`Undecided` if they are unknown. Each field is computed only once."""
+    """Facts whose unknown fields raise :class:`Undecided` when a rule reads them. Each field is computed
+    once.
+    """
 
     def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:
         self._book, self._part, self._side, self._above = book, part, side, above

@@ -1,4 +1,6 @@
-"""Find the facts of an image as programs see it after the host's MPI is mounted over the image's MPI."""
+"""Find the facts of an image as programs see them after a launch mounts the host's MPI over the
+image's MPI.
+"""
 
 import posixpath
 import re
@@ -20,13 +22,13 @@ SPEAKERS = {
     "pmi1": re.compile(r"s1\Z"),
     "pmi2": re.compile(r"s2\Z"),
 }
-"""Interface → pattern of Open MPI's components that find peers through it (open-mpi/ompi:opal/mca/pmix at
-v4.1).
+"""Launch interface → pattern of the Open MPI components that use it to find peers
+(open-mpi/ompi:opal/mca/pmix at v4.1).
 """
 
 
 def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None:
-    """Return whether a program in the image loads the host's MPI library; ``None`` if that is unknown.
+    """Return whether programs in the image load the host's MPI library; ``None`` if the facts do not show it.
 
     The loader compares only sonames: ``libmpich.so.12`` is not ``libmpi.so.12``. The loader loads the host's
     library if the library is mounted and LD_LIBRARY_PATH names its folder.
@@ -43,13 +45,13 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
 
 
 def finds_own_mpi(image: ImageFacts) -> bool:
-    """Return whether all programs that load the image's MPI find it by a DT_RPATH, before LD_LIBRARY_PATH."""
+    """Return whether a DT_RPATH, which precedes LD_LIBRARY_PATH, leads all programs to the image's MPI."""
     users = {path for path, library in image.programs.items() if image.mpi and library == image.mpi.library}
     return bool(users) and users <= set(image.programs_fixed)
 
 
 def provider_of(case: Case) -> HostMpi | None:
-    """Return the MPI of the host that this launch mounts, or would mount in the launch mode ``bind``."""
+    """Return the host's MPI that this launch mounts, or that the launch mode ``bind`` would mount."""
     return mounted_mpi(case.host_facts, case.original_facts)
 
 
@@ -62,12 +64,12 @@ def provider_guarded(case: Case) -> HostMpi | None:
 
 
 def mounted_loads(case: Case) -> bool | None:
-    """Return whether programs load the host's MPI instead of the image's MPI; ``None`` if that is unknown."""
+    """Return whether programs load the host's MPI instead of the image's MPI; ``None`` if unknown."""
     return is_replaced(provider_of(case), case.original_facts, case.plan)
 
 
 def mounted_first(case: Case) -> frozenset[str]:
-    """Return the sonames of the mounted libraries that the loader finds before the image's libraries."""
+    """Return the sonames of the mounted MPI libraries that the loader finds before the image's libraries."""
     return first_of(provider_of(case), case.plan)
 
 
@@ -77,7 +79,7 @@ def mounted_libraries(case: Case) -> frozenset[str]:
 
 
 def is_split(case: Case) -> bool:
-    """Return whether programs load one MPI library of the host, and a second MPI library of the image.
+    """Return whether programs load one MPI library from the host and a second MPI library from the image.
 
     Programs of Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases do not have
     (open-mpi/ompi:docs 6.0).
@@ -90,8 +92,8 @@ def is_split(case: Case) -> bool:
 
 
 def libraries_of(provider: HostMpi) -> frozenset[str]:
-    """Return the sonames of the host's MPI library, of the libraries that it needs, and of the libraries that
-    its components need.
+    """Return the sonames of the host's MPI library, and of all libraries that this library and its components
+    need.
     """
     besides = (provider.components_need or {}).values()
     own = (provider.soname,) if provider.soname else ()
@@ -101,7 +103,7 @@ def libraries_of(provider: HostMpi) -> frozenset[str]:
 def mounted_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
     """Return the sonames of the libraries of the host's MPI that the launch mounts into the container.
 
-    If the facts do not name the libraries' folders, return the libraries below the prefix of the MPI.
+    If the facts do not name the libraries' folders, return the libraries below the MPI's prefix.
     """
     if provider is None:
         return frozenset()
@@ -118,13 +120,13 @@ def mounted_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
 
 
 def targets_of(plan: Plan) -> tuple[str, ...]:
-    """Return the folders of the container over which the launch mounts folders of the host."""
+    """Return the folders in the container where the launch mounts folders of the host."""
     return tuple(map(bind_target, plan.binds))
 
 
 def first_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
-    """Return the sonames of the libraries of the host's MPI that the loader finds first, through
-    LD_LIBRARY_PATH.
+    """Return the sonames of the host's MPI libraries that the loader finds first, because LD_LIBRARY_PATH
+    names their folder.
     """
     if provider is None or provider.places is None:
         return mounted_of(provider, plan)
@@ -140,7 +142,7 @@ def _places(provider: HostMpi) -> dict[str, str]:
 
 
 def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image as programs see it after the launch mounts the host's MPI."""
+    """Return the facts of the image as programs see them after the launch mounts the host's MPI."""
     provider = mounted_mpi(host, image)
     if not is_replaced(provider, image, plan) or provider is None:
         return image
@@ -175,8 +177,8 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
 
 
 def _without_mpi(book: dict[str, str], names: set[str]) -> dict[str, str]:
-    """Return a table of evidence without the facts about the image's MPI, which is not loaded, and without
-    ``names``.
+    """Return a table of evidence without the facts in ``names``, and without facts about the image's MPI,
+    which programs do not load.
     """
     return {k: v for k, v in book.items() if k.partition(".")[0] != "mpi" and k not in names}
 
@@ -184,9 +186,11 @@ def _without_mpi(book: dict[str, str], names: set[str]) -> dict[str, str]:
 def _client(
     provider: HostMpi, image: ImageFacts, plan: Plan, line: str
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
-    """Return the facts of the PMIx client that programs load, then the absent facts, then the unknown facts.
+    """Return three tables about the PMIx client that programs load: its facts, its absent facts, its unknown
+    facts.
 
-    All three tables are empty if the host's MPI loads the libpmix of the image: the facts then do not change.
+    All three tables are empty if the host's MPI loads the image's libpmix, because the facts then do not
+    change.
     """
     if _of_image("libpmix.so.2", provider, image, plan):
         return {}, {}, {}
@@ -216,7 +220,7 @@ def _mpi(provider: HostMpi, image: ImageFacts, plan: Plan) -> ImageMpi:
 
 
 def _interfaces(provider: HostMpi, components: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the launch interfaces that work with the components that Open MPI can load."""
+    """Return the launch interfaces that the loadable components of the host's Open MPI support."""
     if provider.interfaces is None or "libpmix.so.2" in (provider.needs or ()):
         return provider.interfaces
     lost = {
@@ -229,8 +233,8 @@ def _interfaces(provider: HostMpi, components: dict[str, tuple[str, ...]]) -> tu
 
 
 def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return framework → components that Open MPI can load. Open MPI skips a component whose library is
-    missing.
+    """Return MCA framework → components that the host's Open MPI can load. Open MPI skips a component if a
+    library of the component is missing.
     """
     there = None if image.libraries is None else {*image.libraries, *mounted_of(provider, plan)}
     found: dict[str, tuple[str, ...]] = {}
@@ -241,5 +245,7 @@ def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, t
 
 
 def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:
-    """Return whether the host's MPI needs a library that is not mounted, and loads the image's copy of it."""
+    """Return whether the host's MPI needs a library that the launch does not mount, and loads the image's
+    copy.
+    """
     return soname in libraries_of(provider) - mounted_of(provider, plan) and soname in (image.libraries or ())

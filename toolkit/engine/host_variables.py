@@ -1,4 +1,4 @@
-"""Variables of the host that a job inherits, and their effect on an MPI in a container."""
+"""Find the host's variables that a job inherits and that affect an MPI in a container."""
 
 from fnmatch import fnmatchcase
 
@@ -10,8 +10,7 @@ _RUNTIMES = ("APPTAINER", "SINGULARITY")
 
 
 def runtime_prefixes(host: HostFacts) -> tuple[str, ...]:
-    """Return the prefixes of the variables that the host's runtime reads; the prefix with precedence comes
-    first.
+    """Return the prefixes of the variables that the host's container runtime reads, in order of precedence.
 
     Apptainer reads its own variables, then Singularity's variables
     (apptainer/apptainer:internal/pkg/util/env/env.go at v1.4.5, ApptainerPrefixes). Singularity and
@@ -23,16 +22,18 @@ def runtime_prefixes(host: HostFacts) -> tuple[str, ...]:
 
 
 def harmful_variables(host: HostFacts, mode: Mode) -> tuple[str, ...]:
-    """Return the names of inherited variables that are meant for the host's MPI.
+    """Return the names of inherited variables that a launch must remove: settings of the host's MPI, runtime
+    options.
 
-    Variables of network drivers are not included, because the MPI in a container needs them too.
+    The result excludes variables of network drivers, because the MPI in a container also needs these
+    variables.
     """
     needed = needed_patterns(mode)
     return tuple(name for name in sorted(host.environment) if _is_harmful(name) and not _is_one(name, needed))
 
 
 def needed_patterns(mode: Mode) -> tuple[str, ...]:
-    """Return patterns of the host's variables that the MPI in a container needs."""
+    """Return name patterns of the host's variables that the MPI in a container needs."""
     known = knowledge.mpi().variables
     return (*known.fabric, *(known.mounted if mode == "bind" else ()))
 
@@ -56,32 +57,34 @@ def _is_harmful(name: str) -> bool:
 
 
 def name_inside(name: str) -> str | None:
-    """Return the name of a variable in the container, if the runtime sets the variable only there: ``X`` for
-    ``APPTAINERENV_X``.
+    """Return the name in the container of a variable that the runtime sets only there: ``X`` for
+    ``APPTAINERENV_X``; otherwise ``None``.
     """
     runtime, sign, inside = name.partition("ENV_")
     return inside if sign and runtime in _RUNTIMES else None
 
 
 def affects_mpi(name: str) -> bool:
-    """Return whether a variable changes how an MPI behaves, or where Python searches modules."""
+    """Return whether a variable changes the behaviour of an MPI, or the folders in which Python searches
+    modules.
+    """
     known = knowledge.mpi().variables
     return name in {*known.paths, *known.harmful} or name.startswith(known.harmful_prefixes)
 
 
 def container_option(name: str) -> str | None:
-    """Return the runtime option that a variable sets, if a job must not inherit the variable; otherwise
+    """Return the runtime option that a variable sets, if a job must not inherit this variable; otherwise
     ``None``.
 
-    The option of ``APPTAINER_CLEANENV`` is ``cleanenv``.
+    For example, the variable ``APPTAINER_CLEANENV`` sets the option ``cleanenv``.
     """
     _, _, option = name.partition("_")
     return option_of_variable(name) if option in knowledge.mpi().variables.container_options else None
 
 
 def option_of_variable(name: str) -> str | None:
-    """Return the runtime option that a variable sets: ``no-home`` for ``APPTAINER_NO_HOME``; ``None`` if it
-    sets none.
+    """Return the runtime option that a variable sets, such as ``no-home`` for ``APPTAINER_NO_HOME``; ``None``
+    if the variable sets no option.
     """
     runtime, _, option = name.partition("_")
     return option.lower().replace("_", "-") if runtime in _RUNTIMES and option else None

@@ -16,7 +16,9 @@ from toolkit.model.prediction import Accelerator, Mode, Outcome, Prediction
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """The result of one rule for one launch: the rule fires (``hit``), or it lacks facts (``missing``)."""
+    """The result of one rule for one launch: the rule fires (``hit``), or the rule needs unknown facts
+    (``missing``).
+    """
 
     rule: Rule
     hit: Hit | None = None
@@ -33,24 +35,28 @@ class Judged:
 
     @property
     def decided_by(self) -> str:
-        """Return the id of the rule whose failure shows first; empty if no rule predicts a failure."""
+        """Return the id of the rule whose failure occurs first in a launch; empty if no rule predicts a
+        failure.
+        """
         first = _first(self.answers)
         return first.rule.id if first else ""
 
     def findings(self, works: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
-        """Return the findings. ``works`` are the launch modes that a fix may name, the best mode first."""
+        """Return the findings; ``works`` are the working launch modes that a fix may name, the best mode
+        first.
+        """
         return tuple(_finding(self.case, answer, works) for answer in self.answers)
 
 
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
-    """Return the prediction and the findings for one launch; the fixes name no other launch mode."""
+    """Return the prediction and the findings for one launch; fixes do not recommend another launch mode."""
     judged = ask_rules(case, rules)
     return judged.prediction, judged.findings()
 
 
 def ask_rules(case: Case, rules: tuple[Rule, ...]) -> Judged:
-    """Apply the rules to one launch. The caller creates the findings later, when it knows which launch modes
-    work.
+    """Apply the rules to one launch. The caller creates the findings later, when it knows the working launch
+    modes.
     """
     answers = tuple(a for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
     judged = Judged(case, answers, _outcome(case, answers))
@@ -59,8 +65,8 @@ def ask_rules(case: Case, rules: tuple[Rule, ...]) -> Judged:
 
 
 def is_ok(case: Case, rules: tuple[Rule, ...]) -> bool:
-    """Return whether :func:`ask_rules` predicts ``ok``. This function stops at the first rule that prevents
-    ``ok``.
+    """Return whether :func:`ask_rules` predicts ``ok``. This function is faster: it stops at the first rule
+    that prevents ``ok``.
     """
     return not any(_prevents(a) for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
 
@@ -71,11 +77,12 @@ def _prevents(answer: RuleAnswer) -> bool:
 
 
 def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
-    """Predict the outcome of a launch from the results of the rules, in the order of the rules.
+    """Predict the outcome of a launch from the results of the rules; the results are in the order of the
+    rules.
 
-    A certain failure decides the outcome even if later rules lack facts. If an earlier rule lacks facts,
-    another failure may come first, and the outcome is unknown. Outcomes that rules predict by chance are
-    added to the failure.
+    A certain failure decides the outcome even if later rules need unknown facts. If an earlier rule needs an
+    unknown fact, another failure may come first, so the outcome is unknown. The prediction also lists
+    outcomes that rules name as possible by chance.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
@@ -107,7 +114,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
 
 
 def _accelerator(case: Case, answers: tuple[RuleAnswer, ...]) -> tuple[Accelerator, str]:
-    """Return the outcome of the GPUs for a launch whose ranks start, and the reason if no GPU works."""
+    """Return whether the ranks of a working launch use the GPUs, and the reason if no GPU works."""
     if not asks_for_gpus(case.host_facts, case.request, case.plan):
         return "not-asked", ""
     about = [a for a in answers if a.rule.accelerator]
@@ -124,7 +131,7 @@ def _is_error(answer: RuleAnswer) -> bool:
 
 
 def _first(answers: tuple[RuleAnswer, ...]) -> RuleAnswer | None:
-    """Return the result whose failure shows first; ``None`` if no rule predicts a failure."""
+    """Return the result whose failure occurs first in a launch; ``None`` if no rule predicts a failure."""
     return min((a for a in answers if a.hit and a.hit.outcome), key=_failure_stage, default=None)
 
 
@@ -136,7 +143,7 @@ def _ask(case: Case, rule: Rule) -> RuleAnswer | None:
     except Undecided as undecided:
         return RuleAnswer(rule, missing=undecided.names)
     if said and said.outcome == "singletons" and case.request.has_one_rank:
-        said = replace(said, outcome=None, severity="info")  # a job with one rank wants a world of size 1
+        said = replace(said, outcome=None, severity="info")  # a world of size 1 is right for one rank
     return RuleAnswer(rule, said) if said else None
 
 
@@ -209,9 +216,12 @@ def _finding(case: Case, answer: RuleAnswer, works: tuple[Mode, ...]) -> Finding
 
 
 def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
-    """Return the fix of a finding. If another launch mode works instead, the fix names that mode first."""
+    """Return the fix of a finding. If another launch mode avoids the fault and works, the fix names this mode
+    first.
+    """
     instead = rule.instead if hit.instead is None else hit.instead
     other = next((mode for mode in works if mode in instead and mode != case.mode), None)
-    # If the outcome is unknown, the launch may work without the fix, so the fix is a short trial job.
+    # If the outcome is unknown, the launch may work without a fix. The finding then recommends a short trial
+    # job.
     fix = (hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)).replace(TRY_IT, trial_of(case.mode))
     return f"use mode {other}; or {fix}" if other else fix

@@ -1,4 +1,4 @@
-"""Choose the finding of a verdict that the user should fix first."""
+"""Choose the finding that the user should fix first."""
 
 from toolkit.engine.registry import RULES
 from toolkit.model.finding import Finding
@@ -9,12 +9,11 @@ _OF_GPUS = {rule.id for rule in RULES if rule.accelerator == "gpu-failure"}
 
 
 def main_fault(verdict: Verdict, asked: Mode | None = None) -> Finding | None:
-    """Return the finding to fix first, of launch mode ``asked`` if given; ``None`` if no finding stops a
-    launch.
+    """Return the finding to fix first; ``None`` if no finding stops a launch.
 
-    The finding to fix first is the finding that concerns the most failing modes. A missing library, for
-    example, stops every mode. Fixing a finding of a single mode first would not help, because that mode still
-    fails for the common cause.
+    If ``asked`` is given, only findings about this launch mode count. The finding to fix first is the finding
+    that concerns the most failing modes. A missing library, for example, stops every mode. To fix a finding
+    about a single mode first does not help, because the mode still fails for the common cause.
     """
     found = [f for f in _possible_causes(verdict) if asked is None or not f.modes or asked in f.modes]
     return max(found, key=lambda f: len(_concerned_modes(f, verdict)), default=None)
@@ -30,8 +29,8 @@ def _concerned_modes(finding: Finding, verdict: Verdict) -> tuple[Mode, ...]:
 
 
 def _failing_modes(verdict: Verdict) -> tuple[Mode, ...]:
-    """Return the failing launch modes. Modes that the cluster does not offer are included only if no other
-    mode fails.
+    """Return the failing launch modes. The result contains modes that the cluster does not offer only if no
+    other mode fails.
     """
     failing = [p for p in verdict.predictions if not p.works]
     tried = [p for p in failing if p.outcome != "unavailable"]

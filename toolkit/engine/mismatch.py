@@ -1,5 +1,5 @@
-"""Predict a rank whose MPI cannot use the interface of its launcher; all rules about launchers use this
-module.
+"""Predict the outcome for a rank whose MPI cannot use the launcher's interface. Rules about launchers use
+this module.
 """
 
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ from toolkit.knowledge.pmix import Pair
 from toolkit.model.mpifacts import ImageMpi
 
 LAUNCHERLESS_FACTS = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
-"""Facts that change what some MPI libraries do without a launcher."""
+"""Facts on which the behaviour of some MPI libraries without a launcher depends."""
 
 _SECURITY = "PMIX_SECURITY_MODE"
-"""Variable of a PMIx server that lists security modules in the order in which clients must try them."""
+"""The variable with which a PMIx server lists security modules; clients try the modules in this order."""
 
 
 def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
-    """Yield the rows of ``mpi.toml`` for an MPI that finds the interface ``sees`` and cannot use it; the
+    """Yield the rows of ``mpi.toml`` for an MPI that detects the interface ``sees`` but cannot use it; the
     first row decides.
     """
     for row in knowledge.mpi().mismatch:
@@ -42,10 +42,10 @@ def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[
 
 
 def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
-    """Return the finding about an MPI that finds no interface of its launcher that it can use.
+    """Return the finding about an MPI that supports none of its launcher's interfaces.
 
-    ``step`` says whether the MPI sees a Slurm step; by default the launch decides. ``names`` are facts to
-    cite.
+    ``sees`` is the interface that the MPI detects. ``step`` says whether the MPI detects a Slurm step; the
+    default depends on the launch. ``names`` are facts to cite.
     """
     asked: tuple[str, ...] = names
     there = {
@@ -88,7 +88,7 @@ def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bo
 
 
 def _munge_named(case: Case) -> bool | None:
-    """Return whether ranks must prove their identity with munge; ``None`` if the server decides."""
+    """Return whether ranks must authenticate with munge; ``None`` if the PMIx server decides."""
     if clearing_options(case):
         return False
     named = case.plan.env.get(_SECURITY)
@@ -96,8 +96,8 @@ def _munge_named(case: Case) -> bool | None:
 
 
 def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
-    """Return the finding about an MPI whose PMIx client does not find the server, or is not compatible with
-    it.
+    """Return the finding about an MPI whose PMIx client does not find the server or is not compatible with
+    the server.
     """
     if pair.found or next(find_mismatches(mpi, "pmix"), None) is None:
         return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)

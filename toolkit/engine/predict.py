@@ -31,20 +31,19 @@ RANKING: tuple[Mode, ...] = (
     "mpirun-container",
     "srun-none",
 )
-"""Launch modes, the best mode first. srun works on several nodes, uses the fabric of the image, needs no MPI
-on the host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit chooses it only on request.
+"""Launch modes, the best mode first. srun works on several nodes, lets the image's MPI use the fabric, needs
+no MPI on the host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit chooses it only on
+request.
 """
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
-"""Launch modes of programs without MPI. These modes apply only to an image with a program that uses
-no MPI.
-"""
+"""Launch modes of programs without MPI; they apply only if the image has such a program."""
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
-"""Launch modes whose availability depends only on facts of the host."""
+"""Launch modes whose availability depends only on facts about the host."""
 _OF_HOST = {"environment-cleaned"}
-"""Rules that apply to a host without an image, although they also read facts about the image's MPI."""
+"""Rules that apply to a host without an image, although these rules also read facts about the image's MPI."""
 _NOT_OF_HOST = {
     *("bind-source-missing", "squashfuse-refused", "single-copy-unavailable", "compute-nodes-not-asked"),
 }
@@ -61,27 +60,27 @@ def predict(
     """Predict every launch mode of the program, and choose the best mode.
 
     ``request.mode``, or the mode of a ``fix``, limits the choice to one mode. The verdict still contains the
-    other modes, so that the user can compare them.
+    other modes, so that the user can compare the modes.
     """
     asked = fix.mode if fix else request.mode
     wanted = msgspec.structs.replace(request, mode=asked)
     plans = (plan(host, image, request, mode, site, fix) for mode in modes_of(image, wanted))
     judged = [_judge_plan(host, image, request, made) for made in plans]
     predictions = tuple(one.prediction for one in judged)
-    # A fix may name another launch mode that works, so the findings need the predictions of all modes.
+    # A fix may name another working launch mode, so the findings need the predictions of all modes.
     works = working_modes(predictions, best_modes(image, wanted))
     found = _merge_findings((finding for one in judged for finding in one.findings(works)), len(judged))
     return Verdict(predictions=predictions, findings=found, chosen=_choose(works, asked))
 
 
 def outcomes(host: HostFacts, image: ImageFacts, request: Request) -> tuple[Prediction, ...]:
-    """Return the predictions of :func:`predict` without its findings, which takes less time."""
+    """Return the predictions of :func:`predict`. This function is faster, because it creates no findings."""
     plans = (plan(host, image, request, mode) for mode in modes_of(image, request))
     return tuple(_judge_plan(host, image, request, made).prediction for made in plans)
 
 
 def working_modes(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
-    """Return the launch modes that are predicted to work, the best mode first. ``best`` are the modes that
+    """Return the launch modes that toolkit predicts to work, the best mode first. ``best`` are the modes that
     suit the program best.
     """
     works = {p.mode for p in predictions if p.works}
@@ -89,7 +88,7 @@ def working_modes(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = 
 
 
 def predict_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Prediction:
-    """Return the prediction for one launch from its plan."""
+    """Return the prediction for the launch that a plan describes."""
     return _judge_plan(host, image, request, made).prediction
 
 
@@ -105,10 +104,10 @@ def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) 
 
 
 def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
-    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it tries all known
-    releases of that major release.
+    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it tries every known
+    release of this major release.
 
-    If all releases give the same outcome, the launch has that outcome, and the findings that all releases
+    If every release gives the same outcome, the launch has this outcome, and the findings that all releases
     share.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
@@ -143,8 +142,8 @@ def _with_pmix(host: HostFacts, release: str) -> HostFacts:
 
 
 def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Case:
-    """Return the :class:`Case` of a launch, with the host's MPI if its binds mount that MPI over the
-    image.
+    """Return the :class:`Case` of a launch. If the binds mount the host's MPI over the image's MPI, the case
+    has the host's MPI.
     """
     words = spell_options(runtime_of(host), made.container)
     made = made if words == made.container else msgspec.structs.replace(made, container=words)
@@ -163,14 +162,14 @@ def _choose(works: tuple[Mode, ...], asked: Mode | None) -> Mode | None:
 
 
 def _merge_findings(findings: Iterable[Finding], modes: int) -> tuple[Finding, ...]:
-    """Join equal findings of several launch modes, and sort the findings by severity. ``modes`` is the number
-    of judged modes.
+    """Merge equal findings of several launch modes, and sort the findings by severity. ``modes`` is the
+    number of judged modes.
     """
     by_key: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         key = (finding.id, finding.title)
         if earlier := by_key.get(key):
-            finding = _join_pair(earlier, finding, modes)  # noqa: PLW2901 - the joined finding replaces it
+            finding = _join_pair(earlier, finding, modes)  # noqa: PLW2901 - the merged finding replaces it
         by_key[key] = finding
     return tuple(sorted(by_key.values(), key=lambda f: (_SEVERITIES.index(f.severity), f.undecided)))
 
@@ -193,7 +192,7 @@ def judge_host(host: HostFacts) -> tuple[Finding, ...]:
     """Return the findings for a host without an image, from the rules that read only facts about the host."""
     image = ImageFacts(path="", format="")
     rules = tuple(rule for rule in RULES if _is_of_host(rule))
-    # The smallest job whose ranks must find each other, because the size of the real job is unknown.
+    # The size of the real job is unknown, so use the smallest job whose ranks must find each other.
     request = Request(nodes=1, ranks_per_node=2)
     judged = [
         ask_rules(Case(host, image, request, plan(host, image, request, m)), rules) for m in horovod.MODES
@@ -202,8 +201,8 @@ def judge_host(host: HostFacts) -> tuple[Finding, ...]:
     # The other launch modes depend on the image.
     offers = tuple(m for m in working_modes(tuple(one.prediction for one in judged)) if m in _OFFERED)
     found = _merge_findings((f for one in judged for f in one.findings(offers)), len(judged))
-    # Leave out undecided findings about a single launch mode, and undecided advice: they do not describe the
-    # host.
+    # Omit undecided advice, and undecided findings about single launch modes, because they do not describe
+    # the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
     return _merge_findings((_lower_severity(finding) for finding in told), len(judged))
 
@@ -216,8 +215,8 @@ def _is_of_host(rule: Rule) -> bool:
 
 
 def _lower_severity(finding: Finding) -> Finding:
-    """Change an error that concerns only some launch modes to ``info``, because other modes may work on the
-    host.
+    """Change the severity of an error about only some launch modes to ``info``, because other modes may work
+    on the host.
     """
     bound = finding.severity == "error" and finding.modes
     return msgspec.structs.replace(finding, severity="info") if bound else finding

@@ -51,7 +51,7 @@ def _by_launcher(case: Case, mpi: str) -> str:
 
 
 def _without_mpi(case: Case) -> str:
-    """Return why a program without MPI works."""
+    """Return the reason why a program without MPI works, as a sentence."""
     title = program_of_name(case.plan.program).TITLE
     if not case.plan.wrapper:
         return f"{title} does not need the launcher"
@@ -67,7 +67,7 @@ def _without_mpi(case: Case) -> str:
 
 
 def _loaded_mpi(case: Case) -> str:
-    """Return which MPI programs load in the launch mode ``bind``, as a clause."""
+    """Return a clause that names the MPI that programs load in the launch mode ``bind``."""
     mpi = mpi_name(case.image_facts.mpi)
     if case.image_facts is case.original_facts:
         return f"programs load the image's own {mpi}"

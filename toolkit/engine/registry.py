@@ -1,4 +1,4 @@
-"""The list of rules, in the order of the stages of a launch. To register a rule, add it to this list."""
+"""The list of all rules, in the order of the launch stages. To register a rule, add it to this list."""
 
 from toolkit.engine.rule import Rule
 from toolkit.engine.rules import (

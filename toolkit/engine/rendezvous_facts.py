@@ -1,4 +1,4 @@
-"""Read how the ranks of a program without MPI find each other, from options, command and script."""
+"""Read from options, command and script how the ranks of a program without MPI find each other."""
 
 import posixpath
 from collections.abc import Iterator
@@ -11,12 +11,14 @@ from toolkit.program.script.rendezvous import COMPUTED_VALUE
 
 _LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - nothing is bound
 JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
-"""Variables of a Slurm step that JAX reads (jax-ml/jax:jax/_src/clusters/slurm_cluster.py)."""
+"""Variables of a Slurm step from which JAX learns its
+ranks (jax-ml/jax:jax/_src/clusters/slurm_cluster.py).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RankSetting:
-    """A variable or an argument: its name, its value, and the line that shows where it is set."""
+    """A variable or an argument: its name, its value, and the line of evidence for the value."""
 
     name: str
     value: str
@@ -29,9 +31,10 @@ class RankSetting:
 
 
 def find_setting(case: Case, *names: str) -> RankSetting | None:
-    """Return the first of these names that the user, the command or the script sets; ``None`` if none is set.
+    """Return the first of these settings that the user, the command or the script sets; ``None`` without such
+    a setting.
 
-    Values that the job script sets for each rank are not included.
+    Values that toolkit's job script sets for each rank do not count.
     """
     for name in names:
         said = case.request.says.get(name)
@@ -57,7 +60,7 @@ def starts_by_torchrun(case: Case) -> bool:
 
 
 def passes_process_count(case: Case) -> bool:
-    """Return whether a JAX program itself passes the number of processes and the process number."""
+    """Return whether a JAX program itself passes ``num_processes`` and ``process_id``."""
     return {"num_processes", "process_id"} <= set(case.request.says)
 
 
@@ -83,7 +86,7 @@ def rendezvous_address(case: Case) -> RankSetting | None:
 
 
 def _host(found: RankSetting | None) -> RankSetting | None:
-    """Return the setting with the host of ``HOST:PORT`` as its value."""
+    """Return the setting with only the host of its value ``HOST:PORT``; ``None`` for an empty value."""
     if found is None or not found.value:  # JAX treats an empty address as unset
         return None
     host, separator, _ = found.value.rpartition(":")
@@ -91,12 +94,14 @@ def _host(found: RankSetting | None) -> RankSetting | None:
 
 
 def is_local(host: str) -> bool:
-    """Return whether an address is the local machine."""
+    """Return whether an address means the local machine."""
     return host in _LOCAL or host.startswith("127.")
 
 
 def node_range(found: RankSetting | None, usual: int) -> tuple[int, int] | None:
-    """Return the smallest and largest number of nodes in ``--nnodes``; ``None`` if its syntax is unknown."""
+    """Return the smallest and the largest number of nodes in torchrun's ``--nnodes``; ``None`` if toolkit
+    cannot parse the value.
+    """
     least, _, most = (found.value if found else str(usual)).partition(":")
     if not least.isdecimal() or not (most or least).isdecimal():
         return None

@@ -1,4 +1,6 @@
-"""Find the reported faults that match a launch. A condition is true, false, or depends on an unknown fact."""
+"""Find publicly reported faults that match a launch. A condition is true, false, or depends on an unknown
+fact.
+"""
 
 from collections.abc import Iterator
 
@@ -16,15 +18,15 @@ ConditionState = bool | str
 def matching_reports(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, served: str | None = None
 ) -> Iterator[tuple[Reported, tuple[str, ...]]]:
-    """Yield the rows of ``reported.toml`` without a false condition, with the unknown facts of their
-    conditions.
+    """Yield each row of ``reported.toml`` without a false condition, and the unknown facts in its conditions.
 
     Args:
         host: the facts of the host.
-        image: the facts of the image, with the MPI that programs load.
+        image: the facts of the image; ``image.mpi`` is the MPI that programs load.
         request: the shape of the job.
         mode: the launch mode.
-        served: the interface through which ranks find each other; ``None`` skips this condition.
+        served: the interface through which ranks find each other; with ``None``, toolkit skips this
+            condition.
     """
     for row in reported_faults():
         if not _fits(row, image, request, mode, served):
@@ -55,7 +57,7 @@ def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool)
 
 
 def _of_versions(row: Reported, host: HostFacts, image: ImageFacts) -> Iterator[ConditionState]:
-    """Yield whether each version is within the bounds of a row of ``reported.toml``."""
+    """Yield for each version in a row of ``reported.toml`` whether the version is within the row's bounds."""
     for name, bounds in row.facts.items():
         side, _, dotted = name.partition(".")
         facts = host if side == "host" else image

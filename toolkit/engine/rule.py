@@ -1,4 +1,6 @@
-"""A rule: a small pure function with an id, the facts that it may read, and the text of its findings."""
+"""Define a rule: a small pure function with an id, the facts that it may read, and the text of
+its findings.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,21 +24,22 @@ TRY_SHORT = "try the launch: `toolkit launch --image IMAGE --mode MODE --force -
 
 
 def trial_of(mode: Mode) -> str:
-    """Return the command that tries a launch mode in a small job."""
+    """Return the command that tries a launch mode with a small job."""
     return TRY_IT if mode in MPI_MODES else TRY_SHORT
 
 
 class LaunchStage(IntEnum):
-    """The stages of a launch, in order. The first stage that fails decides the outcome.
+    """The stages of a launch, in order. The outcome depends on the first stage that fails.
 
-    If several rules report failures of one stage, the first rule in :mod:`toolkit.engine.registry` decides.
+    If several rules report failures in the same stage, the first rule in :mod:`toolkit.engine.registry`
+    decides.
     """
 
     SUBMIT = 1
     LAUNCHER = 2
     """The launcher fails before it starts a rank."""
     START = 3
-    """A rank fails before it looks for its launcher, so a single rank also fails."""
+    """A rank fails before it looks for its launcher, so a job with a single rank also fails."""
     INIT = 4
     RUN = 5
     END = 6
@@ -55,13 +58,13 @@ _STAGES: dict[Outcome, LaunchStage] = {
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The result of a rule that fires: the evidence, the outcome, and the reason in one clause.
+    """The result of a rule that found a fault: the evidence, the outcome, and the reason in one clause.
 
     ``outcome`` is ``None`` if the launch still works. ``unknown`` means that no recorded launch is like this
-    one. With ``unknown``, ``because`` says what was not recorded, and the finding omits the rule's fix,
-    because the launch may work. ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the
-    rule's own values, if they are given. ``stage`` is the stage at which the failure shows, if it is not the
-    usual stage of the outcome. ``by_chance`` are other recorded outcomes of the same launch.
+    launch. With ``unknown``, ``because`` names the property that no recorded launch has. The finding then
+    omits the rule's fix, because the launch may work. If given, ``title``, ``fix``, ``source``, ``severity``
+    and ``instead`` replace the values of the rule. ``stage`` is the stage in which the failure occurs, if it
+    is not the usual stage of the outcome. ``by_chance`` are other recorded outcomes of the same launch.
     """
 
     evidence: tuple[str, ...]
@@ -77,7 +80,7 @@ class Hit:
 
     @property
     def shows(self) -> LaunchStage:
-        """The stage of the launch at which the failure shows."""
+        """The stage of the launch in which the failure occurs."""
         return self.stage or _STAGES[self.outcome or "ok"]
 
 
@@ -86,15 +89,15 @@ Check = Callable[[Case], Hit | None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A check with its id, and the text of its findings.
+    """A check function with its id and the text of its findings.
 
-    ``facts`` are dotted names of all facts that the check may read. The pages of the rules show these facts;
-    a test compares them with the facts that the checks read. ``advice`` marks a rule that never changes an
-    outcome, so its missing facts do not matter. ``instead`` are launch modes that avoid the fault. The
-    finding names the best mode of ``instead`` that works, before ``fix``. ``fix`` itself names no launch
-    mode, because a rule judges one mode only. ``accelerator`` is the outcome of the GPUs if the rule fires as
-    an error. ``programs`` are the programs that the rule concerns. If ``programs`` is empty and one of
-    ``modes`` needs no MPI, the rule concerns all programs. Otherwise the rule concerns only programs whose
+    ``facts`` are dotted names of all facts that the check may read. The documentation of the rules shows
+    these facts; a test compares them with the facts that the checks read. ``advice`` marks a rule that never
+    changes an outcome, so unknown facts do not matter to the rule. ``instead`` are launch modes that avoid
+    the fault. Before ``fix``, the finding names the best working mode of ``instead``. ``fix`` itself names no
+    launch mode, because a rule judges only one mode. ``accelerator`` is the outcome for the GPUs if the rule
+    reports an error. ``programs`` are the programs that the rule concerns. If ``programs`` is empty and one
+    of ``modes`` needs no MPI, the rule concerns all programs. Otherwise the rule concerns only programs whose
     ranks find each other through MPI.
     """
 

@@ -1,4 +1,4 @@
-"""Find the MPI of the image that programs load if the launch changes LD_LIBRARY_PATH."""
+"""Find which of the image's MPIs programs load if the launch changes LD_LIBRARY_PATH."""
 
 import posixpath
 
@@ -15,18 +15,17 @@ _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 
 
 def forced_paths(host: HostFacts) -> tuple[str, ...]:
-    """Return the host's variables with which the runtime sets LD_LIBRARY_PATH in the container. Of two such
-    variables, the first has precedence.
+    """Return the host's variables that make the runtime set LD_LIBRARY_PATH in the container; the first
+    variable has precedence.
     """
     named = (name for name in sorted(host.environment) if name_inside(name) == "LD_LIBRARY_PATH")
     return tuple(name for name in named if name.startswith(runtime_prefixes(host)))
 
 
 def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
-    """Return the LD_LIBRARY_PATH that a launch sets in the container; ``None`` if it does not set the
-    variable.
+    """Return the LD_LIBRARY_PATH that a launch sets in the container; ``None`` if the launch does not set it.
 
-    The value is empty if a variable of the host sets LD_LIBRARY_PATH to an unknown value.
+    The result is empty if a variable of the host sets LD_LIBRARY_PATH to an unknown value.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
     forced = (name for name in forced_paths(host) if name not in plan.unset)
@@ -37,7 +36,7 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     """Return the facts of the image after the launch replaces its LD_LIBRARY_PATH.
 
     If only the image's LD_LIBRARY_PATH names the folder of an MPI, the loader no longer finds that MPI.
-    Programs then load another MPI of the image, or find no MPI.
+    Programs then load another MPI of the image or find no MPI.
     """
     asked = launch_search_path(host, plan)
     if asked is None and _distribution_first(host, image, plan):
@@ -66,7 +65,9 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
 
 
 def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
-    """Return the facts of an image in which programs load ``other``; ``path`` is LD_LIBRARY_PATH."""
+    """Return the facts of an image in which programs load the MPI ``other``; ``path`` is the LD_LIBRARY_PATH
+    that the evidence names.
+    """
     line = f"{other.library}: loaded where LD_LIBRARY_PATH is {path}"
     evidence, absent, unknown = (
         _of_other(book, image.other_mpis.index(other))
@@ -90,7 +91,7 @@ def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
 
 
 def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
-    """Return a table of evidence in which the lines about MPI number ``number`` replace the lines about the
+    """Return a table of evidence in which the lines about ``other_mpis[number]`` replace the lines about the
     first MPI.
     """
     place = f"other_mpis.{number}"
@@ -104,7 +105,7 @@ def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
 
 
 def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
-    """Return whether programs may load an MPI of the distribution instead of the MPI that they name.
+    """Return whether programs may load the distribution's MPI instead of the MPI that their DT_RUNPATH names.
 
     From 1.5 on, Apptainer sets LD_LIBRARY_PATH to the distribution's folders if the launch has ``--nv`` and
     the image sets no LD_LIBRARY_PATH. The loader searches LD_LIBRARY_PATH before DT_RUNPATH but after
@@ -122,7 +123,9 @@ def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
 
 
 def with_unknown_mpi(image: ImageFacts, line: str) -> ImageFacts:
-    """Return the facts of the image with all facts about its MPI unknown; ``line`` is the reason."""
+    """Return the facts of the image, with every fact about its MPI marked as unknown; ``line`` is
+    the reason.
+    """
     gone = dict.fromkeys(("mpi", *_OF_PMIX), line)
     return msgspec.structs.replace(
         image, mpi=None, pmix=None, pmix_components={}, pmix_plugins=None, unknown={**image.unknown, **gone}
@@ -130,8 +133,8 @@ def with_unknown_mpi(image: ImageFacts, line: str) -> ImageFacts:
 
 
 def _other_mpi(image: ImageFacts, programs: dict[str, str]) -> ImageMpi | None:
-    """Return the MPI that all programs load according to ``programs``; ``None`` if they load several or
-    unknown MPIs.
+    """Return the MPI that all programs in ``programs`` load; ``None`` if they load several MPIs or an unknown
+    MPI.
     """
     loaded = set(programs.values())
     known = {mpi.library: mpi for mpi in (*((image.mpi,) if image.mpi else ()), *image.other_mpis)}

@@ -1,4 +1,4 @@
-"""Find the effect of each variable on the MPI in an image."""
+"""Find the effect of each setting on the MPI in an image."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "path", "any"}
-"""Kinds of settings whose value does not matter. For some variables the probe reports only the name."""
+"""Kinds of settings whose value does not matter. For some variables, the probe reports only the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Effect:
 
 
 def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Return the effect of every setting in force, and the unknown facts because of which a setting is
+    """Return the effect of each setting that reaches the ranks, and the unknown facts that leave a setting
     undecided.
     """
     found = [
@@ -62,8 +62,8 @@ def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
 
 
 def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
-    """Return the effect of a setting in a file of the image. Only a known fault matters, because the author
-    of the image chose the setting.
+    """Return the effect of a setting in a file of the image. Only a known fault counts, because the image's
+    author chose the setting.
     """
     found = attempt(effect, case, name, value, where)
     known = isinstance(found, Effect) and found.fails
@@ -76,7 +76,7 @@ def fails_before_launcher(case: Case) -> bool:
 
 
 def effect(case: Case, name: str, value: str, where: str) -> Effect:
-    """Return the effect of one setting; ``value`` is empty if only its name is known."""
+    """Return the effect of one setting; ``value`` is empty if toolkit knows only the setting's name."""
     mpi, ok = case.image_facts.mpi, Effect(name, value, where, "ok")
     if name in {"PYTHONPATH", "PYTHONHOME"}:
         return _python(case, ok)
@@ -91,7 +91,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
         effect = _judge_row(case, mpi, row, ok)
         if effect is not None:
             return effect
-    # All rows are about other implementations, and the image's MPI ignores their variables.
+    # All rows are about other implementations, whose variables the image's MPI ignores.
     if named and not rows and all(row.implementation or row.speaks for row in named):
         return ok
     pmix = "pmix" in (mpi.interfaces or ())
@@ -115,7 +115,7 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 
 def _python(case: Case, ok: Effect) -> Effect:
-    """Return the effect of PYTHONPATH or PYTHONHOME: modules in mounted folders replace the image's."""
+    """Return the effect of PYTHONPATH or PYTHONHOME; mounted folders may hide modules of the image."""
     # The facts of the image already include the modules in these folders.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
@@ -160,7 +160,9 @@ def _counts(case: Case, row: Setting) -> bool:
 
 
 def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
-    """Return the effect that a row of ``settings.toml`` states for the value; ``None`` if it states none."""
+    """Return the effect of a value by a row of ``settings.toml``; ``None`` if the row says nothing
+    about it.
+    """
     value, bad = ok.value, _with_reason(ok, row)
     judges: dict[Kind, Callable[[], Effect | None]] = {
         "harmless": lambda: ok,
@@ -189,7 +191,7 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a folder of the host: the image lacks the folder, unless the launch mounts it."""
+    """Return the effect of a host path, which the image does not have unless the launch mounts it."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
@@ -204,8 +206,8 @@ def _is_bound(case: Case, folder: str) -> bool:
 
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a chosen network module. If MPICH has only one such module, the choice has no
-    effect.
+    """Return the effect of a chosen MPICH network module; the choice has no effect if MPICH has only one
+    module.
     """
     there = netmods(mpi)
     if not there:
@@ -224,7 +226,7 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     )
     if not ok.value and way == "open":
         return replace(ok, outcome="unknown", because=_untold(ok))
-    # A rank needs a transport to itself, so a single rank fails too.
+    # Each rank needs a transport to itself, so even a single rank fails.
     return _by_way(way, ok, bad if wanted & {"shm", *settings().ucx.near} else _in_init(bad))
 
 
@@ -236,9 +238,7 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of a value that makes an MPI open a library; ``None`` if the image has the
-    library.
-    """
+    """Return the fault of a value that makes an MPI open a missing library; otherwise ``None``."""
     named = set(re.split(r"[,:]", ok.value)) & set(row.value)
     there = case.image_facts.libraries
     return bad if named and there is not None and row.library not in there else None
@@ -261,7 +261,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of a list of excluded interfaces, which must also contain the loopback interface."""
+    """Return the effect of a list of excluded interfaces, which must name loopback but not all interfaces."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -285,7 +285,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(found: Effect) -> Effect:
-    """Set the stage of a component's failure: MPI_Init opens components, so a single rank fails too."""
+    """Set the stage of a component's failure: MPI_Init opens components, so even a single rank fails."""
     return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 
 
@@ -304,7 +304,7 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
 
 
 def _alone_on_tcp(case: Case, ok: Effect) -> bool:
-    """Return whether ranks of one node can use only TCP, so that a missing interface makes MPI_Init fail."""
+    """Return whether ranks of one node can use only TCP; a missing interface then makes MPI_Init fail."""
     transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
     tcp = ok.name == "OMPI_MCA_btl_tcp_if_include" and not transports.startswith("^")
@@ -312,7 +312,7 @@ def _alone_on_tcp(case: Case, ok: Effect) -> bool:
 
 
 def _judge_component(case: Case, component: Component, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a requested component, which may need a fast network of the host."""
+    """Return the effect of a requested component, which may need a fast network on the host."""
     given = {name: value for name, (value, _) in settings_in_force(case).items()}
     match component.by:
         case "ucx":
@@ -355,8 +355,8 @@ def _is_excused(case: Case, component: Component) -> bool:
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Return the effect of the remaining transports, which must reach the rank itself, ranks of its node, and
-    ranks of other nodes.
+    """Return the effect of the remaining btl transports, which must reach the rank itself, ranks of its node,
+    and ranks of other nodes.
     """
     if row.framework != "btl":
         return ok
@@ -380,7 +380,7 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
 
 
 def _judge_ucx_layer(case: Case) -> fast_network.Way:
-    """Return whether Open MPI uses UCX, which ignores the transports of btl.
+    """Return whether Open MPI uses UCX, which replaces the transports of the framework btl.
 
     Without a named messaging layer, Open MPI chooses UCX on a host with InfiniBand or RoCE
     (open-mpi/ompi:opal/mca/common/ucx).

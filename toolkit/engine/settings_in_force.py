@@ -1,4 +1,4 @@
-"""Find the settings that reach the ranks: from the host, the image, the plan and configuration files."""
+"""Find the settings that reach the ranks: from host, image, plan and configuration files."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.host_variables import affects_mpi, name_inside, runtime_prefixes, slurm_variables
@@ -8,16 +8,16 @@ _OF_THE_IMAGE = {
     *("PYTHONPATH", "PYTHONHOME", "OPAL_PREFIX", "OPAL_LIBDIR", "PMIX_PREFIX", "PMIX_INSTALL_PREFIX"),
     *("PRTE_PREFIX", "OMPI_MCA_mca_base_component_path", "PMIX_MCA_mca_base_component_path"),
 }
-"""Variables whose values in the image are folders of the image."""
+"""Variables that name folders of the image if the image sets them."""
 
 
 def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
     """Return the settings that reach the ranks: name → (value, origin).
 
-    Later origins replace earlier origins: a file of the image, a file in the home folder, variables. The
-    image's value replaces the host's variable of that name, but not a variable that the runtime sets in the
-    container (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go; measured:
-    FI_PROVIDER of host and image).
+    A later origin replaces an earlier origin: a file of the image, a file in the home folder, variables. A
+    variable of the image replaces the host's variable of the same name, but not a variable that the runtime
+    sets in the container (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go;
+    measured: FI_PROVIDER of host and image).
     """
     plain, meant = _set_by_host(case)
     inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}
@@ -29,11 +29,11 @@ def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
 
 
 IN_FILE = "image: mca-params.conf:"
-"""The first words of the origin of a setting from a configuration file of the image."""
+"""The first words of the origin text for a setting from a configuration file of the image."""
 
 
 def _set_in_files(case: Case) -> dict[str, tuple[str, str]]:
-    """Return settings in configuration files of the image; empty in mode ``bind``, because the host's MPI
+    """Return settings in configuration files of the image; empty in the mode ``bind``, because the host's MPI
     reads other files.
     """
     if case.mode == "bind":
@@ -49,7 +49,7 @@ def _set_in_home(case: Case) -> dict[str, tuple[str, str]]:
 
 
 def setting_value(case: Case, name: str) -> str | None:
-    """Return the value of a setting that reaches the ranks; ``None`` if it is not set."""
+    """Return the value of a setting that reaches the ranks; ``None`` if no origin sets it."""
     return settings_in_force(case).get(name, (None, ""))[0]
 
 
@@ -62,10 +62,10 @@ def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
 
 
 def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
-    """Return two tables of the host's variables: variables that keep their name, and variables that the
-    runtime sets in the container.
+    """Return two tables of the host's variables: variables that keep their name in the container, and
+    variables that the runtime sets there.
 
-    The runtime's own prefix has precedence over Singularity's prefix
+    A variable with the runtime's own prefix has precedence over a variable with Singularity's prefix
     (apptainer/apptainer:internal/pkg/util/env/create.go at v1.4.5, overridesForContainerEnv).
     """
     plain: dict[str, tuple[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Convert the facts of a ticket into facts about a host and an image."""
+"""Convert the facts in a support ticket to facts about a host and an image."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def image_of(ticket: TicketImage) -> ImageFacts:
 
 
 def named_mpi(name: str, release: str) -> ImageMpi:
-    """Return the facts of a usual MPI in an image from its implementation and release."""
+    """Return the usual facts about an image's MPI from its implementation and release."""
     is_open = name == "openmpi"
     device = (
         None if is_open else ("ch3:nemesis" if older(release, "3.4") and name != "intelmpi" else "ch4:ofi")

@@ -1,4 +1,4 @@
-"""Properties of a host or an image that rules and plans use: its MPI, its PMIx, its namespaces."""
+"""Derive properties of a host or an image that rules and plans use: MPI, PMIx, GPUs, namespaces."""
 
 import posixpath
 from itertools import pairwise
@@ -15,31 +15,33 @@ from toolkit.runtime import Runtime, apptainer, enroot, runtime_of_name
 from toolkit.versions import parse, within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
-"""Variables that change the folders in which Open MPI looks for plugins
+"""Variables that change the folders in which Open MPI searches plugins
 (open-mpi/ompi:opal/mca/installdirs/env).
 """
 HYDRA = {"mpich", "intelmpi", "mvapich2"}
-"""Implementations whose launcher is Hydra, which offers PMI-1 and PMI-2."""
+"""MPI implementations whose launcher is Hydra, which offers PMI-1 and PMI-2."""
 MPICH_ABI = {*HYDRA, "cray", "parastation"}
-"""Implementations whose library is binary compatible with MPICH 3.1 and later (mpich.org/abi)."""
+"""MPI implementations whose library is binary compatible with MPICH 3.1 and later (mpich.org/abi)."""
 PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
 """Facts that :func:`amd_unthreaded` needs."""
 _BINDS = {"-B", "--bind", "-v", "--volume", "-b"}
 """Options of container runtimes that mount a folder of the host."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
-"""Prefixes that exist in every container; the host's folders of these names cannot be mounted."""
+"""Prefixes that exist in every container, so a launch cannot mount the host's folders with these names."""
 
-HOST_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - their names alone
-"""Folders that a runtime mounts from the host; they hide the image's folders with the same paths."""
+HOST_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - folder names, not temporary files
+"""Folders that a runtime mounts from the host. The mounts hide the image's folders with the same paths."""
 
 
 def host_launcher(host: HostFacts) -> HostMpi | None:
-    """Return the MPI whose mpirun is first on the host's PATH; ``None`` without an mpirun."""
+    """Return the MPI whose mpirun is first on the host's PATH; ``None`` if PATH has no mpirun."""
     return host.mpis[0] if host.mpis else None
 
 
 def is_same_mpi(host: HostMpi | None, image: ImageMpi) -> bool:
-    """Return whether the host has the image's MPI in the same release; both then use the same protocol."""
+    """Return whether the MPIs of host and image have the same implementation and release, and therefore the
+    same protocol.
+    """
     if host is None or not host.version or host.implementation != image.implementation:
         return False
     return host.version == image.version
@@ -59,7 +61,7 @@ def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
 
 
 def amd_unthreaded(host: HostFacts) -> bool | None:
-    """Return whether the processors are from AMD and have one thread per core; ``None`` if that is unknown.
+    """Return whether the processors are from AMD and have one thread per core; ``None`` if unknown.
 
     CPUID 0x8000001E returns the number of threads per core minus one: zero for a core with one thread.
     """
@@ -69,7 +71,7 @@ def amd_unthreaded(host: HostFacts) -> bool | None:
 
 
 def pmix_type(host: HostFacts) -> str | None:
-    """Return the value of ``--mpi=`` for PMIx, or ``None`` if Slurm has no PMIx."""
+    """Return the value of ``srun --mpi=`` for PMIx, or ``None`` if Slurm has no PMIx plugin."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     plugins = [t for t in types if is_plugin(t)]
     # Plain ``pmix`` is Slurm's default, so it has precedence over a numbered plugin.
@@ -94,11 +96,11 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return the row of ``pmix.toml`` for a launcher (usually the host's) and this PMIx client; ``None`` if
-    there is no row.
+    """Return the row of ``pmix.toml`` for a launcher, usually the host's, and a PMIx client; ``None`` without
+    a row.
 
-    ``unset`` are the variables that the launch removes between launcher and container. With ``None``, return
-    a row whose outcome is ``ok``.
+    ``unset`` are the variables that the launch removes between launcher and container. If ``unset`` is
+    ``None``, return a row whose outcome is ``ok``.
     """
     rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
     if unset is None:
@@ -119,27 +121,31 @@ def _fits(row: Pair, host: HostMpi | ImageMpi, client: str, request: Request) ->
 
 
 def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
-    """Return whether the host has NVIDIA GPUs and the image was built to compute on NVIDIA GPUs."""
+    """Return whether the host has NVIDIA GPUs and the image contains software for NVIDIA GPUs."""
     return bool(host.gpu_driver and host.gpus) and built_for_gpus(image)
 
 
 def asks_for_gpus(host: HostFacts, request: Request, plan: Plan) -> bool:
-    """Return whether a job asks for GPUs, or its container gets GPUs of NVIDIA or AMD."""
+    """Return whether a job requests GPUs, or the plan's options mount NVIDIA or AMD GPUs into
+    its container.
+    """
     kind = runtime_of(host)
     options = (kind.GPUS, kind.AMD_GPUS)
     return request.gpus or any(words and set(words) <= set(plan.container) for words in options)
 
 
 def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the runtime options that mount the host's GPUs, if the image was built for such GPUs."""
+    """Return the runtime options that mount the host's GPUs; empty if the image has no software for these
+    GPUs.
+    """
     if image.pytorch_rocm and host.amd_gpus:
         return runtime_of(host).AMD_GPUS
     return nvidia_options(host, image) if computes_on_gpus(host, image) else ()
 
 
 def nvidia_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the runtime options that mount NVIDIA GPUs; empty for enroot if the image requests GPUs by a
-    variable.
+    """Return the runtime options that mount NVIDIA GPUs; empty for enroot if a variable of the image requests
+    GPUs.
     """
     kind = runtime_of(host)
     of_enroot = kind in (enroot.PYXIS, enroot.RUNTIME)
@@ -147,12 +153,14 @@ def nvidia_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 DRIVER = "/.singularity.d/libs"
-"""The folder where Apptainer mounts the host's driver; a script of the image adds it to LD_LIBRARY_PATH."""
+"""The folder where Apptainer mounts the host's GPU driver. A script of the image adds this folder to
+LD_LIBRARY_PATH.
+"""
 
 
 def driver_unsearched(host: HostFacts, image: ImageFacts) -> bool:
-    """Return whether the runtime mounts the host's driver into a folder that no script of the image adds to
-    LD_LIBRARY_PATH.
+    """Return whether the runtime mounts the host's GPU driver into a folder that no script of the image adds
+    to LD_LIBRARY_PATH.
     """
     named = host.runtime is None or host.runtime.name in apptainer.NAMES
     return image.driver_searched is False and named and bool(gpu_options(host, image))
@@ -164,7 +172,7 @@ def built_for_gpus(image: ImageFacts) -> bool:
 
 
 def runtime_of(host: HostFacts) -> Runtime:
-    """Return the container runtime of a host; Apptainer if toolkit found none."""
+    """Return the container runtime of a host, or Apptainer if the facts name no runtime."""
     return runtime_of_name(host.runtime.name if host.runtime else "")
 
 
@@ -186,8 +194,8 @@ def bind_target(bind: str) -> str:
 
 
 def bind_targets(made: Plan) -> tuple[str, ...]:
-    """Return the paths in the container over which a launch mounts folders, from its binds and from options
-    of the user.
+    """Return the paths in the container where a launch mounts folders: from the plan's binds, and from
+    container options.
     """
     words = made.container
     after = (given for word, given in pairwise(words) if word in _BINDS)
@@ -197,7 +205,9 @@ def bind_targets(made: Plan) -> tuple[str, ...]:
 
 
 def made_by_user(host: HostFacts) -> bool | None:
-    """Return whether the user creates each container, in a user namespace; ``None`` if that is unknown."""
+    """Return whether the runtime creates containers with the user's rights, in a user namespace; ``None`` if
+    unknown.
+    """
     by_root = runtime_of(host).BY_ROOT
     if by_root is None:
         by_root = host.runtime.setuid if host.runtime else None
@@ -205,7 +215,7 @@ def made_by_user(host: HostFacts) -> bool | None:
 
 
 def splits_namespaces(host: HostFacts, request: Request, mode: Mode) -> bool | None:
-    """Return whether ranks of one node get separate user namespaces; ``None`` if that is unknown."""
+    """Return whether the ranks of a node get separate user namespaces; ``None`` if unknown."""
     if request.ranks_per_node == 1 or mode in {"mpirun-container", "gloo"} or host.runtime is None:
         return False
     if not runtime_of(host).SPLITS:
@@ -214,19 +224,19 @@ def splits_namespaces(host: HostFacts, request: Request, mode: Mode) -> bool | N
 
 
 def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Return whether the MPI is an Open MPI before 5, which has the launcher ORTE and uses btl/vader within a
+    """Return whether an MPI is an Open MPI before 5, which has the launcher ORTE and uses btl/vader within a
     node.
     """
     return mpi is not None and knowledge.mpi().release.orte.of(mpi)
 
 
 def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Return whether the MPI is an Open MPI from 5 on, which has the launcher PRRTE."""
+    """Return whether an MPI is Open MPI 5 or later, which has the launcher PRRTE."""
     return mpi is not None and knowledge.mpi().release.prrte.of(mpi)
 
 
 def copies_across_namespaces(mpi: ImageMpi) -> bool:
-    """Return whether large messages between user namespaces hang in this MPI.
+    """Return whether large messages between user namespaces hang with this MPI.
 
     btl/vader of Open MPI 4 detects that the kernel refuses cross-memory attach, and waits for fragments that
     no rank sends. Open MPI 5 has a separate framework for copies between processes (opal/mca/smsc).
@@ -237,7 +247,7 @@ def copies_across_namespaces(mpi: ImageMpi) -> bool:
 def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
     """Return the folders that a launch mounts for the host's MPI.
 
-    Return an empty tuple if the MPI is in a system folder, or if facts hide a part of a folder's path.
+    The result is empty if the MPI is in a system folder, or if the facts mask a part of a folder's path.
     """
     if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
         return ()
@@ -247,24 +257,24 @@ def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
 
 
 def is_masked(path: str) -> bool:
-    """Return whether facts hide a part of a path: they show ``~`` for a home folder, and ``-`` for a user's
-    name.
+    """Return whether the facts mask a part of a path: ``~`` replaces a home folder, and ``-`` replaces a
+    user's name.
     """
     return path.startswith("~") or "-" in path.split("/")
 
 
 def tmp_is_private(host: HostFacts) -> bool | None:
-    """Return whether Slurm gives each job a private /tmp; ``None`` if its settings are unknown."""
+    """Return whether Slurm gives each job a private /tmp; ``None`` if Slurm's settings are unknown."""
     if host.slurm is None or "slurm.settings" in host.unknown:
         return None
     return private_tmp(host.slurm) is not None
 
 
 def private_tmp(slurm: SlurmFacts) -> str | None:
-    """Return the setting with which Slurm gives each job a private /tmp; ``None`` if Slurm does not.
+    """Return the setting with which Slurm gives each job a private /tmp; ``None`` without such a setting.
 
-    From 25.11 on the setting has another name, and namespace/linux also gives each job a private /tmp
-    (slurm.schedmd.com/namespace.html).
+    From Slurm 25.11 on, the setting is called NamespaceType, and namespace/linux also gives each job a
+    private /tmp (slurm.schedmd.com/namespace.html).
     """
     for name in ("JobContainerType", "NamespaceType"):
         value = slurm.settings.get(name, "")
@@ -274,11 +284,11 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
 
 
 def needs_named_components(image: ImageFacts) -> bool:
-    """Return whether the PMIx client fails if it lacks a component that the server names.
+    """Return whether the image's PMIx client fails if it lacks a component that the server names.
 
     Two changes together cause this failure. From 3.2.0 on, PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA
     parameters (openpmix/openpmix:src/runtime/pmix_init.c); PMIx 2.2.5 to 3.1.5 choose from the components
-    that they have. Up to 3.2.3, a named component that is missing is an error
+    that they have. Up to 3.2.3, a missing named component is an error
     (src/mca/base/pmix_mca_base_component_find.c). From 3.2.4rc1 on, which Open MPI 4.1.5 contains,
     abort_on_load_error is off (#2927). Clients 4.0 to 4.2.2 accept missing components (tests/matrix: 4.0.0
     and 4.2.2 under PMIx 4.2 and 5).
@@ -287,15 +297,16 @@ def needs_named_components(image: ImageFacts) -> bool:
 
 
 def sends_by_ucx(mpi: ImageMpi) -> bool:
-    """Return whether an Open MPI has the UCX component, which it prefers on a fast network."""
+    """Return whether an Open MPI has the component pml/ucx, which it prefers on a fast network."""
     return "ucx" in mpi.components.get("pml", ())
 
 
 def families(image: ImageFacts) -> tuple[tuple[ImageMpi, tuple[str, ...]], ...]:
-    """Return each MPI that the image's programs load, with its programs, if the MPIs start in different ways.
+    """Return each MPI that programs of the image load, with these programs, if the MPIs start in different
+    ways.
 
     Two MPIs start in the same way if they have the same implementation, major release and launch interfaces.
-    Return an empty tuple if a command says which program runs, or if all programs start in the same way.
+    The result is empty if a command says which program runs, or if all programs start in the same way.
     """
     if image.program is not None:
         return ()

@@ -1,4 +1,4 @@
-"""Complete the facts of a ticket with the usual facts of a cluster and an image."""
+"""Complete the facts of a support ticket with usual facts about clusters and images."""
 
 import posixpath
 from typing import Any, TypeVar
@@ -18,10 +18,11 @@ _Facts = TypeVar("_Facts", HostFacts, ImageFacts)
 
 
 def possible_images(host: HostFacts, image: ImageFacts, mode: Mode) -> tuple[ImageFacts, ...]:
-    """Return the image; if its MPI is unknown, the image with each usual MPI, the MPI of the mode first.
+    """Return the image. If its MPI is unknown, return a copy for each usual MPI, with the MPI of the launch
+    mode first.
 
-    The MPI of the mode is the MPI of the host, if the host's MPI starts the ranks or toolkit mounts it. For a
-    mode without a usual MPI, the image is first.
+    The MPI of the launch mode is the host's MPI, if the host's MPI starts the ranks or toolkit mounts it. For
+    a mode without a usual MPI, the unchanged image is first.
     """
     if image.mpi is not None or "mpi" in image.absent:
         return (image,)
@@ -44,7 +45,7 @@ def _with_named_mpi(image: ImageFacts, name: str) -> ImageFacts:
 def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[HostFacts, ImageFacts]:
     """Return the facts with usual values in place of unknown values.
 
-    For an image without an MPI, it stays unknown whether the host has an MPI to mount.
+    For an image without MPI in the mode ``bind``, the MPIs of the host stay unknown.
     """
     known, found = usual_properties(), host.runtime
     if found is not None and not found.version:
@@ -78,7 +79,7 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
 
 
 def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
-    """Return usual facts of an image that depend on its stated facts."""
+    """Return usual facts about an image that follow from the stated facts."""
     known, mpi, found = usual_properties(), image.mpi, dict[str, Any]()
     if mpi is not None and (mpi.implementation == "intelmpi" or sends_by_ucx(mpi)):
         found |= known.beside["intelmpi" if mpi.implementation == "intelmpi" else "ucx"]
@@ -93,7 +94,7 @@ def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
 
 
 def _of_host(host: HostFacts) -> dict[str, Any]:
-    """Return usual facts of a host that depend on its stated facts."""
+    """Return usual facts about a host that follow from the stated facts."""
     known, found, runtime = usual_properties(), dict[str, Any](), host.runtime
     if release := distribution_release(host.distribution):
         found |= {name: getattr(release, name) for name in ("kernel", "glibc", "user_namespaces")}
@@ -105,8 +106,8 @@ def _of_host(host: HostFacts) -> dict[str, Any]:
 
 
 def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
-    """Return the host with usual MPI facts. If the ticket states no MPI of the host, the host gets a copy of
-    the image's MPI.
+    """Return the host with usual MPI facts. If the ticket does not state the host's MPI, assume a copy of the
+    image's MPI.
     """
     mpi = image.mpi
     if host.mpis:
@@ -128,9 +129,9 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
 
 
 def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
-    """Return an MPI of the host with usual values in place of unknown values.
+    """Return a host MPI with usual values in place of unknown values.
 
-    The usual MPI is in one folder with all its dependencies, contains its PMIx, and has the components of the
+    A usual MPI is in one folder with all its dependencies, contains its PMIx, and has the components of the
     image's MPI.
     """
     is_open = mpi.implementation == "openmpi"
@@ -157,7 +158,9 @@ def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
 
 
 def _of_plugin(host: HostFacts) -> str | None:
-    """Return a release of the newest numbered PMIx plugin that srun lists: ``4.2.9`` for ``pmix_v4``."""
+    """Return a PMIx release for the newest numbered plugin that srun lists, such as ``4.2.9`` for
+    ``pmix_v4``.
+    """
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     newest = {"pmix_v2": "2.2.5", "pmix_v3": "3.2.3", "pmix_v4": "4.2.9", "pmix_v5": "5.0.7"}
     return next((newest[t] for t in reversed(types) if t in newest), "5.0.7" if "pmix" in types else None)

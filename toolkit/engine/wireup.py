@@ -1,7 +1,7 @@
-"""Find how a launcher gives every rank its number, and whether the MPI in the image understands the launcher.
+"""Find how a launcher gives each rank its number, and which launch interface the image's MPI uses.
 
-A rank learns its number from variables, and from a server that the variables name. The launcher, Slurm and
-the options of the container decide which variables reach the rank.
+A rank learns its number from variables, and from a server that the variables name. Launcher, Slurm and
+container options decide which variables reach the rank.
 """
 
 from collections.abc import Set as AbstractSet
@@ -29,7 +29,7 @@ from toolkit.versions import within
 
 PMI = {"pmi1", "pmi2"}
 _OF_CRAY = "cray_shasta"
-"""The value of ``srun --mpi`` for Cray's own PMI, which an MPICH in an image does not support."""
+"""The value of ``srun --mpi`` for Cray's PMI, which an MPICH in an image does not support."""
 
 _CRAY = "cray"
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
@@ -40,9 +40,9 @@ _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
 class Offer:
     """The launch interfaces that a launcher offers to its ranks.
 
-    ``pmix`` names the PMIx server (``slurm``, ``launcher``), empty without PMIx. ``pmi`` is true if the
-    launcher offers PMI-1 and PMI-2. ``shared`` means that all ranks of a node have the PMIx identity of the
-    one process that started them.
+    ``pmix`` names the PMIx server (``slurm`` or ``launcher``); it is empty without PMIx. ``pmi`` is true if
+    the launcher offers PMI-1 and PMI-2. ``shared`` is true if all ranks of a node have the PMIx identity of
+    the process that started them.
     """
 
     pmix: str = ""
@@ -51,14 +51,15 @@ class Offer:
 
     @property
     def first_interface(self) -> Sees:
-        """Return the interface that a rank finds first, with its name in ``mpi.toml``."""
+        """Return the name in ``mpi.toml`` of the interface that a rank finds first."""
         return "pmix" if self.pmix else "pmi2" if self.pmi else "none"
 
 
 def offer(case: Case) -> Offer | None:
-    """Return the interfaces that the launcher of this launch offers; ``None`` if a deciding fact is unknown.
+    """Return the interfaces that the launcher offers in this launch; ``None`` if a deciding fact is unknown.
 
-    The result ignores container options that remove the launcher's variables: see :func:`clearing_options`.
+    The result does not consider container options that remove the launcher's variables; see
+    :func:`clearing_options`.
     """
     match case.mode:
         case "srun-pmix":
@@ -74,7 +75,7 @@ def offer(case: Case) -> Offer | None:
 
 
 def _to_mounted(case: Case) -> Offer | None:
-    """Return the interfaces for ranks that load an MPI of the host.
+    """Return the interfaces that the launcher offers to ranks that load the host's MPI.
 
     Slurm's Cray plugin, PALS and aprun offer Cray's PMI.
     """
@@ -97,7 +98,7 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
     if host is None:
         return Offer()
     if host.implementation == _CRAY:
-        return Offer()  # PALS serves Cray's PMI, which the MPI of an image does not speak
+        return Offer()  # PALS offers Cray's PMI, which an image's MPI does not support
     if host.implementation not in HYDRA:
         return Offer(pmix="launcher")
     default = step_default(case)
@@ -108,11 +109,11 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
 
 
 def spoken_interfaces(case: Case) -> set[str]:
-    """Return the interfaces that the loaded MPI tries by default.
+    """Return the launch interfaces that the loaded MPI tries by default.
 
-    MPICH 4.2 and 4.3, built for PMI and PMIx, try PMI-1 unless a variable chooses PMIx; from 5.0 on MPICH
-    looks for both (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI uses PMI through
-    Slurm's library, which does not work under mpirun.
+    MPICH 4.2 and 4.3 with PMI and PMIx try PMI-1 unless a variable chooses PMIx; from 5.0 on, MPICH looks for
+    both (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI uses PMI through Slurm's
+    library, which does not work under mpirun.
     """
     mpi = case.image_facts.mpi
     faces = set((mpi.interfaces if mpi else None) or ())
@@ -131,13 +132,14 @@ def spoken_interfaces(case: Case) -> set[str]:
 def needs_own_daemons(mpi: ImageMpi) -> bool:
     """Return whether this Open MPI connects to its launcher's daemons without PMI and PMIx.
 
-    From 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). v1.10 has its own messages.
+    From 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). Open MPI 1.10 has its own
+    protocol.
     """
     return knowledge.mpi().release.own_messages.of(mpi)
 
 
 def interface_in_use(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
-    """Return the interface through which the loaded MPI connects to its launcher; empty text without an
+    """Return the interface through which the loaded MPI connects to its launcher; empty without a common
     interface.
     """
     faces = spoken_interfaces(case)
@@ -147,13 +149,13 @@ def interface_in_use(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
 
 
 def in_slurm(case: Case) -> bool:
-    """Return whether the launch runs in a Slurm allocation, and not in an allocation of another scheduler."""
+    """Return whether the launch runs in a Slurm allocation."""
     return case.request.allocation and "slurm" not in case.host_facts.absent
 
 
 def step_default(case: Case) -> str | None:
-    """Return the MPI type of a step without ``--mpi``, as for Hydra's proxies; ``none`` without Slurm,
-    ``None`` if unknown.
+    """Return the MPI type of a step without ``--mpi``, such as the step of Hydra's proxies. The result is
+    ``none`` without Slurm, and ``None`` if unknown.
     """
     if not in_slurm(case):
         return "none"
@@ -172,20 +174,20 @@ def in_step(case: Case) -> bool:
     host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
-    # PRRTE itself starts the ranks on its node, which is a node of the job if it runs in the batch script.
+    # PRRTE itself starts the ranks on its own node. In a batch script, this node is a node of the job.
     slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
 
 
 def sees_allocation(case: Case) -> bool:
-    """Return whether a launcher in the container has the variables of the allocation."""
+    """Return whether a launcher in the container has Slurm's variables about the allocation."""
     return in_slurm(case) and not clearing_options(case) and not set(case.plan.unset) & _JOB
 
 
 def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
-    """Return the container options in force: option → its origin, the plan or a variable that the runtime
-    reads.
+    """Return the container options among ``wanted`` that apply: option → origin (the plan, or a variable that
+    the runtime reads).
     """
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
@@ -195,14 +197,14 @@ def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
 
 
 IN_NAMESPACE = frozenset({"-u", "--userns", "-f", "--fakeroot"})
-"""Options with which a setuid installation, too, starts the container in a user namespace."""
+"""Options that make even a setuid installation start the container in a user namespace."""
 
 
 def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
-    """Return the options that separate a container from its node: option → its origin.
+    """Return the options that give a container its own view of these aspects of the node: option → origin.
 
-    The plan sets such an option, or the runtime separates the container by default and the plan has no option
-    against it.
+    The plan sets such an option, or the runtime separates the aspect by default and the plan has no option
+    that shares it.
     """
     kind = runtime_of(case.host_facts)
     found: dict[str, str] = {}
@@ -216,7 +218,7 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
 
 
 def clearing_options(case: Case) -> dict[str, str]:
-    """Return the options that remove the launcher's variables from the container: option → its origin."""
+    """Return the options that remove the launcher's variables from the container: option → origin."""
     oci = in_oci_mode(case)
     return hides(case, "environment") | (
         {"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {}
@@ -224,9 +226,9 @@ def clearing_options(case: Case) -> dict[str, str]:
 
 
 def in_oci_mode(case: Case) -> str:
-    """Return the setting that makes SingularityCE 4 use an OCI runtime; empty text without such a setting.
+    """Return the setting that makes SingularityCE 4 use an OCI runtime; empty without such a setting.
 
-    In the OCI mode the container gets the host's variables only with --no-compat
+    In OCI mode, the container gets the host's variables only with --no-compat
     (sylabs/singularity:internal/pkg/runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv;
     launcher_linux.go, prepareNativeEnv).
     """
@@ -241,18 +243,16 @@ def in_oci_mode(case: Case) -> str:
 
 
 def binds_devices(case: Case) -> bool:
-    """Return whether the launch mounts all of the host's /dev. A runtime allows this mount unless 'mount dev'
-    is no.
-    """
+    """Return whether the launch mounts the host's complete /dev; the runtime must support this mount."""
     asked = any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
     return asked and has_option(case.host_facts, "--bind /dev")
 
 
 def own_shared_memory(case: Case) -> str:
-    """Return the setting that gives each container a private /dev/shm; empty text if containers share the
-    host's /dev/shm.
+    """Return the setting that gives each container a private /dev/shm; empty if containers share the host's
+    /dev/shm.
 
-    With 'mount dev = no' the container has no /dev/shm, and an MPI uses files in /tmp.
+    With 'mount dev = no', the container has no /dev/shm, and the MPI uses files in /tmp.
     """
     runtime = case.host_facts.runtime
     minimal = runtime is not None and runtime.settings.get("mount dev") == "minimal"
@@ -270,10 +270,10 @@ def leaves_out_home(case: Case) -> bool:
 
 
 def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
-    """Return whether the host's launcher keeps waiting after a rank fails in MPI_Init.
+    """Return whether the host's launcher continues to wait after a rank fails in MPI_Init.
 
-    The Hydra of Intel MPI 2021.13 keeps waiting if the failed rank had connected to it (``met``). It usually
-    waits, too, if its proxies are on several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1,
+    Hydra of Intel MPI 2021.13 continues to wait if the failed rank had connected to Hydra (``met``). Hydra
+    usually also waits if its proxies are on several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1,
     mpirun-host). MPICH's Hydra stops the other ranks. Other releases of Intel MPI were not measured.
     """
     host = host_launcher(case.host_facts)
@@ -287,7 +287,7 @@ def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
 
 
 def alone_in_namespace(case: Case) -> bool | None:
-    """Return whether each rank of a node has a separate user namespace; ``None`` if that is unknown."""
+    """Return whether each rank of a node has a separate user namespace; ``None`` if unknown."""
     if "--sharens" in case.plan.container:
         return False
     found = splits_namespaces(case.host_facts, case.request, case.mode)
@@ -296,7 +296,7 @@ def alone_in_namespace(case: Case) -> bool | None:
 
 
 def needs_hint(case: Case) -> bool:
-    """Return whether the image's Open MPI 4 starts as a singleton unless it sees a Slurm step.
+    """Return whether the image's Open MPI 4 starts as a singleton unless it detects a Slurm step.
 
     Open MPI's own launcher sets variables that replace the Slurm step (open-mpi/ompi:orte/mca/ess); PRRTE
     does not set them.

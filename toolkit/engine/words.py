@@ -1,4 +1,4 @@
-"""Names and versions as toolkit prints them in sentences."""
+"""Format names and versions for sentences."""
 
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import upstream
@@ -23,26 +23,26 @@ _RUNTIMES = {
     "enroot": "enroot",
     "podman-hpc": "podman-hpc",
 }
-"""Names of container runtimes that differ from the capitalized name of their command."""
+"""Command → name of the container runtime, if the name is not the capitalized command."""
 
 
 def plain(version: str | None) -> str:
-    """Return the upstream number of a version; ``?`` for ``None``."""
+    """Return the upstream version number without the distribution's suffix; ``?`` for ``None``."""
     return upstream(version) if version else "?"
 
 
 def family(implementation: str) -> str:
-    """Return the name of an MPI implementation as its project writes it: ``Open MPI``."""
+    """Return the name of an MPI implementation as its project writes it, such as ``Open MPI``."""
     return _NAMES.get(implementation, implementation or "an unknown MPI")
 
 
 def mpi_name(mpi: HostMpi | ImageMpi | None) -> str:
-    """Return name and version of an MPI: ``Open MPI 4.1.4``."""
+    """Return name and version of an MPI, such as ``Open MPI 4.1.4``."""
     if mpi is None:
         return "no MPI"
     return f"{family(mpi.implementation)} {plain(mpi.version)}"
 
 
 def runtime_name(name: str) -> str:
-    """Return the name of a container runtime as its project writes it: ``SingularityCE``."""
+    """Return the name of a container runtime as its project writes it, such as ``SingularityCE``."""
     return _RUNTIMES.get(name, name.capitalize())

@@ -1,1 +1,1 @@
-"""Explain job output: find the line that reports the fault, and the meaning of the fault."""
+"""Explain job output: find the line that reports the fault, and explain the fault."""

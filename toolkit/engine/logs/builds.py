@@ -1,4 +1,4 @@
-"""Find the error of a build tool in the output that pip quotes."""
+"""Find the error of a build tool (such as a compiler) in the output that pip quotes."""
 
 import re
 from collections.abc import Sequence
@@ -11,25 +11,25 @@ from toolkit.engine.logs.topics import GENERAL_CLASSES
 _HEADING = re.compile(
     r"^\s*(?:ERROR: Command errored out with exit status|error: subprocess-exited-with-error)"
 )
-"""The line that pip prints before it quotes the output of a build."""
+"""A pattern for the line that pip prints before it quotes the output of a build."""
 
 _SUMMARY = re.compile(
     r"ERROR: (?:Failed building wheel|Could not build wheels|Failed to build)|metadata-generation-failed"
 )
-"""A line in which pip reports a failed build after the output."""
+"""A pattern for a line in which pip reports a failed build after the quoted output."""
 
 _END = re.compile(r"^\s*-{20,}$|\[end of output\]$")
-"""The line after the output of the build."""
+"""A pattern for the line that ends the quoted output of a build."""
 
 _MOST_LINES = 1000
-"""Maximum number of quoted lines to read."""
+"""Maximum number of quoted lines that toolkit reads."""
 
 
 def error_of_build(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first error in the output that pip quotes, with the class of builds; if the output has
-    none, pip's summary; otherwise ``None``.
+    """Return the first error in the output that pip quotes; without an error, pip's summary; otherwise
+    ``None``. An error with a general fault class gets the class ``build``.
 
-    ``clue`` is pip's report of the failed build, or an error with a general class in the quoted output.
+    ``clue`` is pip's report of the failed build, or an error with a general fault class in the quoted output.
     """
     reports = _HEADING.match(clue.line.text) or _SUMMARY.search(clue.line.text)
     if not reports and clue.class_ not in GENERAL_CLASSES:
@@ -50,7 +50,7 @@ def error_of_build(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
 
 
 def _quoted(output: Output, head: int) -> set[int]:
-    """Return the positions of the lines that pip quotes after its heading."""
+    """Return the positions of the lines that pip quotes after the heading at position ``head``."""
     found = set[int]()
     for position, line in output.places_after(head, _MOST_LINES):
         if _END.search(strip_label(line.text)):

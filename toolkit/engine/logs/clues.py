@@ -1,4 +1,4 @@
-"""Find lines of job output that may report a fault, and the fault class of each line."""
+"""Find the lines of job output that may report a fault, and the fault class of each line."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +14,11 @@ HEAD = "Traceback (most recent call last)"
 """The first line of a Python traceback."""
 
 _FRAME = re.compile(r'^\s*File "[^"]{1,300}", line \d+')
-"""A frame of a Python traceback; the next line may have its source."""
+"""A pattern for a frame of a Python traceback; the next line may have the frame's source code."""
 
 _NEAR = 8
-"""Number of lines before a source line in which toolkit looks for its frame; other ranks may write
-between.
+"""Number of lines before a source line in which toolkit looks for the line's frame. Other ranks may write
+lines between frame and source.
 """
 
 _BEFORE = re.compile(
@@ -32,18 +32,22 @@ _BEFORE = re.compile(
     r"(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
-"""Text before a program's message: label of rank or build step, process, level, time, file."""
+"""A pattern for the text before a program's message: label of rank or build step, process, level,
+time, file.
+"""
 
 _RECORD = re.compile(r'^\{"(?:\w{1,20}": ?"[^"]{0,80}", ?"){0,6}(?:log|data|msg|message|line)": ?"')
-"""The start of a JSON line of a logger or container engine, up to the program's message."""
+"""A pattern for the start of a JSON line that a logger or container engine writes, up to the program's
+message.
+"""
 
 _DAEMON = re.compile(
     r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\] (?:\[[\w.+]{1,30}\] )?(?=(?:error|fatal): )"
 )
-"""The prefix of an error in the log of Slurm's daemons: the time, and the step."""
+"""A pattern for the text before an error in a log of Slurm's daemons: the time and the step."""
 
 _VERBOSE = re.compile(r"^(FATAL|ERROR|ABORT|WARNING|INFO|VERBOSE|DEBUG) +\[U=\d+,P=\d+\] *\w{1,60}\(\) +")
-"""The prefix of a message that Apptainer or Singularity prints with ``--debug``: user, process and
+"""A pattern for the text before a message of Apptainer or Singularity with ``--debug``: level, user, process,
 function.
 """
 
@@ -52,8 +56,8 @@ _LOGRUS = re.compile(
     r'^(?:(?:time="?[^" ]{10,40}"? )?level=(?P<name>[A-Za-z]{4,7}) (?:msg="?)?'
     r"|(?P<short>[A-Z]{4})\[\d{4,}\] |\[conmon:e\]: )"
 )
-"""The prefix of a message of podman, buildah, skopeo and other Go programs that log with logrus: time and
-level, or level and seconds. conmon is podman's monitor.
+"""A pattern for the text before a message of podman, buildah, skopeo and other Go programs that log with
+logrus: time and level, or level and seconds. conmon monitors podman's containers.
 """
 
 _LOGRUS_STARTS = frozenset("tlTDIWEFP[")
@@ -68,35 +72,41 @@ _LOGRUS_LEVELS = {
 }
 
 _BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):?$")
-"""An exception whose message is on the next line; workflow managers print exceptions without a traceback."""
+"""A pattern for an exception whose message is on the next line. Workflow managers print such exceptions
+without a traceback.
+"""
 
 
 _INTRODUCES = re.compile(
     r"(?i)^\W{0,20}(?:error in .{1,200}:"
     r"|(?:\w+ ){0,3}(?:error|exception|failure|problem)s?\b ?:? ?(?:\([\w .-]{1,40}\))?\W{0,20})$"
 )
-"""General words of failure whose message is on the next line, as R, GROMACS and OpenFOAM print them."""
+"""A pattern for general words of failure before a message on the next line, as R, GROMACS and OpenFOAM print
+them.
+"""
 
 _WRAPPED = re.compile(
     r"^(?:mpirun|mpiexec|prterun) (?:noticed|detected|was unable|has exited)\b.{0,300}[^.:!]$"
 )
-"""The first line of a sentence of Open MPI's launcher that continues on the next line."""
+"""A pattern for the first line of a sentence from Open MPI's launcher that continues on the next line."""
 
 
 _RETRY = re.compile(
     r"(?i)\b(?:will retry|will be retried|retrying|trying again|next attempt) (?:in|after) \d"
 )
-"""A message that the program will try again."""
+"""A pattern for a message that a program will retry an operation."""
 
 
 _STACK = "error stack:"
 _LEVELS = re.compile(r"^(?:\(unknown\)|\w{2,60})\(\d{0,6}\)\.{0,60}: ?(.{0,400})")
-"""A level of MPICH's error stack. The outermost level comes first; the last level has the reason."""
+"""A pattern for a level of MPICH's error stack. The outermost level comes first; the last level has the
+reason.
+"""
 
 _MOST_LEVELS = 12
 
 _RULES = ("--", "==", "**", "##", "~~", "/*", "srun: ", "slurmstepd: ")
-"""Starts of lines that are not a program's message."""
+"""The first characters of lines that are not a program's message."""
 
 _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
 """The end of an XLA message that continues on the next line with the numbers of the tasks."""
@@ -104,7 +114,9 @@ _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """A line that may report a fault. ``faultlines.toml`` defines ``strength``."""
+    """A line that may report a fault. ``strength`` and ``role`` are from the row of ``faultlines.toml`` that
+    matches.
+    """
 
     position: int
     line: Line
@@ -115,7 +127,9 @@ class Clue:
 
 
 def strip_label(text: str) -> str:
-    """Return the text of a line without the label of its rank, its process and its time."""
+    """Return the text of a line without the text before the program's message, such as rank, process and
+    time.
+    """
     if text.startswith("{") and (record := _RECORD.match(text)):
         text = text[record.end() :]
     if verbose := _VERBOSE.match(text):
@@ -137,7 +151,7 @@ def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
 
     Args:
         output: the job output.
-        suspects: sorted positions of lines that contain a stem, a part of a word about faults.
+        suspects: the sorted positions of lines that contain a stem (a part of a word about faults).
     """
     most = MOST_SUSPECTS
     some = (*suspects[:most], *suspects[-most:]) if len(suspects) > 2 * most else suspects
@@ -158,7 +172,9 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
 
 
 def _is_source(output: Output, position: int, line: Line) -> bool:
-    """Return whether a line is source code beside a frame of a traceback, whose head may be missing."""
+    """Return whether a line is source code that follows a frame of a traceback; the traceback's head may be
+    missing.
+    """
     text = strip_label(line.text)
     if not text.startswith((" ", "\t")):
         return False
@@ -173,7 +189,7 @@ def _indent(text: str) -> int:
 
 
 def _is_retried(output: Output, position: int) -> bool:
-    """Return whether the next line says that the program will try again."""
+    """Return whether the next line says that the program will retry."""
     return _RETRY.search(output.text_after(position)) is not None
 
 
@@ -193,7 +209,7 @@ def _with_message(output: Output, position: int, line: Line) -> Line:
 
 
 def _reason(output: Output, position: int) -> str:
-    """Return the reason at the end of MPICH's error stack; empty if there is none."""
+    """Return the reason at the end of MPICH's error stack; empty without an error stack."""
     reason = ""
     for line in output.following(position, _MOST_LEVELS):
         level = _LEVELS.match(strip_label(line.text))

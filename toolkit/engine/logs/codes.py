@@ -1,4 +1,4 @@
-"""Find error codes in a line of job output: the numbers, names and texts of ``numbers.toml``."""
+"""Find the error codes of ``numbers.toml`` in lines of job output, by number, name or text."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from toolkit.knowledge.signatures import CodeFamily, FaultCode, families
 from toolkit.model.finding import ErrorCode
 
 _MOST = 2
-"""Maximum number of codes to show."""
+"""Maximum number of error codes that an explanation shows."""
 
 
 class _CodeIndex(NamedTuple):
@@ -21,7 +21,7 @@ class _CodeIndex(NamedTuple):
 
 
 def code_in(text: str, family: str) -> FaultCode | None:
-    """Return the first error code of a family in a line: a number, a name or a full text."""
+    """Return the first error code of a family in a line, by its number, its name or its full text."""
     index = _index(family)
     if code := _by_pattern(index, text):
         return code
@@ -30,16 +30,16 @@ def code_in(text: str, family: str) -> FaultCode | None:
 
 
 def deciding_code(text: str, names: Iterable[str]) -> FaultCode | None:
-    """Return the first error code of these families that decides the fault class of a line."""
+    """Return the first error code of the families ``names`` that decides the fault class of a line."""
     found = (code_in(text, name) for name in names)
     return next((code for code in found if code and code.class_), None)
 
 
 def error_codes(texts: Iterable[str]) -> tuple[ErrorCode, ...]:
-    """Return the error codes in these lines, for display; the first code of each family.
+    """Return the first error code of each family in these lines, for display.
 
-    CUDA and HIP have codes with the same text. If a line names only one of the two families, the code of the
-    other family is left out.
+    CUDA and HIP have codes with the same text. If a line names only one of the two families, the result omits
+    the code of the other family.
     """
     shown: dict[str, tuple[FaultCode, bool]] = {}
     for text in texts:
@@ -65,7 +65,7 @@ def _for_display(family: CodeFamily, code: FaultCode) -> ErrorCode:
 
 
 def _by_pattern(index: _CodeIndex, text: str) -> FaultCode | None:
-    """Return the first error code that a pattern of the family finds, such as ``CUDA error 98``."""
+    """Return the first error code that a pattern of the family finds in a text such as ``CUDA error 98``."""
     found = (match for pattern in index.patterns for match in pattern.finditer(text))
     return next((code for match in found if (code := _find_code(index, match))), None)
 

@@ -11,23 +11,27 @@ from toolkit.engine.logs.rows import classify, is_harmless
 from toolkit.engine.logs.topics import GENERAL_CLASSES
 
 _BEFORE = 6
-"""Maximum number of lines between a program's complaint and the report of its ``MPI_Abort``."""
+"""Maximum number of lines between a program's complaint and the report that the program
+called ``MPI_Abort``.
+"""
 
 _ABORT = re.compile(r"MPI_ABORT was invoked|application called MPI_Abort")
 _RULE = re.compile(r"^\s*[-=*#_]{10,}\s*$")
-"""The first or last line of a message of Open MPI; the program did not write the lines between them."""
+"""A pattern for the first or last line of a message from Open MPI; the program did not write the lines
+between them.
+"""
 
 _COMPLAINS = re.compile(
     r"(?i)\b(?:not|cannot|(?:ca|could|does|is)n.t|unknown|invalid|missing|must|requires?|needs?"
     r"|expect(?:s|ed)|unexpected|unable|unrecogni[sz]ed|undefined|illegal|wrong|bad|fails?|failed|failure"
     r"|errors?|too (?:many|few|large|small|long)|quitting|stopping|exiting|aborting)\b"
 )
-"""Words with which a program says that its input, its call or its state is wrong."""
+"""A pattern for words with which a program reports wrong input, a wrong call or a wrong state."""
 
 _ABOUT_CALL = re.compile(
     r"(?i)\b(?:options?|arguments?|inputs?|parameters?|keywords?|settings?|config\w*|flags?|usage|variables?)\b"
 )
-"""Words for what a user gives to a program."""
+"""A pattern for words that name something that the user gives to a program."""
 
 
 def is_abort(clue: Clue) -> bool:
@@ -36,7 +40,7 @@ def is_abort(clue: Clue) -> bool:
 
 
 def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first of the complaints that a program wrote directly before it called ``MPI_Abort``."""
+    """Return the first complaint that a program wrote directly before it called ``MPI_Abort``."""
     del causes  # a complaint may have no words of failure
     if not is_abort(clue):
         return None
@@ -61,7 +65,9 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
 
 
 def _class_of(text: str) -> str:
-    """Return the fault class of a complaint: what the line names, the call of the program, or ``mpi``."""
+    """Return the fault class of a complaint: the class of its text, ``user-configuration`` for a wrong call,
+    or ``mpi``.
+    """
     row = classify(text)
     if row is not None and row.class_ not in GENERAL_CLASSES and row.role == "cause":
         return row.class_

@@ -1,4 +1,6 @@
-"""Read the reports of launchers: which rank exited first, how it exited, and which ranks were stopped."""
+"""Read the reports of launchers: which rank exited first, how the rank exited, and which ranks the launcher
+stopped.
+"""
 
 import re
 
@@ -12,10 +14,10 @@ _ABSENT = re.compile(
     r"\bRank (\d+) failed to pass monitoredBarrier"
     r"|tasks are unhealthy \(stopped sending heartbeats\): ?(?:\S{0,80}/task:)?(\d+)"
 )
-"""The number of a rank for which other ranks waited, in a message of a waiting rank."""
+"""A pattern for a message in which a waiting rank names the rank for which it waited."""
 
 _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
-"""A node that Slurm names in the root line."""
+"""A pattern for the name of a failed node in a message from Slurm."""
 
 NAMES_STATUS = re.compile(
     r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK|FATAL: doom"
@@ -24,7 +26,9 @@ NAMES_STATUS = re.compile(
 _EXITED = re.compile(
     r"^srun: error: \S{1,80}: tasks? [\d,\-]{1,200}: Exited with exit code (?!1(?:29|30|37|43)\b)"
 )
-"""A rank that exited by itself; a rank that was stopped has exit code 128 plus a signal number."""
+"""A pattern for the report of a rank that exited by itself. A stopped rank has exit code 128 plus a signal
+number.
+"""
 
 _STOPPED = re.compile(r"exitcode ?: ?-15\b|SIGTERM|: Terminated$")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15\b|SIGTERM")
@@ -34,22 +38,26 @@ _CANCELLED = re.compile(
 _JOB_CANCELLED = "error: *** JOB "
 _BANNER = "BAD TERMINATION OF ONE OF"
 _CLEANS_UP = re.compile(r"^\[(?:proxy:|mpiexec@)")
-"""A message of Hydra, the launcher of MPICH. Hydra says that messages after its banner can be ignored."""
+"""A pattern for a message of Hydra, MPICH's launcher. Hydra's banner says that later messages do
+not matter.
+"""
 
 _HELPER = re.compile(
     r"(?i)^(?!srun|slurmstepd|sacct|mpirun|prterun|job:).{0,80}\b(?:worker|process|loader|child)\b"
 )
-"""A line in which a program, not a launcher, reports the exit of a process that it started."""
+"""A pattern for a line in which a program, not a launcher, reports the exit of a process that the program
+started.
+"""
 
 
 def is_replaced(output: Output, ending: Clue) -> bool:
-    """Return whether a program continues after it reports the exit of one of its helper processes."""
+    """Return whether a program continues after it reports the exit of a helper process."""
     helper = _HELPER.search(ending.line.text) and not TASK.search(ending.line.text)
     return bool(helper) and survived_until(output, ending) is not None
 
 
 def without_cleanup(others: list[Clue], endings: list[Clue]) -> list[Clue]:
-    """Return the lines without the messages of Hydra after its report of the rank that exited."""
+    """Return the lines without Hydra's messages after its banner, which reports the rank that exited."""
     banner = next((clue.position for clue in endings if _BANNER in clue.line.text), None)
     if banner is None:
         return others
@@ -57,18 +65,18 @@ def without_cleanup(others: list[Clue], endings: list[Clue]) -> list[Clue]:
 
 
 def rank_number(clue: Clue) -> str:
-    """Return the number of the rank that a launcher names in a line; empty if it names none."""
+    """Return the number of the rank that a launcher names in a line; empty if the line names no rank."""
     found = TASK.search(clue.line.text)
     return next((found[name] for name in RANKS if found[name]), "") if found else ""
 
 
 def first_exit(endings: list[Clue]) -> Clue | None:
-    """Return the first line of a launcher that names a rank and how the rank exited."""
+    """Return the first line in which a launcher names a rank and its exit status or signal."""
     return next((clue for clue in endings if rank_number(clue) and NAMES_STATUS.search(clue.line.text)), None)
 
 
 def cancellation(endings: list[Clue]) -> Clue | None:
-    """Return the line about the job's cancellation, if no rank exited before it."""
+    """Return the line about the job's cancellation, if no rank exited before; otherwise ``None``."""
     first = next((c for c in endings if _CANCELLED.search(c.line.text) or rank_number(c)), None)
     if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
         return None
@@ -76,7 +84,7 @@ def cancellation(endings: list[Clue]) -> Clue | None:
 
 
 def is_stopped(text: str) -> bool:
-    """Return whether a launcher reports a rank that the launcher itself stopped."""
+    """Return whether a line reports a rank that the launcher itself stopped."""
     return _STOPPED.search(text) is not None
 
 
@@ -90,7 +98,7 @@ def is_late(clue: Clue, endings: list[Clue]) -> bool:
 
 
 def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether Slurm cancelled the step before this line, because a rank exited with an error.
+    """Return whether Slurm cancelled the step before this line because a rank exited with an error.
 
     Slurm reports killed ranks first. If a user cancels the job, Slurm also prints that the job is cancelled.
     """
@@ -100,7 +108,7 @@ def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
 
 
 def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, str]:
-    """Return the rank that failed first, and its node; each is empty if the lines do not name it."""
+    """Return the rank that failed first, and the rank's node; a value that the lines do not name is empty."""
     rank, node = clue.line.task, ""
     if _CANCELLED.search(clue.line.text):
         return "", ""
@@ -119,5 +127,5 @@ def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, s
 
 
 def exit_reports(endings: list[Clue]) -> tuple[str, ...]:
-    """Return the lines in which launchers report the exit of ranks, at most three."""
+    """Return at most three lines in which launchers report that ranks exited."""
     return tuple(dict.fromkeys(clue.line.citation for clue in endings))[:3]

@@ -16,19 +16,21 @@ from toolkit.model.finding import Finding
 
 _SHOWN = 3
 _NEAR = 40
-"""A message has at most this number of lines after its first matching line."""
+"""Maximum number of lines of a message after its first matching line."""
 
 _MOST_LOOKED_AT = 100
-"""Maximum number of matching lines of a log signature for which toolkit checks the lines that follow."""
+"""Maximum number of lines per log signature whose following lines toolkit checks."""
 
 _SECONDS = 6.0
-"""Time limit of a search in seconds. With reading and printing, 200 MB take less than ten seconds."""
+"""Time limit of a search in seconds. toolkit then reads, searches and explains 200 MB in less than ten
+seconds.
+"""
 
 ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON \S+ CANCELLED AT "
-"""A message that Slurm prints when it stops the remaining ranks."""
+"""A pattern for a message that Slurm prints when it stops the remaining ranks."""
 
 _DEBUG = re.compile(r"^(?: *\d+: )?(?:\S{1,40}: )?debug\d?: |\blevel=(?:trace|debug|info)\b")
-"""A line in which a program only describes what it does."""
+"""A pattern for a debug line, in which a program only describes its own actions."""
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -51,7 +53,7 @@ class Recognised:
     """The known messages in an output.
 
     ``matches`` are in the order of the signature files. ``singletons`` is the finding about worlds of size 1.
-    ``unread`` are the first and last line number of the part that toolkit did not read. ``suspects`` are the
+    ``unread`` is the first and last line number of the part that toolkit did not read. ``suspects`` are the
     positions of lines with a part of a word about faults.
     """
 
@@ -61,12 +63,12 @@ class Recognised:
     suspects: Sequence[int] = ()
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings, causes before consequences. Findings of general log signatures are included
-        only if no cause is known.
+        """Return the findings, causes before consequences. The result includes findings of general log
+        signatures only if toolkit knows no cause.
         """
         causes = [match.finding() for match in self.matches if not match.signature.general]
         if self.singletons:
-            # If a library reported the cause, its message comes first; worlds of size 1 follow from it.
+            # The message of a library about the cause comes first; worlds of size 1 are a consequence.
             causes.append(self.singletons)
         if not any(finding.severity == "error" for finding in causes):
             causes += [match.finding() for match in self.matches if match.signature.general]
@@ -83,7 +85,7 @@ def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tup
 
 
 def recognise(output: Output) -> Recognised:
-    """Return the log signatures that match an output, and the lines that toolkit did not read."""
+    """Return the log signatures that match an output, and the line numbers that toolkit did not read."""
     found = search(output, _patterns(), _SECONDS, stems())
     matches = (_match(signature, output, found) for signature in knowledge.signatures())
     return Recognised(
@@ -115,21 +117,23 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
 
 
 def _fits(signature: LogSignature, found: PatternLines) -> bool:
-    """Return whether the output has the line that a log signature requires, and not the line that excludes
-    it.
+    """Return whether the output has the line that a log signature requires (``seen``), and not the line that
+    excludes the signature (``unless``).
     """
     has = (not signature.seen) or bool(found.positions[signature.seen])
     return has and not (signature.unless and found.positions[signature.unless])
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
-    """Return the position of the last line that shows that the ranks started; 0 if there is none."""
+    """Return the position of the last line that shows that the ranks continued (``overcome``); 0 without such
+    a line.
+    """
     lines = found.positions[signature.overcome] if signature.overcome else ()
     return max(lines, default=0)
 
 
 def _ending(signature: LogSignature, found: PatternLines) -> float:
-    """Return the position at which Slurm starts to stop the ranks, for a log signature with ``alive``;
+    """For a log signature with ``alive``, return the position at which Slurm starts to stop the ranks;
     otherwise infinity.
     """
     lines = found.positions[ENDING] if signature.alive else ()
@@ -137,7 +141,9 @@ def _ending(signature: LogSignature, found: PatternLines) -> float:
 
 
 def _after(signature: LogSignature, output: Output, position: int) -> tuple[Line, ...] | None:
-    """Return the lines that must follow a matching line, or ``None`` if one of them is missing."""
+    """Return the lines that must follow a matching line (``then``), or ``None`` if one of these lines is
+    missing.
+    """
     near = list(output.following(position, _NEAR)) if signature.then else []
     found = [
         next((line for line in near if compile_line_pattern(then).search(line.text)), None)

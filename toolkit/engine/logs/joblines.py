@@ -1,7 +1,7 @@
-"""Job output as numbered lines, each with the rank that wrote it.
+"""Represent job output as numbered lines, each with the rank that wrote the line.
 
-The output stays in bytes, and toolkit decodes only the lines that it reads, because decoded text may need
-four times the memory.
+The output stays in bytes, because decoded text may need four times the memory. toolkit decodes only the lines
+that it reads.
 """
 
 import re
@@ -10,41 +10,45 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LONGEST = 2000
-"""Maximum number of characters to read of a line."""
+"""Maximum number of characters that toolkit reads from a line."""
 
 _PAGE = 1 << 19
-"""Number of bytes to search at once."""
+"""Number of bytes that toolkit searches at once."""
 
 _MOST_BYTES = 4 * LONGEST
-"""Maximum bytes to read of a line: a UTF-8 character has at most four bytes (RFC 3629)."""
+"""Maximum number of bytes that toolkit reads from a line; a UTF-8 character has at most four bytes (RFC
+3629).
+"""
 
 _FARTHEST = 1 << 16
-"""If a line has more bytes than this, toolkit does not read the lines after it."""
+"""If a line has more bytes than this number, toolkit does not read the lines after this line."""
 
 _NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
 _BREAK = re.compile(rb"[\r\n]")
-"""The end of a line. A progress bar ends its parts with ``\\r``; all parts have one line number."""
+"""A pattern for the end of a line. A progress bar ends its parts with ``\\r``; all parts have one line
+number.
+"""
 
 COLOUR = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _COLOUR = re.compile(COLOUR.pattern.decode())
-"""Colour codes for a terminal: Apptainer prints them between ``FATAL:`` and the message."""
+"""A pattern for a terminal's colour codes, which Apptainer prints between ``FATAL:`` and the message."""
 
 _LABEL = re.compile(r" *(\d+): ")
-"""The label with which ``srun --label`` starts a line: the task number, right-aligned."""
+"""A pattern for the label with which ``srun --label`` starts a line: the right-aligned task number."""
 
 _TAG = re.compile(
     r"\[(?:rank|default)(\d+)\]: ?"
     r"|(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
     r"\[(?:[\w.@-]{0,80}\d,)?(?:mpirank:)?(\d+)(?:,[\w.-]{1,60})?\]<std(?:out|err|diag)>: ?"
 )
-"""Prefixes of lines from PyTorch, torchrun, mpirun --tag-output and horovodrun, with a time or a host."""
+"""A pattern for tags with which PyTorch, torchrun, ``mpirun --tag-output`` and horovodrun start a line."""
 
 _TAG_STARTS = frozenset("[MTWFS")
-"""First characters of a tag: the bracket, or a day of the week."""
+"""First characters of a tag: a bracket, or the first letter of a weekday."""
 
 _INNER = re.compile(r"(?:[^\"'`%]{1,160}?[\s\]:|]|.{0,400}?\d%\|.{1,400}?\])\[(?:rank|default)(\d+)\]: ?")
-"""A tag of PyTorch behind the label of another program, such as pdsh, Ray or a log collector, or behind a
+"""A pattern for a PyTorch tag after the label of another program (pdsh, Ray, a log collector), or after a
 progress bar that does not end its line.
 """
 
@@ -53,7 +57,7 @@ _INNER_TAGS = ("[rank", "[default")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of output: its number as in an editor, and the number of the task that wrote it (empty if
+    """A line of output: its number as in an editor, and the number of the task that wrote the line (empty if
     unknown).
     """
 
@@ -70,7 +74,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Consecutive lines: the positions of their start and end, and their first and last line number."""
+    """Consecutive lines: the positions of their start and end, and the first and last line number."""
 
     start: int
     end: int
@@ -79,8 +83,8 @@ class Page:
 
 
 class Output:
-    """The output of a job. A position is a number of bytes from its start; a line's position is its first
-    byte.
+    """The output of a job. A position is a number of bytes from the start; the position of a line is its
+    first byte.
 
     ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` is the number of line breaks
     in the omitted middle.
@@ -99,7 +103,7 @@ class Output:
         self._starts = [page.start for page in self.pages]
 
     def content(self, page: Page) -> bytes:
-        """Return the bytes of a page; of a very long line, only its start."""
+        """Return the bytes of a page; if the page is a very long line, return only the start of the line."""
         piece, at = self._place(page.start)
         return piece[at : min(at + page.end - page.start, at + _PAGE + _MOST_BYTES)]
 
@@ -118,16 +122,18 @@ class Output:
         return list(self.lines_at(reversed(starts)))
 
     def shapes(self, page: Page) -> bytes:
-        """Return the bytes of a page with zeros instead of digits."""
+        """Return the bytes of a page with every digit replaced by a zero."""
         return self.content(page).translate(_NUMBERS)
 
     def pages_from_both_ends(self) -> Iterator[Page]:
-        """Yield the pages from both ends: the first, the last, the second, the last but one, and so on."""
+        """Yield the pages alternately from both ends: the first, the last, the second, the last but one, and
+        so on.
+        """
         for number in range(len(self.pages)):
             yield self.pages[number // 2] if number % 2 == 0 else self.pages[-1 - number // 2]
 
     def lines_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Line]]:
-        """Yield the lines at sorted positions. This method counts each line break only once."""
+        """Yield each of the sorted positions with its line. This method counts each line break only once."""
         last, number = -1, 0
         for position in positions:
             piece, at = self._place(position)
@@ -172,8 +178,8 @@ class Output:
         return (line for _, line in self.places_after(position, most))
 
     def text_after(self, position: int) -> str:
-        """Return the text of the line after the line at ``position``, whichever task wrote it. The method is
-        fast, because it counts no lines.
+        """Return the text of the line after the line at ``position``, from any task. This method is fast,
+        because it does not count lines.
         """
         piece, at = self._place(position)
         found = _BREAK.search(piece, at, at + _FARTHEST)
@@ -189,7 +195,9 @@ class Output:
 
 
 def parse_line(raw: bytes, number: int = 0) -> Line:
-    """Return a line without colours, trailing blanks and the label of its task."""
+    """Return a line without colour codes, trailing blanks and its tag; the number of ``srun --label`` remains
+    in the text.
+    """
     text = _decode(raw)
     if tag := _tag_of(text):
         return Line(number, next(task for task in tag.groups() if task), text[tag.end() :], tag[0])
@@ -198,14 +206,16 @@ def parse_line(raw: bytes, number: int = 0) -> Line:
 
 
 def line_text(raw: bytes) -> str:
-    """Return the text of a line as :func:`parse_line` gives it; computing only the text is faster."""
+    """Return the text of a line as :func:`parse_line` does; this function is faster, because it returns only
+    the text.
+    """
     text = _decode(raw)
     tag = _tag_of(text)
     return text[tag.end() :] if tag else text
 
 
 def _tag_of(text: str) -> re.Match[str] | None:
-    """Return the match of a tag with the number of a task at the start of a line; ``None`` if it has none."""
+    """Return the match of a tag with a task number at the start of a line; ``None`` without such a tag."""
     tag = _TAG.match(text) if text[:1] in _TAG_STARTS else None
     if tag is None and any(start in text for start in _INNER_TAGS):
         return _INNER.match(text)

@@ -18,28 +18,32 @@ TASK = re.compile(
 RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
 
 ABORT_PATTERN = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
-"""A rank that exits with SIGABRT detected a fault itself."""
+"""A pattern for the report of an exit with SIGABRT; a rank that exits with SIGABRT detected the
+fault itself.
+"""
 
 PROGRESS = re.compile(
     r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
 )
 _SLURM = ("srun:", "slurmstepd")
 _KILLED = re.compile(r": (?:Killed|Terminated)$")
-"""The report of a rank that Slurm may have stopped because another rank exited."""
+"""A pattern for the report of a rank that Slurm may have stopped because another rank exited."""
 
 _DEMANDS = re.compile(
     r"(?i)\b(?:requires?|must|needs?|expect(?:s|ed)|at least|exactly|please|usage|wrong|bad|missing"
     r"|stopping|quitting)\b"
 )
-"""Words with which a program reports that its arguments or its input are wrong."""
+"""A pattern for words with which a program reports wrong arguments or wrong input."""
 
 _LEVEL = re.compile(
     r"<(?:warn|error|critical)>|^(?:\S{1,20} [\d:.]{5,20}: )?[EF] |\b(?:WARN|ERROR|FATAL|CRITICAL)\b"
 )
-"""The level of a library's log line; such a line has more information than the abort after it."""
+"""A pattern for the level in a library's log line; such a line explains more than the abort that follows."""
 
 _WARNED = 40
-"""toolkit reads warnings in this number of lines before the exit of a rank, if no line reports an error."""
+"""If no line reports an error, toolkit looks for warnings in this number of lines before the exit of
+a rank.
+"""
 
 _WARNING = re.compile(r"^\[W\d{0,4} |^W\d{4} |^\S{1,20} [\d:.]{5,20}: W |\bWARN(?:ING)?\b")
 
@@ -47,22 +51,24 @@ _SAID = 6
 """Maximum number of lines between the last message of a process and its abort."""
 
 _RECEIVED = "Process received signal"
-"""Open MPI's report of a signal; one of the next lines has the name of the signal."""
+"""Text in Open MPI's report of a signal; one of the next lines has the name of the signal."""
 
 _NAMED = 4
-"""Number of lines after the report in which toolkit looks for the signal's name, because other processes may
-write between report and name.
+"""Number of lines after the report in which toolkit looks for the signal's name. Other processes may write
+lines between report and name.
 """
 
 _FRAME = re.compile(r"(?:@|#\d{1,3}) +0x[\da-f]{4,}|\*\*\* SIG\w{2,6} received")
-"""A line of a stack trace that a handler of signals writes."""
+"""A pattern for a line of a stack trace that a signal handler writes."""
 
 _FRAMES = 40
 """Maximum number of lines, mostly stack frames, between an error and the report of an abort."""
 
 
 def with_name_of_signal(output: Output, clue: Clue) -> Clue:
-    """Return the line with the signal's name, if the given line is Open MPI's report of a signal."""
+    """If a line is Open MPI's report of a signal, return the line with the signal's name; otherwise the line
+    itself.
+    """
     if _RECEIVED not in clue.line.text:
         return clue
     process = clue.line.text.partition("***")[0]
@@ -73,7 +79,7 @@ def with_name_of_signal(output: Output, clue: Clue) -> Clue:
 
 
 def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the error that a process reported directly before it aborted; ``None`` if there is none."""
+    """Return the error that a process reported directly before it aborted; ``None`` without such an error."""
     if clue.class_ != "signal":
         return None
     if _RECEIVED in clue.line.text and ABORT_PATTERN.search(output.text_after(clue.position)):
@@ -107,7 +113,7 @@ def last_warning(output: Output, ending: Clue) -> Clue | None:
 
 
 def last_words(output: Output, endings: list[Clue]) -> Clue | None:
-    """Return the last line that the first failed rank wrote before it exited; ``None`` if it names no
+    """Return the last line that the first failed rank wrote before it exited; ``None`` if this line names no
     fault.
     """
     ranks = [(c, m["task"]) for c in endings if (m := TASK.search(c.line.text)) and m["task"]]
@@ -123,12 +129,12 @@ def last_words(output: Output, endings: list[Clue]) -> Clue | None:
             continue
         text = strip_label(line.text)
         if " " not in text.strip() or text.startswith(_SLURM):
-            continue  # one word such as "started" names no fault
+            continue  # a single word such as "started" names no fault
         told = (bool(labelled) or _DEMANDS.search(text)) and not PROGRESS.search(text)
         return Clue(position, line, "exit-status", 2, "cause") if told else None
     return None
 
 
 def is_tagged(output: Output, endings: list[Clue]) -> bool:
-    """Return whether mpirun tagged the lines of ranks before it reported their exit."""
+    """Return whether mpirun tagged the lines of ranks before it reported an exit."""
     return bool(endings) and any("<std" in line.tag for _, line in output.before(endings[0].position, 50))

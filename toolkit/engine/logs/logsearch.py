@@ -12,26 +12,31 @@ from toolkit.engine.logs.joblines import COLOUR, Output, Page, line_text
 from toolkit.engine.logs.logwords import WordFinder, longest_word, required_words
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
-"""Digits in a pattern that match no digit of a line: character ranges and repetition counts."""
+"""A pattern for digits in a regular expression that match no certain digit: character ranges and repetition
+counts.
+"""
 
 _KEPT = 500
-"""If a pattern matches many lines of a page, keep this number of first and of last lines."""
+"""If a pattern matches many lines of a page, toolkit keeps this number of first lines and of last lines."""
 
 _KEPT_ALIKE = 40
-"""Of suspect lines on a page that differ only in numbers, keep this number of first and of last lines."""
+"""If suspect lines of a page differ only in numbers, toolkit keeps this number of first lines and of last
+lines.
+"""
 
 
 MOST_SUSPECTS = 2000
-"""Maximum number of suspect lines to keep at each end of the output."""
+"""Maximum number of suspect lines that toolkit keeps at each end of the output."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternLines:
     """The result of a search.
 
-    ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` are
-    the first and last line number of the part that toolkit did not read. ``suspects`` are the positions of
-    lines that contain a stem (a part of a word about faults): all, or at least ``MOST_SUSPECTS`` at each end.
+    ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` is the
+    first and last line number of the part that toolkit did not read. ``suspects`` are the positions of lines
+    that contain a stem (a part of a word about faults): all such lines, or at least ``MOST_SUSPECTS`` at each
+    end.
     """
 
     positions: dict[str, "array[int]"]
@@ -46,8 +51,8 @@ def compile_line_pattern(pattern: str) -> re.Pattern[str]:
 
 
 class View:
-    """The distinct lines of a page. Most lines of a training differ only in numbers, and toolkit reads them
-    once.
+    """The distinct lines of a page. Most lines of a training differ only in numbers, so toolkit reads such
+    lines once.
     """
 
     def __init__(self, content: bytes, shapes: bytes) -> None:
@@ -56,13 +61,13 @@ class View:
         self._unique = list(dict.fromkeys(self._parts))
         text = b"\n".join(self._unique).lower()
         self.text = COLOUR.sub(b"", text) if b"\x1b" in text else text
-        """The distinct lines, in lower case and without colours."""
+        """The distinct lines, in lower case and without colour codes."""
 
         self._with: dict[bytes, list[int]] = {}
         self._lines: dict[int, str] = {}
 
     def lines_with(self, texts: Iterable[bytes]) -> list[int]:
-        """Return the numbers of the distinct lines that contain at least one of these texts in lower case."""
+        """Return the numbers of the distinct lines that contain at least one of the lower-case texts."""
         return sorted({number for wanted in texts for number in self._having(wanted)})
 
     def _having(self, wanted: bytes) -> list[int]:
@@ -78,7 +83,7 @@ class View:
         return self._with[wanted]
 
     def matching_lines(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the distinct lines among ``numbers`` that match a pattern."""
+        """Return the numbers among ``numbers`` whose distinct line matches a pattern."""
         return [number for number in numbers if pattern.search(self._line(number))]
 
     def _line(self, number: int) -> str:
@@ -87,7 +92,9 @@ class View:
         return self._lines[number]
 
     def places(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return number of a distinct line → positions of all lines that are like it."""
+        """Return a table: number of a distinct line → positions of all lines that differ from it only in
+        numbers.
+        """
         found: dict[int, list[int]] = {number: [] for number in numbers}
         wanted = {self._unique[number]: at for number, at in found.items()}
         for part, start in zip(self._parts, self._starts, strict=False) if found else ():
@@ -96,8 +103,8 @@ class View:
         return found
 
     def matching_places(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the positions of lines that match a pattern, among all lines that are like the given
-        distinct lines.
+        """Return the positions of lines that match a pattern, among the lines that distinct lines in
+        ``numbers`` represent.
         """
         places = sorted(place for of_line in self.places(numbers).values() for place in of_line)
         return [place for place in places if pattern.search(self._raw_line(place))]
@@ -116,7 +123,7 @@ class View:
 
 
 class _PageSearch:
-    """A search over pages: the patterns and stems, and the lines found so far."""
+    """A search over pages: the patterns and stems, and the lines that the search has found so far."""
 
     def __init__(self, patterns: Iterable[str], stems: Iterable[str], until: float) -> None:
         self.found = {pattern: array("q") for pattern in patterns}
@@ -126,7 +133,7 @@ class _PageSearch:
         self._finder = _finder(tuple(self.found), tuple(self._stems.values()))
 
     def page(self, output: Output, page: Page, suspects: list[int]) -> bool:
-        """Search one page. Return False if the time limit passed before all patterns were searched.
+        """Search one page. Return False if the time limit passed before the search tried all patterns.
 
         ``suspects`` are the suspect lines of earlier pages at this page's end of the output.
         """
@@ -165,13 +172,13 @@ def _ends(places: list[int], most: int) -> list[int]:
 def search(
     output: Output, patterns: tuple[str, ...], seconds: float, stems: tuple[str, ...] = ()
 ) -> PatternLines:
-    """Search from both ends to the middle, because causes are usually at the start or the end of the output.
+    """Search an output from both ends to the middle, because causes are usually near the start or the end.
 
     Args:
         output: the job output.
         patterns: regular expressions, each for a part of one line.
-        seconds: time limit; the search then returns what it has found.
-        stems: parts of words in lower case that mark suspect lines.
+        seconds: the time limit; the search then returns the lines that it has found.
+        stems: lower-case parts of words that mark suspect lines.
     """
     found = _PageSearch(patterns, stems, time.monotonic() + seconds)
     left = set(output.pages)
@@ -197,5 +204,5 @@ def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
 
 @cache
 def _names_a_number(pattern: str) -> bool:
-    """Return whether a pattern matches certain digits, so that the numbers of a line matter."""
+    """Return whether a pattern requires certain digits, so that the numbers in a line matter."""
     return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))

@@ -1,4 +1,4 @@
-"""Find texts that a line must contain to match a pattern. Searching for these texts first saves time."""
+"""Find the texts that a line must contain to match a pattern. A search for these texts first saves time."""
 
 import re
 from collections.abc import Iterable
@@ -7,21 +7,19 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 WORD = re.compile(r"[a-z_]{3,}")
-"""A word in lower case. toolkit collects the distinct words of a text."""
+"""A pattern for a word in lower case. toolkit collects the distinct words of a text."""
 
 _SPACED = bytes(code if WORD.match(chr(code) * 3) else 32 for code in range(256))
-"""A table for ``bytes.translate`` that keeps the letters of words and replaces all other bytes with
-blanks.
-"""
+"""A table for ``bytes.translate`` that keeps characters of words and replaces all other bytes with blanks."""
 
 _MOST = 3
-"""Maximum number of groups of texts to search for."""
+"""Maximum number of groups of required texts per pattern."""
 
-_parser: Any = import_module("re._parser")  # the standard library's parser is private and has no types
+_parser: Any = import_module("re._parser")  # the parser is a private module without types
 
 
 class Needed(NamedTuple):
-    """A text in lower case that every match contains, and the longest word of the text."""
+    """A lower-case text that a match contains, and the longest word of the text."""
 
     word: bytes
     text: bytes
@@ -29,7 +27,8 @@ class Needed(NamedTuple):
 
 @cache
 def required_words(pattern: str) -> tuple[tuple[Needed, ...], ...]:
-    """Return groups of texts; every matching line, in lower case, contains at least one text of each group.
+    """Return groups of required texts. In lower case, every matching line contains at least one text of each
+    group.
 
     The most selective group comes first. The texts contain no digits.
     """
@@ -38,7 +37,7 @@ def required_words(pattern: str) -> tuple[tuple[Needed, ...], ...]:
 
 
 def longest_word(text: str) -> bytes:
-    """Return the longest word in a text in lower case; empty if it has no word."""
+    """Return the longest word in a lower-case text; empty if the text contains no word."""
     found: str = max(WORD.findall(text), key=len, default="")
     return found.encode()
 
@@ -48,7 +47,7 @@ def _needed_text(text: str) -> Needed:
 
 
 class WordFinder:
-    """Find which of many words a text contains, in one pass."""
+    """Finds in one pass which of many words a text contains."""
 
     def __init__(self, wanted: Iterable[bytes]) -> None:
         known = set(wanted)
@@ -56,7 +55,7 @@ class WordFinder:
         self._begun = {word: known & {word[:end] for end in range(1, len(word) + 1)} for word in known}
 
     def found_in(self, text: bytes) -> set[bytes]:
-        """Return the words that occur in a text in lower case, including words inside longer words."""
+        """Return the known words that occur in a lower-case text, including words inside longer words."""
         found: set[bytes] = set()
         vocabulary = b" ".join(set(text.translate(_SPACED).split()))
         hit = self._pattern.search(vocabulary)
@@ -67,7 +66,7 @@ class WordFinder:
 
 
 def _tree(ordered: list[bytes]) -> bytes:
-    """Return a pattern that matches the longest of the given words; words with the same start share a
+    """Return a pattern that matches the longest possible word of the list; words with the same start share a
     branch.
     """
     branches: dict[bytes, list[bytes]] = {}
@@ -81,7 +80,7 @@ def _tree(ordered: list[bytes]) -> bytes:
 
 
 def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a list of the parser, which has no types
-    """Return the groups of required texts of a parsed sequence."""
+    """Return the groups of required texts for a parsed sequence."""
     found, run = list[tuple[str, ...]](), ""
     for name, value in ((str(operation), value) for operation, value in sequence):
         letter = chr(value).lower() if name == "LITERAL" else ""
@@ -94,7 +93,7 @@ def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a li
 
 
 def _of_part(name: str, value: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - its type depends on the name
-    """Return the groups of required texts of a group, a repetition, a choice or a lookahead."""
+    """Return the groups of required texts for a parsed group, repetition, choice or lookahead."""
     match name:
         case "SUBPATTERN":
             return _of_sequence(value[3])
@@ -114,7 +113,7 @@ def _selective_run(run: str) -> list[tuple[str, ...]]:
 
 
 def _selectivity(found: tuple[str, ...]) -> tuple[int, int, int]:
-    """Return how selective texts are: long words are rare, and few texts match fewer lines than many
+    """Return a sort key for selectivity: long words are rare, and few texts match fewer lines than many
     texts.
     """
     lengths = [len(longest_word(text)) for text in found]

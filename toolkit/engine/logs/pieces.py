@@ -1,4 +1,4 @@
-"""Explain several output files of one job; the evidence has the file name and line number of each line."""
+"""Explain several output files of one job; the evidence names the file and line number of each line."""
 
 import re
 from bisect import bisect_right
@@ -18,7 +18,8 @@ _CITED = re.compile(r"^line (\d+): ")
 class Piece:
     """An output file, or text about a job. ``skipped`` lines are missing between ``head`` and ``tail``.
 
-    ``name`` is empty if evidence needs no file name. If ``counted`` is false, the text has no line numbers.
+    ``name`` is empty if the evidence needs no file name. ``counted`` is false for a text without line
+    numbers.
     """
 
     name: str
@@ -38,8 +39,8 @@ class _Places:
             self._firsts.append(self._firsts[-1] + _with_line_end(piece).count(b"\n"))
 
     def at(self, number: int) -> tuple[str, int]:
-        """Return the name of the piece that contains a line, and the line's number in it; 0 if the piece has
-        no numbers.
+        """Return the name of the piece that contains a line, and the line's number in the piece; 0 if the
+        piece has no line numbers.
         """
         index = min(bisect_right(self._firsts, number) - 1, len(self._pieces) - 1)
         piece = self._pieces[index]
@@ -47,7 +48,7 @@ class _Places:
         return piece.name, own if piece.counted else 0
 
     def citation(self, text: str) -> str:
-        """Return a line of evidence with the file name and the line number in that file."""
+        """Return a line of evidence with the name of its file and the line number in this file."""
         found = _CITED.match(text)
         if not found:
             return text
@@ -57,7 +58,7 @@ class _Places:
 
 
 def explain_pieces(pieces: Sequence[Piece]) -> OutputExplanation:
-    """Explain the output of a job that is in several files."""
+    """Explain a job whose output is in several files."""
     whole = [piece for piece in pieces if piece.head or piece.tail]
     if len(whole) == 1 and not whole[0].name:
         return explain_output(Output(whole[0].head, whole[0].tail, whole[0].skipped))
@@ -69,7 +70,7 @@ def explain_pieces(pieces: Sequence[Piece]) -> OutputExplanation:
 
 
 def _with_line_end(piece: Piece) -> bytes:
-    """Return the bytes of a piece, ending with a line break."""
+    """Return the bytes of a piece, with a line break at the end."""
     text = piece.head + piece.tail
     return text if text.endswith(b"\n") else text + b"\n"
 

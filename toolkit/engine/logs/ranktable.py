@@ -6,19 +6,21 @@ from toolkit.engine.logs.clues import Clue
 from toolkit.engine.logs.joblines import Output
 
 _OBSERVED = "Root Cause (first observed failure)"
-"""Heading of the last part, which has the rank that failed first; the parts above it have later failures."""
+"""Heading of the last part of torchrun's table, which has the rank that failed first. The parts above have
+later failures.
+"""
 
 _ROW = re.compile(r"^\s*(?:rank|time|host|exitcode|error_file|traceback)\s*: ")
 _RANK = re.compile(r"^\s*rank\s+: (\d+) \(local_rank: \d+\)")
 _PROCESS = re.compile(r"local_rank: \d+ \((pid: \d+)\) of binary")
 _ROWS = 6
 _TABLE = 200
-"""torchrun's table follows within this number of lines after the report of a process."""
+"""Maximum number of lines between torchrun's report of a process and torchrun's table."""
 
 
 def without_later_failures(endings: list[Clue]) -> list[Clue]:
-    """Return the reports of exited ranks, without rows of torchrun's table above the first observed
-    failure.
+    """Return the reports of exited ranks, without the rows above the first observed failure in torchrun's
+    table.
     """
     kept, observed = list[Clue](), set[str]()
     for clue in reversed(endings):
@@ -33,7 +35,7 @@ def without_later_failures(endings: list[Clue]) -> list[Clue]:
 
 
 def rank_in_table(output: Output, clue: Clue) -> str:
-    """Return the rank in a row of torchrun's table; empty if the line is not in the table."""
+    """Return the rank in a row of torchrun's table; empty if the line is not a row of the table."""
     if not _ROW.search(clue.line.text):
         return ""
     before = reversed(output.before(clue.position, _ROWS))
@@ -42,8 +44,8 @@ def rank_in_table(output: Output, clue: Clue) -> str:
 
 
 def rank_of_process(output: Output, clue: Clue) -> str:
-    """Return the rank of a process in torchrun's table, if torchrun reports the process by its local rank and
-    pid.
+    """If torchrun reports a process by its local rank and pid, return the rank of the process in torchrun's
+    table.
     """
     found = _PROCESS.search(clue.line.text)
     if found is None:

@@ -10,21 +10,23 @@ from toolkit.engine.logs.logwords import WordFinder, required_words
 from toolkit.knowledge.signatures import FaultLine, Role, fault_lines
 
 _MANY = 200
-"""After this number of different lines, toolkit searches for required texts before it tries patterns."""
+"""For further lines after this number of different lines, toolkit searches for required texts before it tries
+patterns.
+"""
 
 
 def classify(text: str) -> FaultLine | None:
     """Return the row of ``faultlines.toml`` that matches a line; ``None`` if the line is harmless or no row
     matches.
 
-    Leading blanks are ignored, because workflow managers indent the output of a program.
+    The function ignores leading blanks, because workflow managers indent the output of a program.
     """
     row = _row_of(text.lstrip())
     return None if row is None or row.role == "harmless" else row
 
 
 def classify_warning(text: str) -> FaultLine | None:
-    """Return the row of ``faultlines.toml`` that a warning would match if it were an error."""
+    """Return the row of ``faultlines.toml`` that would match a warning if the warning were an error."""
     found = (part.row_of(text) for part in likely_parts(text) if part.row.role != "harmless")
     return next((row for row in found if row), None)
 
@@ -43,13 +45,13 @@ def _row_of(text: str) -> FaultLine | None:
 
 @dataclass(frozen=True, slots=True)
 class RowPart:
-    """One pattern of a row of ``faultlines.toml``; or the row's error codes, if ``pattern`` is empty."""
+    """One pattern of a row of ``faultlines.toml``, or the row's error codes if ``pattern`` is empty."""
 
     row: FaultLine
     pattern: str = ""
 
     def row_of(self, text: str) -> FaultLine | None:
-        """Return the row, or a row for the error code in a line, if this part matches the line; otherwise
+        """If this part matches a line, return its row, or a row for the error code in the line; otherwise
         ``None``.
         """
         if self.pattern:
@@ -69,8 +71,8 @@ def _parts() -> tuple[RowPart, ...]:
 
 
 def likely_parts(text: str) -> Iterator[RowPart]:
-    """Yield in order the parts that may match a line: parts whose required texts are in the line, and parts
-    without required texts.
+    """Yield in order the parts that may match a line: the line contains their required texts, or they require
+    no text.
     """
     finder, always, by_word = _index()
     lower = text.lower().encode()
@@ -80,8 +82,8 @@ def likely_parts(text: str) -> Iterator[RowPart]:
 
 @cache
 def _index() -> tuple[WordFinder, set[int], dict[bytes, list[tuple[bytes, int]]]]:
-    """Return a word finder, the numbers of the parts to try always, and word → (required text, number of the
-    part).
+    """Return a word finder, the numbers of the parts that toolkit always tries, and word → (required text,
+    number of the part).
     """
     always, by_word = set[int](), dict[bytes, list[tuple[bytes, int]]]()
     for number, part in enumerate(_parts()):

@@ -1,4 +1,4 @@
-"""Recognise lines in which a rank says that other ranks blocked it."""
+"""Recognise lines in which a rank reports that it waited for other ranks."""
 
 import re
 
@@ -12,11 +12,11 @@ _TIMED_OUT = re.compile(
 
 
 def waited_for_ranks(clue: Clue) -> bool:
-    """Return whether a line says that other ranks blocked a rank until a time limit."""
+    """Return whether a line says that a rank waited for other ranks until a time limit."""
     together = clue.class_ in {"rendezvous", "coordination", "nccl-or-rccl"}
     return together and _TIMED_OUT.search(clue.line.text) is not None
 
 
 def is_wait(clue: Clue) -> bool:
-    """Return whether a line says that other ranks blocked a rank."""
+    """Return whether a line says that a rank waited for other ranks."""
     return clue.class_ in {"rendezvous", "coordination"}

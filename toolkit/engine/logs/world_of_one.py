@@ -10,31 +10,33 @@ _RANK_OF = (
     r"(?i)\b(?:rank|process|proc|task|worker)\s*[:=#]?\s*(\d{1,6})\s*"
     r"(?:\(.{0,40}?\)\s*)?(?:out\s+of|of|/)\s*(\d{1,6})\b"
 )
-"""Rank and size, as in ``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
+"""Patterns for rank and size, as in ``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
 
 _SIZE = (
     r"(?i)(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
     r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])"
 )
-"""The world size, as in ``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A training batch also has
-a "size", so the pattern requires words such as "world".
+"""Patterns for the world size, as in ``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A training
+batch also has a "size", so the patterns require words such as "world".
 """
 
 _RANK_AND_SIZE = r"(?i)\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b"
-"""Rank and size, as in ``rank 0, size 1``."""
+"""A pattern for rank and size, as in ``rank 0, size 1``."""
 
 _TOO_FEW = r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes"
-"""A line of Intel's MPI benchmarks, which only rank 0 prints."""
+"""A pattern for a line of Intel's MPI benchmarks, which only rank 0 prints."""
 
 _TOLD = r"^job: \d+, (\d+) ranks? on "
-"""The first line that toolkit's job script prints; it contains the number of ranks that the job requests."""
+"""A pattern for the first line of toolkit's job script, which contains the number of ranks that the job
+requests.
+"""
 
 _SIZES = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
 CLAIMS = (*_SIZES, _TOLD)
-"""All patterns of lines that report a world size."""
+"""All patterns for lines that report a world size or the requested number of ranks."""
 
 _MOST_CLAIMS = 10_000
-"""Maximum number of lines to read."""
+"""Maximum number of lines about a world size that toolkit reads."""
 
 _SHOWN = 3
 _FIX = (
@@ -45,7 +47,7 @@ _FIX = (
 
 
 def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
-    """Return the finding if several lines report a world of size 1, and no line reports a larger world;
+    """Return the finding if several lines report a world of size 1 and no line reports a larger world;
     otherwise ``None``.
     """
     claims = [
@@ -82,7 +84,7 @@ def _requested_size(text: str) -> int:
 
 
 def _claimed_size(text: str) -> int | None:
-    """Return the world size that a line reports; ``None`` if it reports none."""
+    """Return the world size that a line reports; ``None`` if the line reports no world size."""
     for pattern in _SIZES:
         if found := compile_line_pattern(pattern).search(text):
             return int(found[found.re.groups])
@@ -90,13 +92,13 @@ def _claimed_size(text: str) -> int | None:
 
 
 def _has_repetition(claims: list[tuple[Line, int]]) -> bool:
-    """Return whether two lines report the same. A single program may print rank and size on different
-    lines.
+    """Return whether two lines report the same text. Two different lines may be from a single program that
+    prints rank and size.
     """
     said = [_words(line.text) for line, _ in claims]
     return len(set(said)) < len(said)
 
 
 def _words(text: str) -> str:
-    """Return a line without the parts that differ between ranks: numbers, and host names with numbers."""
+    """Return a line without words that contain digits, because such words may differ between ranks."""
     return " ".join(word for word in re.split(r"\W+", text) if not any(c.isdigit() for c in word))

@@ -1,3 +1,3 @@
-"""The plan of each launch mode: command words, variables and mounts, with the additions of a site and a host
-MPI.
+"""Plan a launch in each launch mode: command words, variables and mounts, with the additions of a site
+profile.
 """

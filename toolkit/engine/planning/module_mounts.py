@@ -1,4 +1,4 @@
-"""Find the host's MPI that a site's module mounts into every container through variables.
+"""Find a host MPI that an environment module mounts into every container through variables.
 
 A module of a centre may set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH``, as LUMI's does
 (Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md).
@@ -25,11 +25,11 @@ _BINDS = ("BIND", "BINDPATH")
 
 
 def add_module_mounts(host: HostFacts, image: ImageFacts, plan: Plan) -> Plan | Literal["unread"] | None:
-    """Return the plan with all mounts of the host's MPI: the plan's own binds, and binds that variables of
-    the host add.
+    """Return the plan with all binds that mount the host's MPI: the plan's own binds, and binds from
+    variables of the host.
 
-    Return ``None`` if programs load the image's own MPI. Return ``unread`` if programs may load an MPI of the
-    host that no fact describes.
+    Return ``None`` if programs load the image's own MPI. Return ``unread`` if programs may load a host MPI
+    that the facts do not describe.
     """
     if plan.mode == "bind":
         return plan

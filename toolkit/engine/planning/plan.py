@@ -19,11 +19,11 @@ def plan(
     site: Site | None = None,
     fix: LaunchFix | None = None,
 ) -> Plan:
-    """Return the plan of a launch in ``mode``, with every word, variable and bind, even if the launch will
-    fail.
+    """Return the complete plan of a launch in ``mode``: every word, variable and bind, even if the launch
+    will fail.
 
-    No other code changes the plan. toolkit judges the plan, prints it, writes it into the job script and
-    records it. toolkit applies a ``fix`` only in the launch mode that the fix is for.
+    No other code changes the plan. toolkit judges, prints and records this plan, and writes it into the job
+    script. toolkit applies a ``fix`` only if its launch mode is ``mode``.
     """
     asked = Plan(mode=mode, launcher=(), env={**(site.env if site else {}), **request.env})
     proposed = propose(host, apply_search_path(host, image, asked), request, mode)
@@ -44,7 +44,7 @@ def _with_fix(made: Plan, fix: LaunchFix) -> Plan:
 
 
 def _options(words: tuple[str, ...]) -> list[list[str]]:
-    """Split words into options with their values: ``--env A=1 --sharens`` gives two options."""
+    """Split words into options with their values: ``--env A=1 --sharens`` contains two options."""
     found: list[list[str]] = []
     for word in words:
         if word.startswith("-") or not found:

@@ -1,4 +1,4 @@
-"""Propose for each launch mode the plan that most likely works, from facts only."""
+"""Propose for each launch mode the plan that most likely works, based only on facts."""
 
 from toolkit import knowledge
 from toolkit.engine.host_variables import harmful_variables
@@ -35,17 +35,19 @@ from toolkit.program import program_of_name
 from toolkit.program.choose import program_for, starter_of
 
 GLOO_FILE = "toolkit-gloo.py"
-"""A file that the job script writes; it connects ranks in an image without toolkit's trainers."""
+"""A file that the job script writes. The file connects Horovod's ranks in an image without toolkit's
+trainers.
+"""
 RANKS_FILE = "toolkit-ranks.sh"
-"""A file that the job script writes; it gives each rank its number and its peers."""
+"""A file that the job script writes. The file gives each rank its number and its peers."""
 AGENT = "toolkit-agent"
-"""A program that the job script writes; mpirun inside a container calls it instead of ssh."""
+"""A program that the job script writes. mpirun inside a container calls this program instead of ssh."""
 NO_OTHER_NODE = "isolated"
-"""The setting with which mpirun of Open MPI 4 and earlier uses only its own node."""
+"""The setting that limits mpirun of Open MPI 4 and earlier to its own node."""
 
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
-    """Return the plan for the launch mode ``mode``, even if the launch will fail; rules judge the
+    """Return the plan for the launch mode ``mode``, even if the launch will fail. Rules judge the
     plan later.
     """
     inside = mode == "mpirun-container"
@@ -112,14 +114,14 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
             return ("mpirun",)
         case "mpirun-container":
             path = (image.mpi.launcher if image.mpi else None) or "mpirun"
-            # On several nodes, ``fork`` would start every rank on the first node.
+            # In a job of several nodes, ``fork`` would start every rank on the first node.
             forking = ("-launcher", "fork") if _has_to_fork(image) and request.nodes == 1 else ()
             return (path, *forking, *_without_ssh(image, request), *_agent(host, image, request))
 
 
 def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the launcher for ranks that load the host's MPI: srun if Slurm has a suitable type, otherwise
-    that MPI's launcher.
+    """Return the launcher for ranks that load the host's MPI: srun if Slurm offers a suitable MPI type,
+    otherwise the MPI's own launcher.
     """
     types = host.slurm.mpi_types if host.slurm else None
     if "slurm" in host.absent and provider is not None:
@@ -140,7 +142,7 @@ def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str
 
 
 def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the folders of the host that the launch mounts for the host's MPI.
+    """Return the folders that the launch must mount so that programs can use the host's MPI.
 
     Cray's PMI also reads files that slurmd writes for each step:
     docs/runjobs/scheduled-jobs/container-jobs.md of Lumi-supercomputer/lumi-userguide binds /var/spool.
@@ -154,15 +156,15 @@ def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _has_to_fork(image: ImageFacts) -> bool:
-    """Return whether the launcher in the image starts local ranks with srun, which the image does not
-    have.
+    """Return whether the image's launcher would start local ranks with srun, which the image does
+    not have.
     """
     mpi = image.mpi
     return mpi is not None and any(row.of(mpi) and row.forked is False for row in knowledge.mpi().inside)
 
 
 def _without_ssh(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return the options with which a launcher in the image starts local ranks without ssh."""
+    """Return the options with which the image's launcher starts local ranks without ssh."""
     mpi = image.mpi
     if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
         return ()
@@ -170,8 +172,8 @@ def _without_ssh(image: ImageFacts, request: Request) -> tuple[str, ...]:
 
 
 def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return the options with which a launcher in the image starts daemons on other nodes through the job
-    script.
+    """Return the options with which the image's launcher starts daemons on other nodes through
+    ``toolkit-agent``.
     """
     mpi = image.mpi
     if mpi is None or request.nodes == 1 or not request.allocation or "slurm" in host.absent:
@@ -192,10 +194,10 @@ def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode)
 
 
 def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the options that select SingularityCE's native runtime, which passes the launcher's variables to
-    ranks.
+    """Return the options that select the native or OCI mode of SingularityCE, so that ranks get the
+    launcher's variables.
 
-    An OCI-SIF needs the OCI runtime, which removes these variables unless ``--no-compat`` is set.
+    An OCI-SIF needs the OCI mode, which removes these variables unless ``--no-compat`` is set.
     """
     if not has_option(host, "--no-oci"):
         return ()
@@ -206,17 +208,17 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the options that mount the GPUs' driver. Without these options, the image silently computes on
-    the CPU.
+    """Return the options that mount the GPU driver. Without these options, programs silently compute on the
+    CPU.
     """
     return gpu_options(host, image)
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:
-    """Return the option that skips the site's binds whose source this machine lacks.
+    """Return the option that skips binds of the runtime's settings whose source is missing on this machine.
 
-    ``--no-mount`` takes a list separated by commas, so it cannot contain a path with a comma, or a masked
-    path.
+    ``--no-mount`` takes a comma-separated list, which cannot contain a path with a comma. A masked path is
+    unknown.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
@@ -224,12 +226,12 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
 
 
 def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    """Return the option that puts ranks of one node into one namespace, if the MPI's shared memory needs one
-    namespace.
+    """Return the option that puts the ranks of a node into one user namespace, if the MPI's shared memory
+    needs it.
 
     Without setuid, each ``apptainer exec`` creates a separate user namespace. Between separate user
-    namespaces, the transports of MPICH, Intel MPI and Open MPI 4 fail; Open MPI 4 fails with messages of 3
-    MiB and more (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
+    namespaces, the transports of MPICH and Intel MPI fail, and Open MPI 4 fails with messages of 3 MiB and
+    more (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
     """
     mpi = image.mpi
     if mpi is None or not splits_namespaces(host, request, mode) or not can_share(host):
@@ -241,10 +243,10 @@ def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
-    """Return /tmp and /dev if the runtime's settings do not mount them.
+    """Return the folders /tmp and /dev that the launch must mount, because the runtime's settings do not.
 
-    PMIx and Open MPI keep their session directory in /tmp. /dev has the devices of a fast network, and the
-    shared memory through which ranks of one node find each other.
+    PMIx and Open MPI keep their session directory in /tmp. The folder /dev has the devices of a fast network.
+    It also has the shared memory through which ranks of one node find each other.
     """
     if host.runtime is None:
         return ()
@@ -252,7 +254,7 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     own_tmp = runtime_of(host).SHARES.get("tmp") == ""
     minimal = unread or host.runtime.settings.get("mount dev") == "minimal"
     wanted = {
-        # MPI libraries use exactly this path.
+        # PMIx and Open MPI use exactly this path.
         "/tmp": unread or own_tmp or host.runtime.settings.get("mount tmp") == "no",  # noqa: S108
         "/dev": minimal and has_option(host, "--bind /dev"),
     }
@@ -260,17 +262,17 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return options that set an Open MPI's moved folder, because the launcher starts before ranks get their
-    variables.
+    """Return options that give a moved Open MPI its folder, because its launcher starts before ranks get
+    their variables.
 
-    ``--env`` takes a list separated by commas, so it cannot contain a path with a comma.
+    ``--env`` takes a comma-separated list, which cannot contain a path with a comma.
     """
     named = mpi_folders(image, request, "mpirun-container").items()
     return tuple(word for name, value in named if "," not in value for word in ("--env", f"{name}={value}"))
 
 
 def _wrapper(image: ImageFacts) -> tuple[str, ...]:
-    """Return the wrapper command that gives Horovod's ranks their number without MPI."""
+    """Return the wrapper command that gives Horovod's ranks their numbers without MPI."""
     if image.stack is None:
         return ("python3", GLOO_FILE, "--")
     return ("python", "-m", "toolkit.trainers.gloo", "--")

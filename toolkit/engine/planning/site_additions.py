@@ -1,6 +1,6 @@
-"""Add site settings, facts and the request to a plan: threads, network, temporary files, mounts, GPUs.
+"""Complete a plan from site profile, facts and request: threads, network, temporary files, mounts, GPUs.
 
-The user's own settings have precedence over all additions.
+The user's own settings have precedence over these additions.
 """
 
 from fnmatch import fnmatchcase
@@ -15,18 +15,20 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
-"""The variable in the container with the path of the run's folder; ``stop-asked`` appears in that folder."""
+"""The variable in the container with the path of the run's folder. The file ``stop-asked`` appears in this
+folder.
+"""
 
 _INTEL = "libiomp5.so"
-_TMP = "/tmp"  # noqa: S108 - the folder that every runtime mounts
+_TMP = "/tmp"  # noqa: S108 - the name of a folder, not a temporary file
 _NARROWEST = 4
-"""With at least this number of cores, a second parallel operation of TensorFlow is worth a thread."""
+"""Number of cores from which TensorFlow gets a thread for a second parallel operation."""
 
 
 def add_site_settings(
     plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None
 ) -> Plan:
-    """Return the plan with the additions of site profile, facts and request."""
+    """Return the plan with the additions that site profile, facts and request require."""
     kind, container = runtime_of(host), list(plan.container)
     of_amd = image.pytorch_rocm or (host.amd_gpus and not host.gpus)
     gpus = kind.AMD_GPUS if of_amd else nvidia_options(host, image)
@@ -48,7 +50,9 @@ def add_site_settings(
 def environment(
     plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None
 ) -> dict[str, str]:
-    """Return the variables that toolkit sets inside the container, unless the plan or the user sets them."""
+    """Return the variables that toolkit sets in the container, unless the plan or the user sets these
+    variables.
+    """
     return {
         **({JOB_DIR: request.directory} if request.directory else {}),
         **_threads(request, image),
@@ -60,8 +64,8 @@ def environment(
 
 
 def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Return variables that give a rank one thread per core: more threads would wait, fewer would leave cores
-    idle.
+    """Return variables that give a rank one thread per core. More threads would wait, and fewer would leave
+    cores idle.
     """
     cores = request.cpus_per_rank
     if cores is None:
@@ -72,14 +76,14 @@ def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
         "TF_NUM_INTEROP_THREADS": "2" if cores >= _NARROWEST else "1",
     }
     if image.libraries and _INTEL in image.libraries:
-        # Threads of Intel's OpenMP spin between operations and take cores from TensorFlow's own threads.
+        # Threads of Intel's OpenMP spin between operations, and take CPU time from TensorFlow's own threads.
         found |= {"KMP_BLOCKTIME": "1", "KMP_AFFINITY": "granularity=fine,compact,1,0"}
     return found
 
 
 def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
-    """Return variables that name the network interface if the node has several. Fast networks need no
-    variable.
+    """Return variables that name the network interface for sockets: from the site profile, or for NCCL if the
+    node has several interfaces.
     """
     if request.nodes == 1:
         return {}
@@ -96,11 +100,12 @@ def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -
 
 
 def _nccl(host: HostFacts) -> dict[str, str]:
-    """Return NCCL_SOCKET_IFNAME: the prefixes of the fast interfaces, or ``^`` and the prefixes to exclude.
+    """Return NCCL_SOCKET_IFNAME with the prefixes of the fast interfaces, or with ``^`` and the prefixes to
+    exclude.
 
     ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If the list would exclude all interfaces,
-    NCCL chooses one itself. NCCL cannot use an InfiniBand interface without an address for sockets:
-    'Bootstrap : no socket interface found' (marin-community/marin issue 7018).
+    the variable stays unset and NCCL chooses an interface. NCCL cannot use an InfiniBand interface without an
+    address for sockets: 'Bootstrap : no socket interface found' (marin-community/marin issue 7018).
     """
     there = between_nodes(host.interfaces or ())
     usable = between_nodes(host.interfaces_routed) or there
@@ -113,14 +118,14 @@ def _nccl(host: HostFacts) -> dict[str, str]:
 
 
 def _user_site(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Return PYTHONNOUSERSITE=1, so that Python loads no packages from the home folder instead of the image's
-    packages.
+    """Return PYTHONNOUSERSITE=1, which prevents Python from loading packages of the home folder instead of
+    the image's packages.
     """
     return {"PYTHONNOUSERSITE": "1"} if image.python and not request.user_site else {}
 
 
 def _temporary(host: HostFacts, site: Site | None) -> dict[str, str]:
-    """Return a TMPDIR on a local disk, in a folder that exists in the container."""
+    """Return a TMPDIR that exists in the container: the site's scratch folder, or /tmp."""
     if site and site.scratch:
         return {"TMPDIR": site.scratch}
     if host.tmpdir and host.tmpdir != _TMP:

@@ -38,8 +38,8 @@ _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 
 
 def provider_folder(image: ImageFacts, mode: Mode) -> dict[str, str]:
-    """Return FI_PROVIDER_PATH for Intel's libfabric, if libfabric otherwise searches another folder than its
-    providers'.
+    """Return FI_PROVIDER_PATH for Intel's libfabric, if libfabric otherwise does not search the folder of its
+    providers.
     """
     own = image.mpi is not None and image.mpi.implementation == "intelmpi" and mode not in {"bind", "gloo"}
     folder = image.providers_unsearched if own and "FI_PROVIDER_PATH" not in image.environment else None
@@ -47,9 +47,10 @@ def provider_folder(image: ImageFacts, mode: Mode) -> dict[str, str]:
 
 
 def driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:
-    """Return an LD_LIBRARY_PATH with the driver's folder, if no script of the image adds this folder.
+    """Return an LD_LIBRARY_PATH with the folder of the GPU driver, if no script of the image adds this
+    folder.
 
-    Measured with Apptainer 1.4.5: under ``--nv`` a sandbox without ``/.singularity.d`` has no
+    Measured with Apptainer 1.4.5: with ``--nv``, a sandbox without ``/.singularity.d`` has no
     LD_LIBRARY_PATH.
     """
     own = image.environment.get("LD_LIBRARY_PATH", "")
@@ -62,11 +63,10 @@ def can_share(host: HostFacts) -> bool:
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
-    """Return variables that make the loader search the mounted folders first, and tell Open MPI where its
-    files are.
+    """Return variables that make the loader search the mounted folders first, and that name the folders of
+    Open MPI's files.
 
-    After the mounted folders, the loader searches the folders of the image and the driver's folder, as
-    before.
+    After the mounted folders, the loader still searches the image's folders and the GPU driver's folder.
     """
     folders = mounted_folders(provider)
     if provider is None or not folders:
@@ -83,7 +83,7 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
 
 
 def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return the variable with the real folder of an Open MPI that was moved; empty if it was not moved."""
+    """Return the variable with the real folder of a moved Open MPI; empty if the Open MPI was not moved."""
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
     return image.mpi.led_by
@@ -92,22 +92,23 @@ def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, st
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
     """Return whether ranks on the node of the host's mpirun need the variables of a Slurm step.
 
-    PRRTE itself starts the ranks on its node. An Open MPI 4 looks for a Slurm step before it connects to
-    PMIx.
+    PRRTE itself starts the ranks on its node, outside a Slurm step. An Open MPI 4 looks for a Slurm step
+    before it connects to PMIx.
     """
     return brings_prrte(host_launcher(host)) and brings_orte(image.mpi)
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
-"""Modules that every PMIx client has; toolkit sets them if a server of another release names other modules
-first.
+"""Modules that every PMIx client has. toolkit sets these modules if a server of another release names other
+modules first.
 """
 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
-    """Return the variable with the client's security module, if the server lists munge first.
+    """Return the variable that selects the client's security module ``native``, if the server may list munge
+    first.
 
-    The client would find its module without the variable, but each rank would print a page about the missing
+    Without the variable, the client also finds its module, but each rank prints a page about the missing
     munge.
     """
     ways = image.pmix_components.get("psec", ())
@@ -117,7 +118,8 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 
 def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
-        # The store ``hash`` works without a shared /tmp; servers offer it beside their own store.
+        # The store ``hash`` works without a shared /tmp; servers offer ``hash`` in addition to their own
+        # store.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
         plain = PLAIN_PMIX if needs_named_components(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
@@ -128,14 +130,14 @@ def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, 
     if mode == "gloo":
         return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:
-        # mpirun puts its own folder first in PATH, so ranks would start the distribution's python.
+        # mpirun puts its own folder first in PATH, so ranks would start the distribution's Python.
         return {"PATH": image.environment["PATH"]}
     return {}
 
 
 def workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Return settings that avoid a defect of the image's MPI release; empty if the host may have a fast
-    fabric.
+    network.
     """
     mpi = image.mpi
     wired = {"srun-pmix": "pmix", "srun-pmi2": "pmi", "mpirun-host": ""}.get(mode)
@@ -153,14 +155,16 @@ def workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode
 
 
 def reported_workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return settings that avoid a publicly reported fault; a variable that the image sets is left out."""
+    """Return settings that avoid publicly reported faults, without variables that the image itself sets."""
     rows = (row for row, unknown in matching_reports(host, image, request, mode) if row.lift and not unknown)
     found = {row.lift[0]: row.lift[1] for row in rows}
     return {} if request.has_one_rank else {n: v for n, v in found.items() if n not in image.environment}
 
 
 def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return settings that disable copies between processes, if the ranks cannot share a user namespace."""
+    """Return settings that disable direct memory copies between ranks, if the ranks cannot share a user
+    namespace.
+    """
     mpi = image.mpi
     if mpi is None or not splits_namespaces(host, request, mode) or can_share(host):
         return {}
@@ -171,8 +175,8 @@ def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mo
 
 
 def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
-    """Return the row of ``mpi.toml`` about a UCX that fails between user namespaces, if this MPI uses that
-    UCX on a fast network; otherwise ``None``.
+    """If the image's MPI uses a UCX on a fast network that fails between user namespaces, return its row of
+    ``mpi.toml``; otherwise ``None``.
     """
     mpi = image.mpi
     there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
@@ -184,10 +188,10 @@ def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
 
 
 def _misses_launcher(image: ImageFacts, request: Request) -> bool:
-    """Return whether a launcher in the image finds an allocation, but has neither srun nor ssh.
+    """Return whether the image's launcher detects an allocation but has neither srun nor ssh.
 
-    Without srun and ssh, PRRTE crashes with a segmentation fault. Without an allocation mpirun itself starts
-    local ranks (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
+    Without srun and ssh, PRRTE crashes with a segmentation fault. If mpirun detects no allocation, it starts
+    local ranks itself (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
     """
     mpi = image.mpi
     if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
@@ -208,17 +212,17 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
     names = list(harmful_variables(host, mode))
     mpi = host_launcher(host)
     if mode in {"srun-pmix", "bind"}:
-        # PMIx settings must be the same in client and server, so they are not removed here.
+        # PMIx client and server need the same settings, so keep the PMIX_ variables.
         names += [n for n in slurm_variables(host) if affects_mpi(n) and not n.startswith("PMIX_")]
     if mode == "mpirun-container" and _misses_launcher(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
-        # Open MPI looks for plugins by path. For an MPI without plugins, keep the variables: if only half of
-        # the variables of a moved launcher are removed, ranks fail (tests/matrix: -clean).
+        # Open MPI looks for plugins by path. For an MPI without plugins, keep the variables: ranks fail if
+        # the launch removes only some variables of a moved launcher (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
-            # The host's environment sets OPAL_PREFIX; its launcher then sets PMIX_INSTALL_PREFIX.
+            # The host's environment sets OPAL_PREFIX, so the host's launcher sets PMIX_INSTALL_PREFIX.
             names.append("PMIX_INSTALL_PREFIX")
         pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
         names += pair.unset if pair else ()

@@ -1,1 +1,1 @@
-"""The rules of the engine: one module for each topic, one function for each rule."""
+"""The engine's rules: one module for each topic, one function for each rule."""

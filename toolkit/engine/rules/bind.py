@@ -1,4 +1,4 @@
-"""Rules about an MPI of the host that is mounted into the container instead of the image's MPI."""
+"""Rules about a host MPI that the launch mounts into the container to replace the image's MPI."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -23,7 +23,7 @@ from toolkit.model.mpifacts import HostMpi
 from toolkit.versions import is_same_version, older, upstream
 
 _CRAY = {"slingshot", "aries"}
-"""Networks of machines whose MPI is in /opt/cray and not on PATH."""
+"""Fast networks of Cray machines, whose MPI is in /opt/cray and not on PATH."""
 _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 
 
@@ -39,8 +39,8 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
     """The host's MPI must be in a separate folder, because the host's /usr cannot replace the image's /usr.
-    toolkit searches the mpirun on PATH, Cray's folders, and folders that variables of modules name. Facts
-    contain no user names, so toolkit cannot mount an MPI from a folder that has your user name.
+    toolkit searches PATH, Cray's folders, and folders that variables of modules name. Facts contain no user
+    names, so toolkit cannot mount an MPI from a folder that contains your user name.
     """
     host = provider_guarded(case)
     if host is None:
@@ -73,7 +73,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
     """The loader compares sonames: ``libmpich.so.12`` is not ``libmpi.so.12`` and not ``libmpi.so.40``. A
-    program with a DT_RPATH finds its own MPI first; conda builds mpi4py with a DT_RPATH.
+    program with a DT_RPATH first finds its own MPI; conda builds mpi4py with a DT_RPATH.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.image.mpi
@@ -117,8 +117,8 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_name_of_another(case: Case) -> Hit | None:
-    """Open MPI 1.10 and the MPICH family call their library ``libmpi.so.12``, so the loader cannot
-    distinguish the two families. A program that was built for Open MPI then misses symbols such as
+    """Open MPI 1.10 and the MPICH family both call their library ``libmpi.so.12``, so the loader cannot
+    distinguish the two families. A program that was built for Open MPI then lacks symbols such as
     ``ompi_mpi_comm_world``.
     """
     case.ask("host.mpis", "image.mpi")
@@ -151,9 +151,9 @@ def bind_name_of_another(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_glibc_older(case: Case) -> Hit | None:
-    """A library of the host runs with the image's C library; it never runs with musl. Even if programs load
-    the image's MPI, the loader takes the other libraries in the mounted folder instead of the image's
-    libraries of the same name.
+    """A library of the host needs a new enough glibc in the image, and never works with musl. Even if
+    programs load the image's MPI, the loader prefers other mounted libraries to the image's libraries of the
+    same name.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
     host, mpi, glibc = provider_guarded(case), case.image.mpi, case.image.glibc
@@ -187,9 +187,9 @@ def _loads_mounted(case: Case) -> bool:
     modes=("bind",),
 )
 def bind_library_older(case: Case) -> Hit | None:
-    """The image's MPI needs an interface that only a newer libfabric has. The loader finds the host's mounted
-    libfabric before the image's libfabric. The same happens if programs load one of the image's two MPI
-    libraries and one MPI library of the host.
+    """The image's MPI needs an interface that only a newer libfabric has, but the loader finds the host's
+    mounted libfabric before the image's libfabric. The same happens if programs load one MPI library from the
+    image and one from the host.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)
@@ -216,7 +216,7 @@ def bind_library_older(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_library_missing(case: Case) -> Hit | None:
-    """The host's MPI needs libraries outside its mounted folders. The loader must find these libraries in the
+    """The host's MPI needs libraries that the launch does not mount, so the loader must find them in the
     image.
     """
     case.ask("host.mpis", "image.mpi")
@@ -227,7 +227,7 @@ def bind_library_missing(case: Case) -> Hit | None:
 
 
 def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
-    """Return a finding if the wanted libraries are neither mounted nor in the image; otherwise ``None``."""
+    """Return a finding if a library in ``wanted`` is neither mounted nor in the image; otherwise ``None``."""
     original, offered = case.original_facts.mpi, case.image_facts.libraries
     there = set(original.needs if original else ()) if offered is None else set(offered)
     lacking = sorted(wanted - mounted_libraries(case) - there)
@@ -241,17 +241,17 @@ def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
 
 
 def _linked_libraries(host: HostMpi) -> set[str]:
-    """Return the libraries that the loader always loads together with the host's MPI library."""
+    """Return the libraries that the loader always loads with the host's MPI library, without plugins."""
     of_components = {n for names in (host.components_need or {}).values() for n in names}
     return {*(host.needs or ()), *(set(host.outside or ()) - of_components)}
 
 
 def _second_libraries(case: Case, host: HostMpi) -> set[str]:
-    """Return the mounted libraries that the image's second MPI library loads, if programs still use that
+    """Return the mounted libraries that the image's second MPI library loads, if programs still use this
     library.
 
-    The host's PMIx is mounted for a component of the host's MPI. The image's second MPI library is linked
-    with the image's PMIx.
+    The launch mounts the host's PMIx for a component of the host's MPI, but the image's second MPI library is
+    linked with the image's PMIx.
     """
     if not is_split(case):
         return set()
@@ -285,7 +285,7 @@ def bind_component_lacks_library(case: Case) -> Hit | None:
 
 
 def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
-    """Return, for each component that supports these interfaces, the libraries that it needs; empty without
+    """Return the needed libraries of each component that supports one of the interfaces; empty without
     component files.
     """
     needs = host.components_need or {}
@@ -306,8 +306,8 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     modes=("bind",),
 )
 def bind_modules_differ(case: Case) -> Hit | None:
-    """UCX opens its modules by path. The host's libucs therefore finds the image's modules, which are from
-    another UCX release.
+    """UCX opens its modules by path, so the host's libucs finds the image's modules, which are from another
+    UCX release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_guarded(case), case.original_facts.ucx
@@ -334,8 +334,8 @@ def bind_modules_differ(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
-    """An Open MPI with components as files looks for the components in the folder that its build set. In the
-    container, that folder contains the image's components, which work only with an MPI of the same release.
+    """An Open MPI with components as files searches the folder that its build set. In the container, this
+    folder contains the image's components, which work only with an MPI of the same release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_of(case), case.original_facts.mpi
@@ -361,7 +361,7 @@ def _opens_own(case: Case, host: HostMpi) -> bool:
 
 
 def _loads_components_of(host: str | None, image: str | None) -> bool:
-    """Return whether two releases of Open MPI 4 are of one series; such releases may be able to share
+    """Return whether two Open MPI 4 releases are in the same series, so that they may be able to share
     components.
 
     Open MPI compares only the version of the component interface (open-mpi/ompi:opal/mca/base at v4.1.4,

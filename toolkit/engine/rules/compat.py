@@ -1,6 +1,7 @@
-"""Rules about the driver: whether programs find libcuda, and whether hooks for GPUs start the container.
+"""Rules about the NVIDIA driver: whether programs find libcuda, and whether GPU hooks let the container
+start.
 
-libcuda comes from the host, which ``--nv`` mounts, or from the package cuda-compat in the image.
+libcuda is a library of the host that ``--nv`` mounts, or is in the image's package cuda-compat.
 """
 
 import posixpath
@@ -23,7 +24,7 @@ _REQUIRES = "NVIDIA_REQUIRE_"
 _SKIPS = "NVIDIA_DISABLE_REQUIRE"
 _PART = re.compile(r"(?P<name>[a-z]+)\s*(?P<sign>>=|<=|!=|==|=|>|<)\s*(?P<value>.+)")
 _OF_DATA_CENTRES = frozenset({"tesla", "nvidia", "unknown"})
-"""Brands that NVML gives GPUs of data centres; releases before R450 print Tesla."""
+"""NVML's brands of data-centre GPUs; driver releases before R450 print Tesla."""
 
 
 @rule(
@@ -75,8 +76,8 @@ def _refusal(case: Case) -> str:
 def cuda_compat_needed(case: Case) -> Hit | None:
     """With --nv the loader finds the host's libcuda in /.singularity.d/libs. The loader finds the newer
     libcuda of cuda-compat only if LD_LIBRARY_PATH names cuda-compat's folder first. If you set
-    LD_LIBRARY_PATH, name all folders: cuda-compat's folder, the image's folders, and the driver's folder.
-    Programs also need other libraries of the driver.
+    LD_LIBRARY_PATH, name all folders: cuda-compat's folder, the image's folders, and the driver's folder,
+    because programs also need other libraries of the driver.
 
     If toolkit's table does not have the CUDA release, toolkit does not know whether cuda-compat works with
     this driver.
@@ -114,17 +115,17 @@ def _ask_path(case: Case) -> None:
 
 
 def _names_compat(case: Case) -> bool:
-    """Return whether LD_LIBRARY_PATH has a folder of cuda-compat before the folder of the host's driver."""
+    """Return whether LD_LIBRARY_PATH names a folder of cuda-compat before the folder of the host's driver."""
     named = _library_folders(case)
     before = named[: named.index(DRIVER)] if DRIVER in named else named
     return not set(before).isdisjoint(case.image_facts.cuda_compat_folders or _COMPAT)
 
 
 def _path_with(case: Case, *first: str) -> str:
-    """Return the option that sets LD_LIBRARY_PATH: the given folders, the image's folders, the driver's
-    folder.
+    """Return the option that sets LD_LIBRARY_PATH to the folders in ``first``, the image's folders and the
+    driver's folder.
 
-    A value that is set in the container replaces the values of the image and the runtime.
+    A value that the launch sets replaces the values of image and runtime.
     """
     own = (
         f
@@ -154,11 +155,11 @@ def _library_path(case: Case) -> str:
     accelerator="gpu-failure",
 )
 def cuda_compat_outdated(case: Case) -> Hit | None:
-    """The user-space part of the driver must not be older than the kernel module. Otherwise every CUDA call
+    """The driver's user-space libraries must not be older than its kernel module. Otherwise every CUDA call
     returns error 803.
 
-    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. NVIDIA's images create ``compat/lib``
-    only if programs need the libraries of ``compat/lib.real``. The entry in LD_LIBRARY_PATH alone is
+    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. The images create this folder at start,
+    and only if programs need the libraries of ``compat/lib.real``. The entry in LD_LIBRARY_PATH alone is
     harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
@@ -219,9 +220,9 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def driver_not_searched(case: Case) -> Hit | None:
-    """--nv mounts the driver's libraries into /.singularity.d/libs. A script in /.singularity.d/env, which
-    Apptainer writes when it builds an image, adds that folder to LD_LIBRARY_PATH. A sandbox folder that
-    another program unpacked does not have the script, and programs find no libcuda.so.1.
+    """--nv mounts the driver's libraries into /.singularity.d/libs. When Apptainer builds an image, it writes
+    a script into /.singularity.d/env that adds this folder to LD_LIBRARY_PATH. A sandbox that another program
+    unpacked does not have the script, so programs do not find libcuda.so.1.
     """
     case.have("host.gpu_driver")
     image, runtime = case.image_facts, case.host_facts.runtime
@@ -250,7 +251,7 @@ def driver_not_searched(case: Case) -> Hit | None:
 )
 def gpu_hook_refuses_driver(case: Case) -> Hit | None:
     """NVIDIA's images name the driver that they need in NVIDIA_REQUIRE_CUDA: a release of CUDA, or the
-    branches of the driver that cuda-compat supports. enroot's hook hands the condition to
+    branches of the driver that cuda-compat supports. enroot's hook passes the condition to
     nvidia-container-cli, which fails if no part of the condition is true.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
@@ -273,7 +274,9 @@ def gpu_hook_refuses_driver(case: Case) -> Hit | None:
 
 
 def _holds(case: Case, part: str, driver: str) -> bool | None:
-    """Return whether one comparison of a condition is true; ``None`` if toolkit cannot say."""
+    """Return whether one comparison in NVIDIA_REQUIRE_CUDA is true for a driver; ``None`` if toolkit cannot
+    decide.
+    """
     found = _PART.fullmatch(part.strip())
     if found is None:
         return None
@@ -302,9 +305,9 @@ def _holds(case: Case, part: str, driver: str) -> bool | None:
     facts=("host.runtime", "host.gpus"),
 )
 def gpu_hook_lacks_rights(case: Case) -> Hit | None:
-    """CDI names hooks that change the root folder of the container. With --userns=nomap the user does not
-    own that folder in the namespace. The older hook of --hooks-dir changes cgroups, which an ordinary user
-    may not do unless /etc/nvidia-container-runtime/config.toml has 'no-cgroups = true'.
+    """CDI runs hooks that change the root folder of the container. With --userns=nomap, the user does not own
+    this folder in the namespace. The older hook of --hooks-dir changes cgroups. An ordinary user may not
+    change cgroups, so the hook needs 'no-cgroups = true' in /etc/nvidia-container-runtime/config.toml.
     """
     host, words = case.host_facts, case.plan.container
     if runtime_of(host) is not podman or not host.gpus:

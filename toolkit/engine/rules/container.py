@@ -36,8 +36,7 @@ def _tmp_is_bound(case: Case) -> bool:
 )
 def tmp_hidden(case: Case) -> Hit | None:
     """A PMIx 5 or 6 client reads the server's shared-memory files below /tmp; PMIx 3 and 4 clients do not use
-    such files. A PMIx 7 client has another store, and reads from a PMIx 5 or 6 server with the component
-    ``hash``.
+    such files. A PMIx 7 client has another store; it uses the component ``hash`` with a PMIx 5 or 6 server.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -85,10 +84,10 @@ def _reads_files(case: Case, server: str | None) -> bool:
     modes=MPI_MODES,
 )
 def tmp_not_mounted(case: Case) -> Hit | None:
-    """An image is read-only, and Open MPI creates its session directory below /tmp. MPICH needs no session
+    """Open MPI creates its session directory below /tmp, and an image is read-only. MPICH needs no session
     directory.
 
-    With ``PMIX_MCA_gds=hash`` Open MPI 5 does not need /tmp.
+    With ``PMIX_MCA_gds=hash``, Open MPI 5 does not need /tmp.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, runtime = case.image_facts.mpi, case.host_facts.runtime
@@ -106,16 +105,16 @@ def tmp_not_mounted(case: Case) -> Hit | None:
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "toolkit has not measured Open MPI's own launcher without /tmp")
     because = "without /tmp, Open MPI cannot create its session directory"
-    # ORTE creates the session directory for a single rank too (tests/matrix/truth: Open MPI 1.10.2). A single
-    # rank of Open MPI 5.0.10 needs no session directory.
+    # ORTE creates the session directory even for a single rank (tests/matrix/truth: Open MPI 1.10.2). A
+    # single rank of Open MPI 5.0.10 needs no session directory.
     chance = _by_its_daemon(case, mpi)
     stage = LaunchStage.START if brings_orte(mpi) else None
     return Hit(tuple(said), "init-failure", because, stage=stage, by_chance=chance)
 
 
 def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
-    """Return other possible outcomes: another rank's daemon stops, and the ranks fail before they
-    need /tmp.
+    """Return other possible outcomes: another rank's daemon may stop first, and the ranks then fail before
+    they need /tmp.
     """
     if case.mode != "srun-pmix":
         return ()

@@ -1,6 +1,7 @@
-"""Rules about the network between nodes: which networks the host has, and whether the image can use them.
+"""Rules about fast networks between nodes: which networks the host has, and whether the image can use them.
 
-No rule in this module changes an outcome: without a fast network, ranks use TCP, at a fraction of the speed.
+No rule in this module changes an outcome, because ranks without a fast network use TCP, at a fraction of the
+speed.
 """
 
 from typing import Literal
@@ -24,15 +25,15 @@ _OWN_MPI = tuple(mode for mode in MPI_MODES if mode != "bind")
 _CARRIERS = ("image.ucx_transports", "image.libfabric_providers")
 _HOST = ("host.infiniband", "host.fabrics")
 _BY_VERBS = {"ib", "verbs", "efa"}
-"""UCX modules and libfabric providers that open their device through libibverbs."""
+"""UCX modules and libfabric providers that open a network device through libibverbs."""
 _Way = Literal["fast", "none", "ucx", "libfabric"]
-"""What the MPI lacks to use a network: nothing (``fast``), a component (``none``), a UCX module, or a
-libfabric provider.
+"""What an MPI lacks to use a network: nothing (``fast``), a component (``none``), a UCX module or a libfabric
+provider.
 """
 
 
 def networks(case: Case) -> tuple[Fabric, ...]:
-    """Return the fast networks of the host; empty for a job on one node."""
+    """Return the host's fast networks; empty for a job on one node."""
     if case.request.nodes == 1:
         return ()
     case.ask(*_HOST)
@@ -40,8 +41,8 @@ def networks(case: Case) -> tuple[Fabric, ...]:
 
 
 def _slow_network(case: Case, wanted: _Way) -> Fabric | None:
-    """Return the first network of the host for which the image's MPI lacks ``wanted``; ``None`` if there is
-    no such network.
+    """Return the first fast network for which the image's MPI lacks ``wanted``; ``None`` without such a
+    network.
     """
     found = networks(case)
     if not found or (mpi := case.image.mpi) is None:
@@ -55,7 +56,7 @@ def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
     if mpi.implementation == "intelmpi":
         return _by_libfabric(case, row)
     if mpi.implementation != "mpich":
-        return "fast"  # facts do not show which networks such an MPI supports
+        return "fast"  # the facts do not show the networks of such an MPI
     device = mpi.device or ""
     if "ucx" in device:
         return _by_ucx(case, row)
@@ -105,7 +106,7 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
 def mpi_lacks_fabric(case: Case) -> Hit | None:
     """An MPI without a component for a network silently uses TCP, often with a tenth of the bandwidth and ten
     times the latency. The results are right, but the job is slow. A libfabric or UCX in the image helps only
-    if the MPI opens that library. Open MPI opens libfabric with its component mtl/ofi, and UCX with pml/ucx.
+    if the MPI opens this library. Open MPI opens libfabric with its component mtl/ofi, and UCX with pml/ucx.
     """
     row = _slow_network(case, "none")
     if row is None:
@@ -115,8 +116,8 @@ def mpi_lacks_fabric(case: Case) -> Hit | None:
 
 
 def _another_mpi(row: Fabric) -> str:
-    """Return the fix for an MPI without a component for a network: another MPI, because this MPI never opens
-    an added library.
+    """Return the fix for an MPI without a component for a network: another MPI, because this MPI would not
+    open an added library.
     """
     if row.mtl:
         return row.fix
@@ -140,8 +141,7 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
 )
 def ucx_lacks_fabric(case: Case) -> Hit | None:
     """The MPI uses UCX, and this UCX lacks the modules for InfiniBand and RoCE. UCX then silently uses TCP.
-    To test whether UCX has the modules, set ``UCX_TLS=rc,self``: without them, UCX reports 'no usable
-    transports'.
+    To test UCX, set ``UCX_TLS=rc,self``: without the modules, UCX reports 'no usable transports'.
     """
     row = _slow_network(case, "ucx")
     if row is None:
@@ -169,9 +169,9 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
 )
 def libfabric_lacks_provider(case: Case) -> Hit | None:
     """The MPI uses libfabric. Without a provider for the network, libfabric uses its TCP provider. To test
-    whether libfabric has the provider, set ``FI_PROVIDER=…`` to its name: without the provider, libfabric
-    reports 'no provider found'. Some builds of MPICH contain libfabric in their own library; such an MPICH
-    loads no separate libfabric.
+    libfabric, set ``FI_PROVIDER`` to the provider's name: without the provider, libfabric reports 'no
+    provider found'. Some builds of MPICH contain libfabric in their own library; such an MPICH loads no
+    separate libfabric.
     """
     row = _slow_network(case, "libfabric")
     if row is None:
@@ -190,8 +190,8 @@ _ANOTHER_MPICH = (
 
 
 def _contains_libfabric(mpi: ImageMpi | None) -> bool:
-    """Return whether the MPI is an MPICH that contains libfabric: its needed libraries are known and include
-    no libfabric.
+    """Return whether an MPICH contains libfabric: the facts list the libraries that it needs, without a
+    libfabric.
     """
     if mpi is None or mpi.implementation != "mpich" or not mpi.needs:
         return False
@@ -212,10 +212,9 @@ def _contains_libfabric(mpi: ImageMpi | None) -> bool:
 def verbs_driver_missing(case: Case) -> Hit | None:
     """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind of
     device. Without the driver, UCX, libfabric and NCCL find no device and use TCP; NCCL prints 'NET/IB : No
-    device found'. Drivers of the host work only with the host's libibverbs.
+    device found'. The host's drivers work only with the host's libibverbs.
 
-    NCCL opens libibverbs itself when it starts. If an image for GPUs has no libibverbs, NCCL silently uses
-    TCP.
+    NCCL opens libibverbs when NCCL starts. If a GPU image has no libibverbs, NCCL silently uses TCP.
     """
     case.have("host.infiniband")
     found = fabric.fabrics_of(case.host.infiniband or (), (), case.host_facts.link_layers)
@@ -223,7 +222,8 @@ def verbs_driver_missing(case: Case) -> Hit | None:
         return None
     image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
-    # If libibverbs is missing, modules that need libibverbs do not load. NCCL needs libibverbs too.
+    # Without libibverbs, UCX modules and providers that need libibverbs do not load. NCCL needs libibverbs
+    # too.
     if image.nccl is None and (there == "absent" or not modules):
         case.ask("image.nccl")
         return None
@@ -241,8 +241,8 @@ def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 
 def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
-    """Return the finding about an image without libibverbs, which NCCL needs for every network that needs no
-    plugin.
+    """Return the finding about an image without libibverbs. NCCL needs libibverbs for each network that needs
+    no plugin.
     """
     row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:
@@ -305,9 +305,9 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
     advice=True,
 )
 def locked_memory_limited(case: Case) -> Hit | None:
-    """RDMA (InfiniBand and RoCE) sends from locked memory. If the limit on locked memory is low, registering
-    memory fails: the job reports 'Cannot allocate memory', crashes, or falls back to TCP. A shell over SSH
-    often has another limit than a Slurm job. A limit of several GiB for each process is enough.
+    """RDMA (InfiniBand and RoCE) sends from locked memory. If the limit on locked memory is too low, the MPI
+    cannot register memory. The job then reports 'Cannot allocate memory', crashes, or falls back to TCP. An
+    SSH session often has another limit than a Slurm job. A limit of several GiB for each process is enough.
     """
     if not case.host.infiniband:
         return None
@@ -361,7 +361,7 @@ def shared_memory_small(case: Case) -> Hit | None:
 def single_copy_unavailable(case: Case) -> Hit | None:
     """For large messages within a node, MPI reads the other rank's memory directly (CMA, XPMEM). The kernel
     refuses such reads between user namespaces, and if Yama's ptrace_scope is above 0. Open MPI then copies
-    each message twice, through /dev/shm.
+    each message twice through /dev/shm.
     """
     case.have("host.runtime")
     runtime = case.host.runtime

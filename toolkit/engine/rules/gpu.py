@@ -1,6 +1,4 @@
-"""Rules about GPUs: the driver of the host and the CUDA of the image. No rule in this module changes how MPI
-starts.
-"""
+"""Rules about GPUs: the host's driver and the image's CUDA. No rule in this module changes how MPI starts."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -19,15 +17,11 @@ PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container has no access to the GPUs of its node"
 _OF_NVIDIA = ("nvidia", "--gpu", "libcuda", podman.HOOKS)
-"""Words with which podman and podman-hpc pass GPUs to a container: CDI, hooks, --gpus, --gpu, devices, or the
-driver itself.
-"""
+"""Parts of options that pass NVIDIA GPUs to podman: CDI, hooks, --gpus, --gpu, devices, the driver."""
 
 
 def names_gpus(case: Case) -> bool:
-    """Return whether enroot's GPU hook mounts the driver: an option or NVIDIA_VISIBLE_DEVICES
-    requests GPUs.
-    """
+    """Return whether an option or NVIDIA_VISIBLE_DEVICES makes enroot's GPU hook mount the driver."""
     if any(word in case.plan.container for word in (*PYXIS.GPUS, *RUNTIME.GPUS)):
         return True
     said = {**case.image_facts.environment, **case.host_facts.environment, **case.plan.env}.get(VISIBLE)
@@ -35,7 +29,7 @@ def names_gpus(case: Case) -> bool:
 
 
 def gpu_kinds(case: Case) -> tuple[Gpu, ...]:
-    """Return the GPU types of the host that toolkit's table has, each type once."""
+    """Return the host's GPU types that toolkit's table contains, each type once."""
     found = (cuda.gpu_of(name) for name in case.host_facts.gpus or ())
     return tuple(dict.fromkeys(kind for kind in found if kind))
 
@@ -59,12 +53,11 @@ def too_old(case: Case) -> bool:
     accelerator="gpu-failure",
 )
 def gpu_driver_too_old(case: Case) -> Hit | None:
-    """Each major release of CUDA needs a driver of its family or a newer driver; before CUDA 11, each minor
-    release does. With an older driver every CUDA call fails with 'CUDA driver version is insufficient for
-    CUDA runtime version', and TensorFlow trains on the CPU.
+    """Each major release of CUDA (before CUDA 11, each minor release) needs a minimum driver release. With an
+    older driver, every CUDA call fails with 'CUDA driver version is insufficient for CUDA runtime version',
+    and TensorFlow trains on the CPU.
 
-    On data-centre GPUs, the package cuda-compat in the image can replace a newer driver; other rules check
-    cuda-compat.
+    On data-centre GPUs, the package cuda-compat in the image can replace a newer driver.
     """
     case.have(*PAIR)
     if not too_old(case):
@@ -91,9 +84,9 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_minor_compatibility(case: Case) -> Hit | None:
-    """From CUDA 11 on, a driver runs every release of its major family, with two exceptions. The driver
-    cannot compile PTX code of a newer CUDA (error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and it does not
-    support features that need a newer driver (error 36).
+    """From CUDA 11 on, a driver supports every CUDA release with the same major number, with two exceptions.
+    The driver cannot compile PTX code of a newer CUDA (error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and
+    does not support features that need a newer driver (error 36).
     """
     case.have(*PAIR)
     if too_old(case) or not older(case.host.gpu_driver, cuda.full_driver(case.image.cuda or "")):
@@ -115,9 +108,9 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_newer_than_cuda(case: Case) -> Hit | None:
-    """CUDA's libraries have no machine code for GPUs that are newer than this CUDA. At the first start, the
-    driver compiles the PTX code in the libraries, which takes minutes. Libraries without PTX fail with 'no
-    kernel image is available'.
+    """CUDA's libraries have no machine code for GPUs that are newer than the CUDA release. At the first
+    start, the driver compiles the PTX code in the libraries, which takes minutes. Libraries without PTX fail
+    with 'no kernel image is available'.
     """
     case.have("image.cuda", "host.gpus")
     for kind in gpu_kinds(case):
@@ -163,9 +156,9 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_parts_apart(case: Case) -> Hit | None:
-    """Each MIG part of a GPU is a separate device: CUDA IPC, peer-to-peer and NVLink do not work between
-    parts. MPI and NCCL copy through the memory of the host instead. NCCL up to 2.31 fails with 'Duplicate GPU
-    detected' if two ranks use parts of one GPU.
+    """Each MIG instance is a separate device: CUDA IPC, peer-to-peer and NVLink do not work between
+    instances. MPI and NCCL copy through host memory instead. NCCL up to 2.31 fails with 'Duplicate GPU
+    detected' if two ranks use instances of one GPU.
     """
     case.have("host.mig", "image.cuda")
     if not case.host.mig or case.request.ranks_per_node == 1:
@@ -183,9 +176,7 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_without_driver(case: Case) -> Hit | None:
-    """Programs built for CUDA start without a GPU and compute on the CPU. Many login nodes have no GPU,
-    although their compute nodes have GPUs.
-    """
+    """Without a GPU, programs built for CUDA compute on the CPU. Often only compute nodes have GPUs."""
     case.have("image.cuda")
     if case.host.gpu_driver or case.host_facts.amd_gpus:
         return None
@@ -224,9 +215,7 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_of_amd(case: Case) -> Hit | None:
-    """On AMD GPUs, programs built for CUDA silently compute on the CPU. AMD GPUs need programs built for
-    ROCm, which toolkit does not check.
-    """
+    """On AMD GPUs, CUDA programs silently compute on the CPU. toolkit does not check images for ROCm."""
     case.have("image.cuda")
     if case.host_facts.gpu_driver:
         return None
@@ -261,10 +250,10 @@ def gpu_of_amd(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_not_handed_in(case: Case) -> Hit | None:
-    """An NVIDIA driver consists of devices and libraries, and --nv mounts both. ROCm is in the image and
-    needs only devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it;
-    images with CUDA set this variable. podman mounts the devices that --device names. The device /dev/kfd
-    belongs to a group. In a user namespace, a process loses this group unless keep-groups keeps it.
+    """An NVIDIA driver has devices and libraries, and --nv mounts both. ROCm is in the image and needs only
+    devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it; images
+    with CUDA set this variable. podman mounts the devices that --device names. The device /dev/kfd belongs to
+    a group. In a user namespace, a process loses this group unless keep-groups keeps it.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
@@ -290,7 +279,7 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
 
 
 def _left_out(case: Case) -> Hit | None:
-    """Return that this release leaves the devices of NVIDIA out of a container with a separate ``/dev``."""
+    """Return the finding that this runtime release mounts no NVIDIA devices into a separate /dev."""
     found, hidden = case.host_facts.runtime, hides(case, "shm")
     if found is None or not hidden or not case.host_facts.gpus:
         return None
@@ -302,9 +291,7 @@ def _left_out(case: Case) -> Hit | None:
 
 
 def _no_device(case: Case) -> Hit | None:
-    """Return the finding that podman gives the container no GPU, or a GPU that its user may not open;
-    otherwise ``None``.
-    """
+    """Return the finding that podman gives the container no GPU, or a GPU that the user may not open."""
     said = " ".join((*case.plan.container, *case.plan.binds))
     nvidia, evidence = bool(case.host_facts.gpus), f"plan: {' '.join(case.plan.container)}"
     fact = "host.gpus" if nvidia else "host.amd_gpus"
@@ -320,9 +307,7 @@ def _no_device(case: Case) -> Hit | None:
 
 
 def _not_visible(case: Case) -> Hit | None:
-    """Return the finding that enroot's hook mounts no driver because NVIDIA_VISIBLE_DEVICES is not set;
-    otherwise ``None``.
-    """
+    """Return the finding that NVIDIA_VISIBLE_DEVICES is not set, so enroot's hook mounts no driver."""
     inside = case.image_facts.environment
     if not inside or f"environment.{VISIBLE}" in case.image_facts.unknown or names_gpus(case):
         return None
@@ -373,7 +358,7 @@ def gpu_libraries_missed(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def ranks_more_than_gpus(case: Case) -> Hit | None:
-    """Each rank uses the GPU with its local rank number. If that GPU does not exist, CUDA reports 'invalid
+    """Each rank uses the GPU with the rank's local number. If this GPU does not exist, CUDA reports 'invalid
     device ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
     """
     if not case.request.gpus or case.plan.starter:
@@ -403,7 +388,7 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_numbered_per_rank(case: Case) -> Hit | None:
-    """With --gpus-per-task Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that uses
+    """With --gpus-per-task, Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that uses
     ``cuda:LOCAL_RANK`` then fails on every rank except the first. ``jax.distributed.initialize()`` without
     arguments selects the GPU with the rank's local number, and always fails.
     """

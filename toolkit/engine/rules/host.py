@@ -1,4 +1,4 @@
-"""Rules about the host: the software and settings without which no rank starts."""
+"""Rules about the host: software and settings without which no rank starts."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -24,7 +24,6 @@ _NAMES_HOSTS = frozenset(
     }
 )
 """Options of Open MPI's mpirun and of Hydra that name the hosts."""
-"""Options with which a setuid installation also creates a user namespace."""
 
 
 @rule(
@@ -37,7 +36,7 @@ _NAMES_HOSTS = frozenset(
     facts=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
-    """A job needs a Slurm allocation. Without Slurm's commands no allocation is possible.
+    """A job needs a Slurm allocation, which is impossible without Slurm's commands.
 
     Ranks on this machine (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of other
     schedulers (PBS, LSF) start ranks with mpirun, or with a launcher that you name. An mpirun with a list of
@@ -85,10 +84,10 @@ def runtime_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces", "host.environment"),
 )
 def user_namespaces_off(case: Case) -> Hit | None:
-    """An unprivileged Apptainer creates a user namespace, and so do enroot, podman and Charliecloud. If the
-    kernel forbids user namespaces, Apptainer needs a setuid installation. User namespaces or setuid is
-    enough, so the finding disappears if toolkit knows that user namespaces or setuid work. --userns and
-    --fakeroot always need a user namespace.
+    """An unprivileged Apptainer, enroot, podman and Charliecloud create a user namespace. If the kernel
+    forbids user namespaces, Apptainer needs a setuid installation. toolkit reports this fault only if it does
+    not know that user namespaces or setuid work. The options --userns and --fakeroot always need a user
+    namespace.
     """
     case.ask("host.runtime")
     asked = options(case, IN_NAMESPACE)
@@ -124,9 +123,9 @@ def user_namespaces_off(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces_limit"),
 )
 def user_namespaces_few(case: Case) -> Hit | None:
-    """Each rank in its own container uses one user namespace, and the kernel limits the number of namespaces
-    of each user. In one report, the kernel kept namespaces of earlier steps for a while, and a step failed
-    that needed a third of the limit or more.
+    """Each rank in its own container uses one user namespace, and the kernel limits the namespaces of each
+    user. In one report, the kernel kept the namespaces of earlier steps for a while. A step then failed if it
+    needed at least a third of the limit.
     """
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
     if not limit or case.mode in {"mpirun-container", "gloo"} or 3 * ranks <= limit:
@@ -182,8 +181,7 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     facts=("host.slurm",),
 )
 def too_few_nodes(case: Case) -> Hit | None:
-    """No partition has as many nodes as the job requests. sbatch refuses such a job, or the job waits
-    forever.
+    """No partition has as many nodes as the job requests. sbatch refuses such a job, or the job never starts.
 
     If sinfo does not print the number of nodes, toolkit reports nothing; sbatch itself refuses impossible
     requests.
@@ -205,7 +203,7 @@ def too_few_nodes(case: Case) -> Hit | None:
     facts=("host.architecture", "image.architecture"),
 )
 def architecture_differs(case: Case) -> Hit | None:
-    """A program of another architecture does not run: 'Exec format error'."""
+    """A program that was built for another processor architecture does not run: 'Exec format error'."""
     case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None
@@ -265,7 +263,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
-    """The site profile names a plugin type of an earlier Slurm release. After an update, or on another
+    """The site profile names an MPI plugin of an earlier Slurm release. After an update, or on another
     cluster, Slurm may not have this plugin.
     """
     case.ask("host.slurm.mpi_types")
@@ -292,7 +290,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def host_launcher_absent(case: Case) -> Hit | None:
-    """The launch mode mpirun-host needs an mpirun outside the container, on the PATH of the job."""
+    """The launch mode mpirun-host needs an mpirun on the job's PATH, outside the container."""
     if host_launcher(case.host) or knowledge.mpi().starters(program_of(case.plan.launcher)):
         return None
     return Hit(case.cite("host.mpis"), "unavailable")
@@ -310,7 +308,7 @@ def host_launcher_absent(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def host_launcher_broken(case: Case) -> Hit | None:
-    """The folder of mpirun is on PATH, but the loader does not find the libraries that mpirun needs."""
+    """PATH contains the folder of mpirun, but the loader does not find the libraries that mpirun needs."""
     host = host_launcher(case.host)
     if host is None or not host.lacks:
         return None
@@ -329,10 +327,9 @@ def host_launcher_broken(case: Case) -> Hit | None:
     advice=True,
 )
 def mpi_default_none(case: Case) -> Hit | None:
-    """With MpiDefault=none a plain ``srun`` starts ranks that cannot find each other.
+    """With MpiDefault=none, a plain ``srun`` starts ranks that cannot find each other.
 
-    A launch that names its interface works. This finding explains why the same command fails without
-    ``--mpi``.
+    A launch with ``srun --mpi`` can work. This finding explains why the same command fails without ``--mpi``.
     """
     case.ask("host.slurm.mpi_default")
     slurm = case.host.slurm

@@ -1,6 +1,4 @@
-"""Rules about the image: the files and settings that its MPI needs, and whether the image matches its
-description.
-"""
+"""Rules about the image: the files and settings that its MPI needs, and its stack description."""
 
 import posixpath
 import re
@@ -28,8 +26,8 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
-"""Path of an mpi4py extension for one MPI ABI. An mpi4py with several such extensions opens an MPI before it
-selects the extension (mpi4py's _mpiabi.py).
+"""A pattern for the path of an mpi4py extension for one MPI ABI. An mpi4py with several such extensions opens
+an MPI before it selects the extension (mpi4py's _mpiabi.py).
 """
 _RANK_VARIABLES = frozenset(("PMI_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMI_ID"))
 _PROVIDER_PATH = "FI_PROVIDER_PATH"
@@ -38,14 +36,14 @@ _ADD_PROVIDER = (
     "libfabric1)"
 )
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
-"""Folders of Intel MPI's own libfabric. Intel's mpirun searches the first two (env/vars.sh); mpi4py searches
-all of them.
+"""Folders of Intel MPI's own libfabric. Intel's mpirun searches the first two folders (env/vars.sh); mpi4py
+searches all these folders.
 """
 
 
 _TRANSPORTS = {"btl", "mtl"}
-"""Open MPI's frameworks that send messages. Every working Open MPI has components of the framework
-``btl``.
+"""Open MPI's frameworks for sending messages. Every working Open MPI has components of the
+framework ``btl``.
 """
 
 
@@ -60,7 +58,7 @@ _TRANSPORTS = {"btl", "mtl"}
     modes=MPI_MODES,
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
-    """toolkit found no libmpi on the paths that the image's loader searches."""
+    """toolkit did not find libmpi in the folders that the image's loader searches."""
     if case.image.mpi is not None:
         return None
     if case.request.has_one_rank and case.mode != "mpirun-container":
@@ -83,9 +81,9 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_moved(case: Case) -> Hit | None:
-    """Open MPI looks for its plugins below the prefix of its build, or below OPAL_PREFIX. If an Open MPI was
-    moved to another folder, such as HPC-X copied out of its image, it finds no plugins. Open MPI then aborts
-    in MPI_Init before it looks for a launcher (opal_shmem_base_select failed).
+    """Open MPI searches its plugins below the prefix of its build, or below OPAL_PREFIX. A moved Open MPI,
+    such as HPC-X copied from another image, finds no plugins. It then aborts in MPI_Init before it looks for
+    a launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.built_for is None:
@@ -118,8 +116,8 @@ def mpi_moved(case: Case) -> Hit | None:
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_lacks_plugins(case: Case) -> Hit | None:
-    """The image has the libraries of Open MPI without the plugins that they open at run time. MPI_Init finds
-    no component, and aborts before it looks for a launcher (opal_shmem_base_select failed).
+    """The image has Open MPI's libraries without the plugins that these libraries open at run time. MPI_Init
+    finds no component and aborts before it looks for a launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation != "openmpi" or not mpi.components or mpi.built_for:
@@ -140,15 +138,15 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
-    """toolkit predicts launches only for MPI implementations with recorded launches, or if the launcher and
-    the image's MPI are from the same implementation.
+    """toolkit predicts launches of MPI implementations with recorded launches. For other implementations,
+    toolkit predicts a launch only if launcher and image have the same MPI.
     """
     case.ask("image.mpi.version")
     mpi = case.image.mpi
     if mpi is None or any(row.implementation == mpi.implementation for row in knowledge.mpi().mismatch):
         return None
     if case.mounted_over is not None and mpi != case.mounted_over.mpi:
-        return None  # programs load the host's own MPI, as without a container
+        return None  # programs load the host's MPI, as without a container
     if case.mode == "mpirun-host" and is_same_mpi(host_launcher(case.host_facts), mpi):
         return None
     return Hit(
@@ -166,17 +164,17 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def libfabric_missing(case: Case) -> Hit | None:
-    """Intel MPI sends messages between nodes only through libfabric: it opens libfabric.so.1 when it starts.
-    Before 2021.18 a single rank also opens libfabric, and crashes with a segmentation fault if libfabric is
-    missing. Intel MPI contains a libfabric in a folder that only LD_LIBRARY_PATH, Intel's mpirun or mpi4py
-    4.1 names.
+    """Intel MPI sends messages between nodes only through libfabric, and opens libfabric.so.1 at start.
+    Before 2021.18, even a single rank opens libfabric, and crashes with a segmentation fault if libfabric is
+    missing. Intel MPI contains a libfabric, but only LD_LIBRARY_PATH, Intel's mpirun or mpi4py 4.1 names its
+    folder.
     """
     case.ask("image.mpi.version", "image.libfabric")
     mpi = case.image_facts.mpi
     if mpi is None or brings_libfabric(case):
         return None
     if setting_value(case, "I_MPI_FABRICS") == "shm":
-        return None  # Intel MPI does not open libfabric then; setting-breaks-mpi judges this
+        return None  # rule setting-breaks-mpi judges this setting
     if _in_reach(case, mpi):
         return None
     alone = case.mode != "mpirun-container" and (not _server(case) or bool(clearing_options(case)))
@@ -204,9 +202,9 @@ def libfabric_missing(case: Case) -> Hit | None:
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
     """The providers of Intel's libfabric are separate files. Intel's libfabric searches FI_PROVIDER_PATH, or
-    the folder that its build set, which an image does not have. Without a provider MPI_Init fails, even for
-    one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. Setting only LD_LIBRARY_PATH to the folder
-    of libfabric is not enough.
+    else the folder that its build set, which an image does not have. Without a provider, MPI_Init fails even
+    for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. An LD_LIBRARY_PATH with the folder of
+    libfabric is not enough.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
@@ -214,7 +212,7 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     shared = setting_value(case, "I_MPI_FABRICS") == "shm"
     if shared or (folder and setting_value(case, _PROVIDER_PATH)) or not _in_reach(case, mpi):
         return None
-    # Facts that an earlier release wrote do not have the providers; the rule does not require them.
+    # Facts from an earlier release lack the providers, so the rule does not require this fact.
     unread = "libfabric_providers" in case.image_facts.unknown
     found = case.image.libfabric_providers if unread else case.image_facts.libfabric_providers
     if not folder and found != ():
@@ -243,8 +241,8 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
 )
 def image_sets_rank(case: Case) -> Hit | None:
     """A variable of the image replaces the host's variable of the same name. An image that was saved inside a
-    job may contain the rank and the size of that job. Each new rank then uses the rank and size of the old
-    job. If the old job had one rank, each rank starts as a world of size 1, and the job exits with status 0.
+    job may contain the rank and the size of this old job. Each new rank then uses these old values. If the
+    old job had one rank, each rank starts as a world of size 1, and the job exits with status 0.
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation not in HYDRA:
@@ -262,10 +260,10 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
-    """Return other possible outcomes of a crash: mpirun may stop ranks that are still writing about their own
+    """Return other possible outcomes of a crash: mpirun may stop ranks that are still reporting their own
     error.
 
-    This happened in 2 of 14 launches with several ranks on each of several nodes (tests/matrix/truth: pmix,
+    mpirun did so in 2 of 14 launches with several ranks on each of several nodes (tests/matrix/truth: pmix,
     mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
     """
     asked = case.request
@@ -290,20 +288,20 @@ def _in_reach(case: Case, mpi: ImageMpi) -> bool:
         return True
     case.ask("image.libraries", failed_only=True)
     there = case.image_facts.libraries
-    # Facts from an earlier release or from a report do not list the libraries.
+    # Facts from an earlier release or a report do not list the libraries.
     return there is None or "libfabric.so.1" in there
 
 
 def _server(case: Case) -> str:
-    """Return the interface through which the MPI connects to its launcher: ``pmi``, ``pmix``, or
-    empty text.
+    """Return the interface through which the MPI connects to its launcher: ``pmi``, ``pmix`` or an empty
+    text.
     """
     found = offer(case)
     return interface_in_use(case, found) if found else ""
 
 
 def brings_libfabric(case: Case) -> bool:
-    """Return whether the launch mounts a libfabric of the host into a folder that the loader searches."""
+    """Return whether the launch mounts the host's libfabric into a folder that the loader searches."""
     if case.mode == "bind" and "libfabric.so.1" in mounted_first(case):
         return True
     if not case.host_facts.libfabric:
@@ -325,7 +323,7 @@ def brings_libfabric(case: Case) -> bool:
 )
 def mpi_release_defect(case: Case) -> Hit | None:
     """Recorded launches show that some MPI releases fail in certain launches. If the ranks of a node share
-    one identity, each world has only one rank of each node.
+    one PMIx identity, each world has only one rank of each node.
     """
     case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)
@@ -354,8 +352,8 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
-    """Return whether the launch sets the option that avoids the defect, or whether its MPI uses another
-    network module.
+    """Return whether the launch sets the option that avoids the defect, or its MPI uses another network
+    module.
     """
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}
@@ -383,7 +381,9 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
     advice=True,
 )
 def stack_disagrees(case: Case) -> Hit | None:
-    """The build of the image wrote ``/opt/toolkit/stack.json``. The image has changed since its build."""
+    """The image's build wrote the versions into ``/opt/toolkit/stack.json``, but the image has changed since
+    then.
+    """
     case.ask("image.stack")
     if not case.image_facts.disagreements:
         return None

@@ -1,4 +1,4 @@
-"""Rules about settings of the image that the image's launcher reads."""
+"""Rules about the image's settings that the image's launcher reads."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -26,9 +26,9 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
     modes=("mpirun-container",),
 )
 def image_tmpdir_not_writable(case: Case) -> Hit | None:
-    """Open MPI's launcher creates its session directory below TMPDIR, and an image is read-only. TMPDIR is a
-    variable of the image, or of the job if the runtime passes the job's variables. Ranks that srun or the
-    host's mpirun starts use the PMIx server's folder instead.
+    """Open MPI's launcher creates its session directory below TMPDIR, and an image is read-only. The image
+    sets TMPDIR, or the runtime passes TMPDIR from the job. Ranks that srun or the host's mpirun starts use
+    the PMIx server's folder instead.
     """
     mpi, folder = case.image.mpi, case.image_facts.environment.get("TMPDIR")
     evidence = f"image: ENV TMPDIR={folder}"

@@ -1,4 +1,4 @@
-"""Rules about the network, the user id and the open files that a container shares with its node."""
+"""Rules about containers that do not share network, user id or open files with their node."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, LaunchStage, rule
@@ -8,7 +8,9 @@ from toolkit.model.prediction import Mode
 from toolkit.runtime.charliecloud import RUNTIME as CHARLIECLOUD
 
 _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
-"""Launch modes in which each rank runs in a separate container and connects to a launcher outside."""
+"""Launch modes in which each rank runs in its own container and connects to a launcher outside
+the container.
+"""
 
 
 @rule(
@@ -20,10 +22,10 @@ _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
     facts=("host.runtime",),
 )
 def network_apart(case: Case) -> Hit | None:
-    """Ranks reach each other and their PMIx server at addresses of the node; a container with a separate
-    network does not have these addresses. Rootless podman creates a separate network with pasta or
-    slirp4netns. If the host has neither program, podman fails with 'could not find pasta, the network
-    namespace can't be configured'.
+    """Ranks reach each other and their PMIx server at addresses of the node, which a container with a
+    separate network does not have. Rootless podman creates a separate network with pasta or slirp4netns. If
+    the host has neither pasta nor slirp4netns, podman fails with 'could not find pasta, the network namespace
+    can't be configured'.
     """
     case.ask("host.runtime")
     found, runtime = hides(case, "network"), case.host_facts.runtime
@@ -54,8 +56,8 @@ def network_apart(case: Case) -> Hit | None:
     modes=_FROM_HOST,
 )
 def user_inside_differs(case: Case) -> Hit | None:
-    """A PMIx client sends its user id, and the server compares it with the user id of the user who started
-    the job. A user who is root inside the container sends 0.
+    """A PMIx client sends its user id, and the server compares this id with the id of the user who started
+    the job. If the user is root inside the container, the client sends 0.
     """
     case.ask("image.mpi.interfaces")
     found, offered = hides(case, "identity"), offer(case)
@@ -80,8 +82,8 @@ def user_inside_differs(case: Case) -> Hit | None:
     modes=_FROM_HOST,
 )
 def pmi_socket_closed(case: Case) -> Hit | None:
-    """Slurm and Hydra open a socket for each rank and set PMI_FD to its number. Some runtimes close open
-    files, but leave PMI_FD set. The rank then reports 'PMIU_write error; fd=14 … Bad file descriptor'. With
+    """Slurm and Hydra open a socket for each rank and set PMI_FD to its file descriptor. Some runtimes close
+    open files but keep PMI_FD. The rank then reports 'PMIU_write error; fd=14 … Bad file descriptor'. With
     ``-pmi-port``, Hydra sets PMI_PORT instead, and ranks connect to this port.
     """
     if any(word.lstrip("-") == "pmi-port" for word in case.plan.launcher):

@@ -1,4 +1,6 @@
-"""Rules about mpirun: the host's mpirun outside the container, and the image's mpirun inside."""
+"""Rules about mpirun: the host's mpirun outside the container, and the image's mpirun inside
+the container.
+"""
 
 import posixpath
 
@@ -28,9 +30,9 @@ from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import is_same_version, parse
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
-"""Variables that an Open MPI 4 launcher exports if it was moved from the folder of its build."""
+"""Variables that the launcher of a moved Open MPI 4 exports."""
 _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
-"""Components of Open MPI 3 and 4 that fail if only one of the two prefix variables is set."""
+"""Components of Open MPI 3 and 4 that compare the two prefix variables."""
 
 
 @rule(
@@ -43,8 +45,8 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     modes=("mpirun-host",),
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
-    """Open MPI's launcher exports the folder of its plugins. If the image's Open MPI or PMIx has plugins as
-    files, it searches that folder, finds no matching plugins, and aborts in MPI_Init.
+    """The launcher of the host's Open MPI exports the folder of its plugins. If the image's Open MPI or PMIx
+    has plugins as files, it searches this folder, finds no matching plugins, and aborts in MPI_Init.
     """
     case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
@@ -55,7 +57,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
         return Hit(case.cite("host.mpis"), "unknown", seen) if mpi.plugins else None
     left = [name for name in host.leaks if name not in case.plan.unset]
     evidence = case.cite("host.mpis", "image.mpi")
-    # MPI_Init opens its components first, so this fault precedes all other faults.
+    # MPI_Init opens components first, so this fault precedes all other faults.
     if mpi.plugins and (hiding := [name for name in left if name in variables.hide_plugins]):
         because = (
             f"{', '.join(hiding)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
@@ -83,7 +85,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
 def launcher_prefix_half_removed(case: Case) -> Hit | None:
     """An Open MPI that contains its own PMIx (components pmix2x, pmix3x) aborts if PMIX_INSTALL_PREFIX is set
     and OPAL_PREFIX is not set. If only OPAL_PREFIX is set, the launch works. Open MPI with an external PMIx
-    (ext3x), and Open MPI from 5 on, do not compare the two variables.
+    (ext3x), and Open MPI 5 and later, do not compare the two variables.
     """
     case.ask("host.mpis", "image.mpi.version")
     host, mpi = host_launcher(case.host), case.image.mpi
@@ -114,10 +116,10 @@ def launcher_prefix_half_removed(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def launcher_pmix_pair(case: Case) -> Hit | None:
-    """If mpirun and the image's MPI library are of different releases, some pairs work, some pairs abort, and
-    some pairs hang.
+    """If mpirun and the image's MPI library are of different releases, some pairs of releases work, some
+    abort, and some hang.
 
-    toolkit predicts only pairs that were measured.
+    toolkit predicts only pairs with recorded launches.
     """
     case.ask("host.mpis", "image.mpi.interfaces", "image.pmix")
     host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
@@ -128,7 +130,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.pmix")
     row = launcher_pair(host, client, case.request, case.plan.unset)
     if row is None and _same_release(host, mpi, client):
-        return None  # the container changes nothing for equal releases
+        return None  # equal releases work as without a container
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
@@ -136,7 +138,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
-    if not row.found:  # an MPI that finds no PMIx server continues without PMIx
+    if not row.found:  # without a PMIx server, the MPI itself decides the outcome
         return judge_client(case, mpi, row, "host.mpis", "image.pmix")
     title = f"PMIx of the host's {mpi_name(host)} and PMIx {plain(client)} in the image are incompatible"
     late = LaunchStage.END if row.late else None
@@ -144,7 +146,9 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
 
 
 def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
-    """Return whether mpirun and library are of one Open MPI release with one PMIx series, such as 3.2."""
+    """Return whether mpirun and the image's library are of the same Open MPI release and PMIx series, such as
+    3.2.
+    """
     alike = host.implementation == mpi.implementation and is_same_version(
         host.version or "", mpi.version or ""
     )
@@ -167,9 +171,9 @@ def _series(pmix: str | None) -> tuple[int, ...]:
     modes=("mpirun-host", "srun-none"),
 )
 def launcher_of_batch_system(case: Case) -> Hit | None:
-    """aprun, jsrun, flux and other launchers start ranks instead of srun. Each launcher gives ranks their
-    number in its own way. An MPI that was not built for the launcher starts each rank as a world of size 1,
-    or aborts.
+    """On some systems, aprun, jsrun, flux or another launcher starts ranks instead of srun, and gives ranks
+    their number in its own way. With an MPI that was not built for the launcher, each rank starts as a world
+    of size 1 or aborts.
     """
     rows = knowledge.mpi().starters(program_of(case.plan.launcher))
     if not rows or case.request.has_one_rank:
@@ -215,10 +219,11 @@ def container_launcher_absent(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def container_launcher_fails(case: Case) -> Hit | None:
-    """A launcher in the container has neither srun nor another way to start programs in containers on other
+    """A launcher in the container has no srun, and no other way to start programs in containers on other
     nodes.
 
-    The job script can provide ``toolkit-agent``, which runs the launcher's commands on other nodes with srun.
+    toolkit's job script can provide ``toolkit-agent``, which runs the launcher's commands on other nodes with
+    srun.
     """
     case.ask("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh")
     mpi = case.image.mpi
@@ -239,7 +244,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
         because = f"toolkit has not measured mpirun of {mpi_name(starter)} in such an image"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
-        # On several nodes ssh is not enough, because ssh starts programs outside the container.
+        # For several nodes, ssh is not enough, because ssh starts programs outside the container.
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
         # Hydra does not load the MPI of its ranks; Open MPI's launchers need the MPI's libraries.
         apart = starter.implementation in HYDRA
@@ -255,8 +260,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
 
 
 def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:
-    """Return the finding about an Open MPI under a launcher of another release in the same image; ``None`` if
-    both work together.
+    """Return the finding about an Open MPI whose launcher is from another release in the same image; ``None``
+    if the two releases work together.
     """
     evidence = case.cite("image.mpi", "image.mpirun", "image.pmix")
     if not _is_same_installation(starter.launcher or "", starter):
@@ -268,7 +273,7 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
     row = launcher_pair(starter, client, case.request, ()) if client else None
     if row is not None and row.outcome != "ok":
         return Hit(evidence, row.outcome, row.because, source=row.source)
-    # PRRTE starts ranks outside any step; an Open MPI 4 then starts as a singleton.
+    # PRRTE starts ranks outside any Slurm step, so an Open MPI 4 starts as a singleton.
     if row is None or brings_orte(mpi) != brings_orte(starter):
         pair = f"{mpi_name(mpi)} under mpirun of {mpi_name(starter)} in one image"
         return Hit(evidence, "unknown", f"toolkit has not measured {pair}")
@@ -281,7 +286,7 @@ _NOBODY = ImageMpi(implementation="", version=None, library="", interfaces=None)
 def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
     """Return the MPI whose launcher runs: the launcher that the plan names, or the first launcher on PATH.
 
-    Return ``None`` if the image has several MPIs and toolkit could not read its PATH.
+    Return ``None`` if the image has several MPIs and toolkit could not read the image's PATH.
     """
     word = case.plan.launcher[0]
     if "/" not in word and case.image_facts.other_mpis and case.state("image.mpirun") == "unknown":
@@ -295,8 +300,8 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
 
 
 def _is_same_installation(launcher: str, mpi: ImageMpi) -> bool:
-    """Return whether launcher and library are in one installation; True if the paths are unknown, as in a
-    recipe.
+    """Return whether a launcher and an MPI library are in one installation; True if the paths are unknown, as
+    in a recipe.
     """
     return "/" not in mpi.library or is_below(mpi.library, posixpath.dirname(posixpath.dirname(launcher)))
 

@@ -59,9 +59,9 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
     accelerator="cpu-only",
 )
 def tensorflow_cuda_missing(case: Case) -> Hit | None:
-    """When TensorFlow starts, it opens CUDA's libraries by names that contain the major CUDA release of its
-    build. If the libraries are missing, TensorFlow prints 'Could not load dynamic library' or 'Cannot dlopen
-    some GPU libraries' and trains on the CPU.
+    """When TensorFlow starts, it opens CUDA's libraries by names that contain the major CUDA release of
+    TensorFlow's build. If the libraries are missing, TensorFlow prints 'Could not load dynamic library' or
+    'Cannot dlopen some GPU libraries' and trains on the CPU.
     """
     case.have("host.gpu_driver", "image.tensorflow_cuda")
     wanted, found = case.image.tensorflow_cuda or "", case.image.cuda
@@ -82,8 +82,9 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
-    """Within a major release, programs run with a newer cuDNN than they were built for, but not with an older
-    cuDNN. A cuDNN of another major release has another library name, so TensorFlow does not find it.
+    """Within a major release of cuDNN, programs work with a newer release than the release of their build,
+    but not with an older release. A cuDNN of another major release has another library name, so TensorFlow
+    does not find the library.
 
     With a wrong cuDNN, TensorFlow fails at the first convolution, or trains on the CPU.
     """
@@ -105,10 +106,9 @@ def _wheel(case: Case) -> Wheel | None:
 
 
 def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
-    """Return whether a wheel has no machine code for a GPU, so that the driver must compile the wheel's PTX
-    code.
+    """Return whether a wheel has no machine code for a GPU, so the driver must compile the wheel's PTX code.
 
-    Machine code for a compute capability also runs on newer capabilities of the same major number (CUDA C++
+    Machine code for a compute capability also runs on newer capabilities with the same major number (CUDA C++
     Programming Guide, binary compatibility).
     """
     same = [c for c in wheel.native if cuda.major(c) == cuda.major(kind.compute)]
@@ -128,8 +128,8 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     advice=True,
 )
 def tensorflow_compiles_at_start(case: Case) -> Hit | None:
-    """The driver compiles TensorFlow's PTX code, which takes minutes. The driver compiles the code again on
-    every node whose cache lacks the result.
+    """At the first start, the driver compiles TensorFlow's PTX code for minutes. The driver compiles the code
+    again on each node whose cache lacks the result.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -154,8 +154,8 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def tensorflow_ptx_too_new(case: Case) -> Hit | None:
-    """For this GPU, TensorFlow has only PTX code, from a newer CUDA than the driver supports. The driver
-    refuses the code with 'the provided PTX was compiled with an unsupported toolchain'.
+    """For this GPU, TensorFlow has only PTX code, which is from a newer CUDA than the driver supports. The
+    driver refuses the code with 'the provided PTX was compiled with an unsupported toolchain'.
     """
     case.have("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -178,8 +178,8 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
-    """TensorFlow has no code for GPUs as old as this GPU. TensorFlow prints 'Ignoring visible gpu device' and
-    skips the GPU, or TensorFlow's kernels fail on the GPU.
+    """TensorFlow has no code for a GPU as old as this GPU. TensorFlow prints 'Ignoring visible gpu device'
+    and skips the GPU, or its kernels fail on the GPU.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -203,7 +203,7 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def cudnn_dropped_gpu(case: Case) -> Hit | None:
-    """From 9.11 on, cuDNN has no code for Maxwell, Pascal and Volta: the first convolution fails with
+    """From 9.11 on, cuDNN has no code for Maxwell, Pascal and Volta, so the first convolution fails with
     CUDNN_STATUS_ARCH_MISMATCH. TensorFlow 2.20 and later accept any cuDNN 9, and pip installs the newest
     cuDNN 9.
     """
@@ -221,8 +221,9 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_lacks_gpu(case: Case) -> Hit | None:
-    """NCCL starts its own kernels on the GPU. On a newer GPU, the driver compiles NCCL's kernels at the
-    start, or the kernels fail. On a GPU that NCCL no longer supports, the kernels fail.
+    """NCCL runs its own kernels on the GPU. For a GPU that is newer than the NCCL release, the driver
+    compiles the kernels at start, or the kernels fail. On a GPU that NCCL no longer supports, the kernels
+    fail.
     """
     case.have("host.gpus", "image.nccl")
     return _dropped_gpu(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
@@ -252,8 +253,8 @@ def _dropped_gpu(
     advice=True,
 )
 def nccl_cuda_mismatch(case: Case) -> Hit | None:
-    """Each release of NCCL is built for some major releases of CUDA. An NCCL that was built for another CUDA
-    contains code of that CUDA and needs a driver for that CUDA.
+    """NVIDIA builds each release of NCCL for some major releases of CUDA. An NCCL that was built for another
+    CUDA contains code of this other CUDA and needs a driver that supports it.
     """
     case.have("image.nccl", "image.cuda")
     release = cuda.major(case.image.cuda or "")
@@ -274,8 +275,8 @@ def nccl_cuda_mismatch(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_known_bad(case: Case) -> Hit | None:
-    """Some releases of NCCL hang or crash in correct jobs. You can install a later release of the same major
-    version instead of the NCCL that a framework was built with.
+    """Some releases of NCCL hang or crash in correct jobs. You can replace the NCCL of a framework's build
+    with a later release of the same major version.
     """
     case.have("image.nccl")
     version = case.image.nccl or ""
@@ -301,11 +302,12 @@ def nccl_known_bad(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_needs_plugin(case: Case) -> Hit | None:
-    """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot NCCL needs the plugin aws-ofi-nccl
-    (libnccl-net.so or libnccl-net-ofi.so). Without the plugin NCCL uses TCP, at a fraction of the speed. With
-    NCCL_DEBUG=INFO, NCCL prints 'NET/OFI' if it uses the plugin, and 'Using network Socket' if it uses TCP.
+    """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot, NCCL needs the plugin aws-ofi-nccl
+    (libnccl-net.so or libnccl-net-ofi.so). Without the plugin, NCCL uses TCP, at a fraction of the speed.
+    With NCCL_DEBUG=INFO, NCCL prints 'NET/OFI' if it uses the plugin, and 'Using network Socket' if it uses
+    TCP.
 
-    Every PyTorch for ROCm contains RCCL, the NCCL of AMD, which needs the same plugin.
+    Every PyTorch for ROCm contains RCCL, AMD's version of NCCL, which needs the same plugin.
     """
     rccl = bool(case.image_facts.pytorch_rocm and case.host_facts.amd_gpus)
     name = "image.pytorch_rocm" if rccl else "image.nccl"
@@ -322,20 +324,22 @@ def nccl_needs_plugin(case: Case) -> Hit | None:
 
 
 def _brings_plugin(case: Case) -> bool:
-    """Return whether the launch mounts a plugin, by an option such as Shifter's ``--module=nccl-plugin``."""
+    """Return whether the launch mounts an NCCL plugin, for example with
+    Shifter's ``--module=nccl-plugin``.
+    """
     given = case.plan.env.get("LD_LIBRARY_PATH", "")
     words = (*case.plan.container, *case.plan.binds, given)
     return any(part in word.lower() for word in words for part in ("nccl", "rccl", "aws-ofi"))
 
 
 def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None:
-    """Return a finding if the loader does not search the folder of the NCCL plugin, which NCCL opens
-    by name.
+    """Return a finding if the loader does not search the folder of the plugin, which NCCL opens by name;
+    otherwise ``None``.
     """
     given = {**case.image_facts.environment, **case.plan.env}
     folder, paths = posixpath.dirname(path), given.get("LD_LIBRARY_PATH", "").split(":")
     found = case.image_facts.nccl_ofi_found
-    # Facts of an earlier release do not have ``nccl_ofi_found``. A plugin below /opt then needs
+    # Facts from an earlier release lack ``nccl_ofi_found``. Then assume that a plugin below /opt needs
     # LD_LIBRARY_PATH.
     if found is None:
         found = not (is_below(folder, "/opt") and "LD_LIBRARY_PATH" in given)
@@ -359,9 +363,9 @@ _OUT_OF_REACH = "NVIDIA-NeMo/RL issue 1973; NVIDIA NCCL user guide, NCCL_NET_PLU
     advice=True,
 )
 def nccl_interface_unrouted(case: Case) -> Hit | None:
-    """NCCL connects its ranks by TCP first. It takes interfaces whose names begin with ib before all others,
-    and docker* and lo only if there is nothing else. A job of several nodes fails in this step if the
-    interface does not reach the other nodes.
+    """NCCL first connects its ranks by TCP. NCCL prefers interfaces whose names begin with ib, and uses
+    docker* and lo only if no other interface exists. If the interface does not reach the other nodes, a job
+    on several nodes fails in this step.
     """
     if case.request.nodes == 1 or not (case.image_facts.nccl or case.image_facts.pytorch):
         return None

@@ -16,11 +16,13 @@ _NAME_MPI = "build the program with the image's MPI, or set LD_LIBRARY_PATH in t
 _NAME_LIBRARY = "install the library in the image, or set LD_LIBRARY_PATH in the image to its folder"
 _SOURCE = "ld.so(8): 'cannot open shared object file: No such file or directory'"
 _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
-"""Libraries of the host's driver that ``--nv`` mounts (apptainer/apptainer:etc/nvliblist.conf)."""
+"""A pattern for libraries of the host's driver that ``--nv``
+mounts (apptainer/apptainer:etc/nvliblist.conf).
+"""
 
 
 def _users(case: Case) -> dict[str, str]:
-    """Return program → MPI library for programs that load an MPI in this launch mode. In the mode ``gloo``
+    """Return program → MPI library for programs that load an MPI in this launch mode. In the mode ``gloo``,
     only Horovod's extension loads an MPI.
     """
     found = case.image_facts.programs or {}
@@ -33,7 +35,7 @@ def _is_replaced(case: Case) -> bool:
 
 
 def _folders_before_image(case: Case) -> str | None:
-    """Return the LD_LIBRARY_PATH of the launch, if it differs from the image's value; otherwise ``None``."""
+    """Return the launch's LD_LIBRARY_PATH if it differs from the image's value; otherwise ``None``."""
     asked = launch_search_path(case.host_facts, case.plan)
     return None if asked == case.image_facts.environment.get("LD_LIBRARY_PATH") else asked
 
@@ -48,12 +50,12 @@ def _folders_before_image(case: Case) -> str | None:
 )
 def programs_find_no_mpi(case: Case) -> Hit | None:
     """The image has an MPI, but no program finds it. The MPI may be of another family, whose library has
-    another name, or it may be in a folder that the loader does not search. In launch modes without MPI,
-    toolkit checks only Horovod's library: if it was built with MPI, it does not load without MPI.
+    another name, or it may be in a folder that the loader does not search. In the launch mode gloo, toolkit
+    checks only Horovod's library: if it was built with MPI, it does not load without MPI.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
-        return None  # rule image-lacks-mpi reports this
+        return None  # rule image-lacks-mpi reports this fault
     case.ask("image.programs", failed_only=True)
     users = _users(case)
     if not users or any(users.values()) or _launcher_sets_path(case):
@@ -84,10 +86,10 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
 
 
 def _launcher_sets_path(case: Case) -> bool:
-    """Return whether the launcher in the image sets LD_LIBRARY_PATH so that the program finds the MPI.
+    """Return whether the image's launcher sets an LD_LIBRARY_PATH with which the program finds its MPI.
 
-    Open MPI's mpirun, called by its full path, sets LD_LIBRARY_PATH for its ranks to the folder of its
-    libraries (open-mpi/ompi:docs/man-openmpi/man1/mpirun.1.rst, --prefix).
+    If a launch calls Open MPI's mpirun by its full path, mpirun sets LD_LIBRARY_PATH for its ranks to the
+    folder of its libraries (open-mpi/ompi:docs/man-openmpi/man1/mpirun.1.rst, --prefix).
     """
     mpi, program = case.image_facts.mpi, case.image_facts.program
     if mpi is None or mpi.implementation != "openmpi" or not case.plan.inside:
@@ -106,8 +108,8 @@ def _launcher_sets_path(case: Case) -> bool:
     facts=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
 )
 def mpi_lacks_library(case: Case) -> Hit | None:
-    """If a library that the MPI needs is missing, programs and the MPI's own launcher fail before they call
-    MPI. Libraries of NVIDIA's driver come from the host.
+    """If the image lacks a library that the MPI needs, programs and the MPI's launcher fail before they call
+    MPI. Libraries of the NVIDIA driver are from the host.
     """
     mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:
@@ -146,7 +148,7 @@ def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tupl
 
 
 def _mounted_libraries(case: Case) -> set[str]:
-    """Return the sonames of the libraries that mounts add to the image."""
+    """Return the sonames of the libraries that the launch mounts into the container."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
     return found | mounted_first(case) if case.mode == "bind" else found
 
@@ -164,9 +166,9 @@ def _mounted_libraries(case: Case) -> set[str]:
     modes=("bind",),
 )
 def bind_lacks_mpi_4(case: Case) -> Hit | None:
-    """All libraries of the MPICH ABI have the same name, whatever MPI standard they follow. An mpi4py 4.0
-    that was built with MPICH 4 is linked with functions of MPI 4. A library of MPI 3.1 does not have these
-    functions, and Python cannot import mpi4py.
+    """All libraries of the MPICH ABI have the same name, whichever MPI standard they implement. An mpi4py 4.0
+    that was built with MPICH 4 needs functions of MPI 4. A library for MPI 3.1 does not have these functions,
+    so Python cannot import mpi4py.
     """
     provider, own = provider_guarded(case), case.original_facts.mpi
     if provider is None or own is None or not mounted_loads(case):
@@ -186,8 +188,8 @@ def bind_lacks_mpi_4(case: Case) -> Hit | None:
 
 
 def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
-    """Return whether an MPICH, or a Cray MPI that is based on it, is in a range of MPICH releases. Cray MPI 9
-    is based on MPICH 4.
+    """Return whether an MPICH, or the MPICH on which a Cray MPI is based, is in a range of releases. Cray MPI
+    9 is based on MPICH 4.
     """
     if mpi.implementation == "cray":
         return within(mpi.version or "", mpich.replace("4.0", "9.0"))
@@ -211,8 +213,9 @@ def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
     advice=True,
 )
 def bind_lacks_lustre(case: Case) -> Hit | None:
-    """Cray MPICH opens liblustreapi.so by name at the first MPI_File_open on Lustre, and ends the program if
-    the loader does not find the library. Programs that use MPI only for messages do not need it.
+    """Cray MPICH opens liblustreapi.so by name at the first MPI_File_open on Lustre. If the loader does not
+    find the library, Cray MPICH aborts the program. Programs that use MPI only for messages do not need the
+    library.
     """
     provider = provider_guarded(case)
     if provider is None or provider.implementation != "cray" or not mounted_loads(case):

@@ -1,4 +1,4 @@
-"""Rules about memory that ranks share or lock, and about process and user namespaces of a node."""
+"""Rules about memory that ranks share or lock, and about separate process and user namespaces of ranks."""
 
 from toolkit import knowledge
 from toolkit.engine import fast_network
@@ -21,17 +21,19 @@ from toolkit.model.mpifacts import ImageMpi
 from toolkit.versions import within
 
 _SPARED = 41 / 55
-"""Fraction of the measured launches with two ranks in separate process namespaces that did not crash."""
+"""Measured fraction of launches with two ranks in separate process namespaces that did not crash (41
+of 55).
+"""
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """UCX transports between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
-"""A /dev/shm smaller than this size, in bytes, has no room for batches of images."""
+"""Size of /dev/shm in bytes that is too small for batches of images."""
 _LARGER = "enlarge /dev/shm (`docker run --shm-size`, `mount -o remount,size=…`), or use another transport"
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
-    """Return whether a row of ``mpi.toml`` applies to this MPI library; ``None`` if a fact for the decision
-    is unknown.
+    """Return whether a row of ``mpi.toml`` applies to this MPI library; ``None`` if a deciding fact is
+    unknown.
     """
     if not row.of(mpi):
         return False
@@ -89,8 +91,8 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def namespaces_split_a_node(case: Case) -> Hit | None:
-    """Without setuid, each start of the container creates a separate user namespace. Between user namespaces
-    the kernel refuses shared memory through /proc and cross-memory attach. Some builds of MPI do not detect
+    """Without setuid, each start of a container creates a separate user namespace. Between user namespaces,
+    the kernel refuses shared memory through /proc, and cross-memory attach. Some builds of MPI do not detect
     the refusal in time.
     """
     case.ask("image.mpi.version", "host.runtime")
@@ -115,8 +117,8 @@ def namespaces_split_a_node(case: Case) -> Hit | None:
 
 
 def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
-    """Return whether Open MPI sends messages within a node with UCX and shared memory, with the settings in
-    force.
+    """Return whether, with the settings that apply, Open MPI sends messages within a node through UCX and
+    shared memory.
     """
     pml = setting_value(case, "OMPI_MCA_pml") or ""
     named = "ucx" in pml.removeprefix("^").split(",")
@@ -136,7 +138,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 def _still_applies(row: Namespaces, case: Case) -> bool:
     """Return whether the cause in a row of ``mpi.toml`` exists on this host and in this plan."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
-        return False  # MPICH detects that the kernel forbids cross-memory attach, and uses another way
+        return False  # MPICH detects that the kernel forbids cross-memory attach, and avoids it
     name, _, value = row.lifted_by.partition("=")
     return not (row.lifted_by and case.plan.env.get(name) == value)
 
@@ -155,8 +157,8 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
     advice=True,
 )
 def large_messages_hang(case: Case) -> Hit | None:
-    """Ranks start and small messages pass, so a start-up test succeeds. The first large gradient then hangs.
-    The predicted outcome is about the start only, so this rule does not change the outcome.
+    """Ranks start and exchange small messages, so a start-up test succeeds. The first large gradient then
+    hangs. The predicted outcome concerns only the start, so this rule does not change the outcome.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)
@@ -183,12 +185,12 @@ def large_messages_hang(case: Case) -> Hit | None:
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     """Open MPI compares process numbers to decide whether a process created a shared-memory segment. If the
-    numbers are equal, the rank uses the creator's address of the segment. If every rank has its own process
+    numbers are equal, the rank uses the segment's address in the creator. If each rank has its own process
     namespace, two ranks can have the same number, and then crash with a segmentation fault.
 
-    Such a crash happens in one of four launches with two ranks, so the predicted outcome does not change.
-    With three ranks on a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal
-    numbers). MPICH did not crash in any launch. ``--ipc`` alone is harmless.
+    One of four launches with two ranks crashes, so the predicted outcome does not change. With three ranks on
+    a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal numbers). MPICH did not
+    crash in any launch. ``--ipc`` alone is harmless.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")
@@ -213,22 +215,22 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def mpi_shared_memory_small(case: Case) -> Hit | None:
-    """MPICH keeps its queues between ranks of one node in /dev/shm, and uses more of this memory over time.
-    If /dev/shm is full, the kernel kills the rank. Open MPI keeps its queues in other files, or works without
-    them.
+    """MPICH keeps the queues between ranks of one node in /dev/shm, and uses more of this memory over time.
+    If /dev/shm is full, the kernel kills the rank. Open MPI keeps its queues in other files or works without
+    queues.
     """
     case.ask("image.mpi")
     mpi, there = case.image_facts.mpi, case.host_facts.shm
     if mpi is None or case.request.ranks_per_node == 1:
         return None
     if own_shared_memory(case):
-        return None  # the container has its own /dev/shm of the usual size
+        return None  # the container's own /dev/shm has the usual size
     for row in knowledge.mpi().shared_memory:
         fits = _shares_by(case, mpi, row)
         if fits is not False:
             case.ask("host.shm", failed_only=True)
         share = case.request.ranks_per_node / 2
-        # If the probe did not read the size, assume the usual size.
+        # If the probe did not read the size of /dev/shm, assume the usual size.
         if fits is False or there is None or there >= row.enough * share:
             continue
         if fits is None:
@@ -257,9 +259,9 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
 )
 def shared_memory_apart(case: Case) -> Hit | None:
     """The first rank of a node creates a file in /dev/shm and sends the file's name to the other ranks. With
-    --contain, or with 'mount dev = minimal', each container has its own tmpfs at /dev/shm, and the other
-    ranks do not find the file. The outcome depends on the MPI release. Open MPI without a shared /dev/shm
-    exchanges messages in another way. MPICH and related libraries were not measured.
+    --contain or 'mount dev = minimal', each container has its own tmpfs at /dev/shm, so the other ranks do
+    not find the file. The outcome depends on the MPI release. Without a shared /dev/shm, Open MPI exchanges
+    messages in another way. MPICH and related libraries were not measured.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, apart = case.image_facts.mpi, own_shared_memory(case)
@@ -314,8 +316,8 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
 )
 def nccl_shared_memory_small(case: Case) -> Hit | None:
     """NCCL exchanges data between GPUs without a direct connection through /dev/shm, and aborts if /dev/shm
-    is full. A container with a separate /dev/shm has 64 MB by default. Ranks in separate containers use
-    another way.
+    is full. A container with a separate /dev/shm has 64 MB by default. Ranks in separate containers do not
+    use /dev/shm.
     """
     own = own_shared_memory(case)
     together = case.plan.mode == "mpirun-container" or bool(case.plan.starter)
@@ -369,7 +371,7 @@ def rdma_memory_refused(case: Case) -> Hit | None:
     if limit is None:
         raise Undecided("host.locked_memory")
     if "efa" in (host.fabrics or ()) and not case.image_facts.nccl_ofi:
-        return None  # without the plugin NCCL uses TCP
+        return None  # without the plugin, NCCL uses TCP
     if host.compute_nodes is None and "locked_memory" in host.evidence:
         raise Undecided("host.locked_memory")  # the login host's limit differs from a job's limit
     said = {**host.environment, **case.image_facts.environment, **case.plan.env}

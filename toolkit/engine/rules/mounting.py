@@ -1,4 +1,4 @@
-"""Rules about how the runtime mounts an image: with the kernel, with squashfuse, or not at all."""
+"""Rules about how the runtime mounts an image: through the kernel, with squashfuse, or not at all."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
@@ -12,9 +12,9 @@ from toolkit.runtime import apptainer
 from toolkit.versions import older, within
 
 _IN_EVERY_IMAGE = {"/tmp", "/var/tmp", "/home", "/mnt", "/opt", "/srv", "/etc", "/usr", "/var", "/dev"}  # noqa: S108
-"""Folders of the Filesystem Hierarchy Standard."""
+"""Folders of the Filesystem Hierarchy Standard, which every image has."""
 _MENDED = "4.0"
-"""Distributions add features of later kernels to kernels from this release on."""
+"""The oldest kernel release to which distributions add features of later kernels."""
 
 
 _GIVEN_FUSE = "3.3"
@@ -23,7 +23,7 @@ _GIVEN_FUSE = "3.3"
 
 def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     """Return whether the kernel mounts the image: the runtime is setuid, and its release and settings allow
-    it.
+    kernel mounts.
     """
     if options(case, IN_NAMESPACE):
         return False
@@ -48,10 +48,10 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     facts=("host.runtime", "host.kernel", "host.runtime.setuid", "host.runtime.version", "image.compression"),
 )
 def image_compression_too_new(case: Case) -> Hit | None:
-    """With setuid the kernel mounts the file system in a SIF. If the kernel does not support the compression,
-    it reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on then uses
-    squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids squashfuse. A distribution's
-    Linux 4 may have features of later kernels.
+    """With setuid, the kernel mounts the file system in a SIF. If the kernel does not support the
+    compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer 1.3
+    and later then uses squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids
+    squashfuse. A distribution's Linux 4 may have features of later kernels.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -90,8 +90,8 @@ def image_compression_too_new(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.kernel_mounts"),
 )
 def kernel_cannot_mount(case: Case) -> Hit | None:
-    """With setuid the kernel mounts the file system in a SIF through a loop device. Kernels of compute nodes
-    may lack the module loop or squashfs, even if the login node has both.
+    """With setuid, the kernel mounts the file system in a SIF through a loop device. Kernels of compute nodes
+    may lack the module loop or squashfs, even if the login node has both modules.
     """
     case.have("host.runtime")
     runtime_name = case.host_facts.runtime.name if case.host_facts.runtime else ""
@@ -123,8 +123,8 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.fuse3"),
 )
 def fuse3_too_old(case: Case) -> Hit | None:
-    """From 1.3 on, a setuid Apptainer opens /dev/fuse itself and passes the open file to squashfuse instead
-    of a folder. libfuse accepts an open /dev/fuse from 3.3 on; RHEL 8.0 to 8.5 have libfuse 3.2.1.
+    """A setuid Apptainer 1.3 or later opens /dev/fuse itself, and passes the open file to squashfuse instead
+    of a folder. libfuse 3.3 and later accepts an open /dev/fuse; RHEL 8.0 to 8.5 have libfuse 3.2.1.
     """
     case.have("host.runtime")
     found, there = case.host_facts.runtime, case.host_facts.fuse3
@@ -154,8 +154,8 @@ def fuse3_too_old(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.version", "host.kernel"),
 )
 def runtime_needs_newer_kernel(case: Case) -> Hit | None:
-    """A runtime needs certain kernel features, and starts no container without them. toolkit does not check
-    distributions that add such features to old kernels.
+    """A runtime needs certain kernel features, and cannot start a container without these features. toolkit
+    does not check distributions that add such features to old kernels.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -186,8 +186,8 @@ def runtime_needs_newer_kernel(case: Case) -> Hit | None:
     facts=("host.runtime",),
 )
 def writable_needs_folders(case: Case) -> Hit | None:
-    """The runtime creates missing mount points in an overlay or underlay over the image. With --writable
-    there is neither an overlay nor an underlay.
+    """The runtime creates missing mount points in an overlay or underlay over the image. With --writable, the
+    container has neither an overlay nor an underlay.
     """
     case.have("host.runtime")
     found = case.host_facts.runtime
@@ -217,7 +217,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
     """Without setuid, squashfuse mounts the image instead of the kernel. SingularityCE before 4.1 and
     Singularity 3 do not support squashfuse. Without squashfuse, the runtime unpacks the image into a
     temporary folder at each start, once for each rank. Unpacking takes minutes, and several times the image's
-    size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older kernel SingularityCE unpacks the
+    size in /tmp. Without setuid, squashfuse needs Linux 4.18; on an older kernel, SingularityCE unpacks the
     image.
     """
     found = case.host.runtime
@@ -254,9 +254,9 @@ def squashfuse_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
 )
 def squashfuse_refused(case: Case) -> Hit | None:
-    """Without setuid, and with --fakeroot or --userns, Apptainer from 1.1 on mounts the image with squashfuse
-    in a user namespace, which needs Linux 4.18. On an older kernel Apptainer does not unpack the image, and
-    fails with 'fusermount3: mount failed: Operation not permitted'.
+    """Without setuid, and with --fakeroot or --userns, Apptainer 1.1 and later mounts the image with
+    squashfuse in a user namespace, which needs Linux 4.18. On an older kernel, Apptainer does not unpack the
+    image, and fails with 'fusermount3: mount failed: Operation not permitted'.
     """
     case.have("host.runtime")
     found = case.host_facts.runtime
@@ -302,8 +302,8 @@ def _unpacks(case: Case) -> bool:
     facts=("host.runtime", "image.glibc"),
 )
 def hooks_need_glibc(case: Case) -> Hit | None:
-    """Some runtimes mount libraries of the host and then run ``ldconfig`` in the container. musl has another
-    ``ldconfig``, so the hook fails, and the container does not start.
+    """Hooks of some runtimes mount libraries of the host and then run ``ldconfig`` in the container. musl has
+    another ``ldconfig``, so the hook fails and the container does not start.
     """
     found = case.host_facts.runtime
     row = next((r for r in runtime.runtime().glibc_hooks if found and r.name == found.name), None)

@@ -10,7 +10,7 @@ from toolkit.model.mpifacts import ImageMpi
 
 _ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
 """MPI implementations that use only Slurm's PMI-1 library. Open MPI first tries libpmi2, which reaches
-Slurm's plugin through the descriptor in PMI_FD.
+Slurm's plugin through the file descriptor in PMI_FD.
 """
 _CONFIGURATION = "/etc/slurm/slurm.conf"
 
@@ -32,7 +32,7 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def slurm_pmi_unreachable(case: Case) -> Hit | None:
-    """Inside a job, Slurm's libpmi.so sends messages in Slurm's own protocol to srun. Slurm's libpmi.so needs
+    """Inside a job, Slurm's libpmi.so communicates with srun in Slurm's own protocol. The library needs
     munge, a Slurm release with the same protocol, and the cluster's slurm.conf. Without slurm.conf, libpmi.so
     waits a minute and then fails. Outside a job, each rank starts as a world of size 1.
     """

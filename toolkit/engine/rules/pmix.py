@@ -35,8 +35,8 @@ def _pair(server: str, client: str) -> Pair | None:
     modes=("srun-pmix", "bind"),
 )
 def pmix_pair_fails(case: Case) -> Hit | None:
-    """All PMIx releases from 2.1.1 on can connect with each other. Older releases connect with some releases
-    only.
+    """All PMIx releases from 2.1.1 on can connect to each other. Older releases can connect only to some
+    releases.
     """
     case.ask("image.mpi.interfaces", "host.slurm.mpi_types")
     mpi, found = case.image.mpi, offer(case)
@@ -76,9 +76,9 @@ def pmix_pair_fails(case: Case) -> Hit | None:
 )
 def pmix_components_named(case: Case) -> Hit | None:
     """The PMIx server names the security and store components to use (``munge,native``, ``shmem2,hash``). A
-    PMIx client 3.2.0 to 3.2.3 aborts at the first component that it does not have. A client that was built
-    without munge has no psec/munge, and no PMIx 3.2 client has the store of PMIx 5. A server that was built
-    without munge does not name psec/munge.
+    PMIx client 3.2.0 to 3.2.3 aborts at the first named component that it does not have. A client that was
+    built without munge has no psec/munge, and no PMIx 3.2 client has the store of PMIx 5. A server that was
+    built without munge does not name psec/munge.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     found, launcher = offer(case), host_launcher(case.host_facts)
@@ -100,7 +100,7 @@ def pmix_components_named(case: Case) -> Hit | None:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} aborts because it lacks {lacking}, which the server names"
-    # Ranks that share an identity start as worlds of size 1 only later; the abort comes first.
+    # Ranks that share a PMIx identity start as worlds of size 1 only later; the abort comes first.
     waits = waits_for_failed_rank(case, met=False)
     outcome: Outcome = "hang" if waits else "init-failure"
     because = f"{because}; Intel's Hydra keeps waiting for the rank" if waits else because
@@ -129,7 +129,7 @@ def _without_munge(launcher: HostMpi | None) -> bool:
     advice=True,
 )
 def pmix_client_needs_care(case: Case) -> Hit | None:
-    """Releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults between client and server."""
+    """PMIx releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults between client and server."""
     case.ask("image.mpi.interfaces", "image.pmix", "host.slurm.version")
     client, slurm = case.image.pmix, case.host.slurm
     if client is None or slurm is None or not _speaks_pmix(case):

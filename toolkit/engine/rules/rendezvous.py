@@ -56,7 +56,7 @@ def horovod_lacks_gloo(case: Case) -> Hit | None:
     if not case.image.horovod:
         return None
     built = case.image_facts.horovod_built
-    if built is None:  # Horovod's libraries do not show it
+    if built is None:  # Horovod's libraries do not show their controllers
         raise Undecided("image.horovod_built")
     if "gloo" in built:
         return None
@@ -82,9 +82,9 @@ _WORKER = re.compile(r"[\w.\]-]+:\d+")
     programs=WITHOUT_MPI,
 )
 def peers_not_told(case: Case) -> Hit | None:
-    """A launcher gives each rank its number and the number of ranks, in the launcher's own variables. PyTorch
-    needs MASTER_ADDR, RANK and WORLD_SIZE, which no launcher sets. TensorFlow without TF_CONFIG starts as the
-    only worker. JAX reads Slurm's variables.
+    """A launcher gives each rank its number and the number of ranks in its own variables. PyTorch needs
+    MASTER_ADDR, RANK and WORLD_SIZE, which no launcher sets. TensorFlow without TF_CONFIG starts as the only
+    worker. JAX reads Slurm's variables.
     """
     if sets_peers(case) or case.request.has_one_rank:
         return None
@@ -103,8 +103,8 @@ def peers_not_told(case: Case) -> Hit | None:
 
 
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
-    """Return the finding about a torchrun without options: it uses one node, and a second torchrun on that
-    node finds the port in use.
+    """Return the finding about torchrun without options: each torchrun uses one node, and a second torchrun
+    on this node finds the port in use.
     """
     if case.request.ranks_per_node > 1:
         return Hit(evidence, "init-failure", "each rank starts its own torchrun on the same port")
@@ -121,8 +121,8 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     programs=WITHOUT_MPI,
 )
 def address_is_local(case: Case) -> Hit | None:
-    """The first rank listens on its node. With the address ``localhost``, ranks on other nodes connect to
-    their own node, and fail after minutes.
+    """The first rank listens on its own node. With the address ``localhost``, ranks on other nodes connect to
+    their own node and fail after minutes.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank:
@@ -145,7 +145,7 @@ def address_is_local(case: Case) -> Hit | None:
 )
 def address_given(case: Case) -> Hit | None:
     """The first rank listens on its own node, which Slurm chooses. Ranks wait if the address is another node,
-    belongs to another job, or does not resolve. An address from a variable of the shell is not fixed.
+    belongs to another job, or does not resolve. An address from a shell variable is not fixed.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank or not found.value:
@@ -166,7 +166,7 @@ def address_given(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def port_given(case: Case) -> Hit | None:
-    """If two jobs on a node use one port, the second job fails with 'address already in use'."""
+    """If two jobs on a node use the same port, the second job fails with 'address already in use'."""
     found = find_setting(case, "MASTER_PORT")
     if found is None or starts_by_torchrun(case):
         return None
@@ -206,9 +206,7 @@ def world_given(case: Case) -> Hit | None:
 
 
 def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]:
-    """Return the number of ranks and the rank number that the user set; ``None`` for a value that is
-    not set.
-    """
+    """Return the number of ranks and the rank number that the user set; ``None`` for a missing value."""
     if case.plan.program == "jax" and passes_process_count(case):
         return find_setting(case, "num_processes", "JAX_NUM_PROCESSES"), find_setting(
             case, "process_id", "JAX_PROCESS_ID"
@@ -221,7 +219,7 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
 
 
 def _with_one_number(case: Case, size: int) -> Outcome:
-    """Return the outcome if all ranks have the same rank number. On one node, the second rank finds the first
+    """Return the outcome if all ranks have the same number. On one node, the second rank finds the first
     rank's port in use.
     """
     if case.request.ranks_per_node > 1:
@@ -241,8 +239,8 @@ def _with_one_number(case: Case, size: int) -> Outcome:
 )
 def starter_counts_differ(case: Case) -> Hit | None:
     """With ``--standalone`` or ``--nnodes=1``, each node trains alone, and the job exits with status 0. If
-    ``--nnodes`` is larger than the job's number of nodes, torchrun waits. With another ``--nproc-per-node``,
-    torchrun starts another number of ranks.
+    ``--nnodes`` is larger than the job's number of nodes, torchrun waits. With a different
+    ``--nproc-per-node``, torchrun starts a different number of ranks.
     """
     if not sets_peers(case):
         return None
@@ -285,8 +283,8 @@ def _of_accelerate(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def accelerate_on_cpu(case: Case) -> Hit | None:
-    """With ``--cpu``, ``accelerate launch`` starts the script as a single process, also if it gets the number
-    of machines and processes.
+    """With ``--cpu``, ``accelerate launch`` starts the script as a single process, even if options give the
+    number of machines and processes.
     """
     found = find_setting(case, "accelerate_cpu")
     if found is None or case.plan.starter != "accelerate" or case.request.has_one_rank:
@@ -304,8 +302,8 @@ def accelerate_on_cpu(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def spawns_own_ranks(case: Case) -> Hit | None:
-    """``torch.multiprocessing.spawn`` starts processes on its own node and numbers them from 0. The launcher
-    starts the script once for each rank, so the job has as many worlds as ranks.
+    """``torch.multiprocessing.spawn`` starts processes on its own node and numbers these processes from 0.
+    The launcher starts the script once for each rank, so the job has as many worlds as ranks.
     """
     if "spawn" not in case.request.says or case.request.has_one_rank:
         return None
@@ -377,8 +375,8 @@ def jax_needs_its_launcher(case: Case) -> Hit | None:
 )
 def tf_config_given(case: Case) -> Hit | None:
     """TF_CONFIG contains the list of workers and the number of one worker. If all ranks read the same
-    TF_CONFIG, each rank acts as that worker. With one worker in the list, each rank starts as a world of size
-    1. With several workers in the list, ranks wait for workers that never join.
+    TF_CONFIG, each rank acts as this worker. If the list has one worker, each rank starts as a world of size
+    1. If the list has several workers, ranks wait for workers that never join.
     """
     found = find_setting(case, "TF_CONFIG")
     if found is None or case.request.has_one_rank:

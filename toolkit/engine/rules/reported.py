@@ -1,4 +1,4 @@
-"""The rule about faults that public reports describe."""
+"""A rule about faults that public reports describe."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.reports import matching_reports
@@ -27,9 +27,9 @@ _SOURCE = "recipes/knowledge/reported.toml"
     modes=(*MPI_MODES, "torch"),
 )
 def reported_fault(case: Case) -> Hit | None:
-    """Some faults appear only on hosts that the project cannot build: many ranks on a node, old releases of
-    Slurm and Singularity, or special network cards. A row of ``reported.toml`` lists the conditions of such a
-    report. toolkit reports the fault only if all conditions are true.
+    """Some faults appear only on hosts that the project does not have: many ranks on a node, old releases of
+    Slurm, or special network cards. A row of ``reported.toml`` lists the conditions in a public report of
+    such a fault. toolkit reports the fault only if all conditions are true.
     """
     if case.request.has_one_rank:
         return None
@@ -44,7 +44,7 @@ def reported_fault(case: Case) -> Hit | None:
             continue
         case.ask(*unknown, failed_only=True)
         if unknown:
-            continue  # an earlier release wrote these facts without it
+            continue  # facts from an earlier release lack this fact
         evidence = case.cite(*_evidence(row))
         return Hit(evidence, row.outcome, row.title, row.title, row.fix, row.source, by_chance=row.by_chance)
     return None

@@ -1,4 +1,4 @@
-"""Rules about the container runtime: its release, and its settings."""
+"""Rules about the container runtime: its release and its settings."""
 
 from itertools import pairwise
 
@@ -12,7 +12,9 @@ from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Require the release of the runtime. If the release is unknown, the runtime's name is a guess too."""
+    """Require the runtime's release as a fact. If the release is unknown, the runtime's name is only
+    a guess.
+    """
     found = case.host.runtime
     if found is not None and found.seen and not found.version and runtime_of(case.host_facts).MEASURED:
         raise Undecided("host.runtime.version")
@@ -30,7 +32,7 @@ def ask_release(case: Case) -> None:
     facts=("host.runtime", "image.format", "host.runtime.version"),
 )
 def runtime_cannot_read_image(case: Case) -> Hit | None:
-    """Singularity from 3 on and Apptainer read SIF files. Only SingularityCE 4 reads OCI-SIF files. Other
+    """Apptainer, and Singularity 3 and later, read SIF files. Only SingularityCE 4 reads OCI-SIF files. Other
     runtimes print 'image format not recognized'.
     """
     case.have("host.runtime")
@@ -54,8 +56,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """The launch line follows the runtime's documentation. The namespaces, variables and folders that ranks
-    share are also from the documentation; no launch has confirmed them.
+    """The launch line follows the runtime's documentation. toolkit also uses the documentation for the
+    namespaces, variables and folders that ranks share. No recorded launch confirms this information.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -75,10 +77,10 @@ def runtime_not_measured(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.version"),
 )
 def oci_mode(case: Case) -> Hit | None:
-    """In the OCI mode of SingularityCE 4 each rank has separate process, IPC and user namespaces. Without
-    --no-compat, the container also has its own /tmp, /dev/shm and environment. MPI in this mode was not
-    measured; without the launcher's variables each rank starts as a world of size 1. An OCI-SIF needs this
-    mode: 'native runtime does not support OCI-SIF images, use --oci mode'.
+    """In the OCI mode of SingularityCE 4, each rank has separate process, IPC and user namespaces. Without
+    --no-compat, the container also has its own /tmp, /dev/shm and environment. The project has not measured
+    MPI in this mode. Without the launcher's variables, each rank starts as a world of size 1. An OCI-SIF
+    needs this mode: 'native runtime does not support OCI-SIF images, use --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
     if asked:
@@ -135,9 +137,9 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     advice=True,
 )
 def images_limited(case: Case) -> Hit | None:
-    """The runtime starts only images from allowed folders or owners. The runtime refuses other images: 'image
-    is not in an allowed configured path', 'image is not owned by required user(s)'. toolkit's facts do not
-    contain the allowed folders and owners.
+    """The administrator allows only images in certain folders or of certain owners. The runtime refuses other
+    images: 'image is not in an allowed configured path', 'image is not owned by required user(s)'. toolkit's
+    facts do not contain the allowed folders and owners.
     """
     case.ask("host.runtime")
     names = ("limit container paths", "limit container owners", "limit container groups")
@@ -161,9 +163,9 @@ def images_limited(case: Case) -> Hit | None:
 )
 def bind_source_missing(case: Case) -> Hit | None:
     """If the source of a 'bind path' in the runtime's settings is missing, every container fails with 'mount
-    source … doesn't exist'. The default settings bind /etc/localtime, which a minimal system lacks. From
-    Apptainer 1.1 and SingularityCE 3.10 on, --no-mount skips a single bind. This rule does not check binds
-    that you add.
+    source … doesn't exist'. The default settings bind /etc/localtime, which a minimal system may not have.
+    From Apptainer 1.1 and SingularityCE 3.10 on, --no-mount skips a single bind. This rule does not check
+    binds that you add.
     """
     case.have("host.runtime")
     found = case.host.runtime
@@ -192,8 +194,8 @@ def bind_source_missing(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_retired(case: Case) -> Hit | None:
-    """A release that is no longer maintained never gets fixes, not even for security faults. An old release
-    also lacks later options: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
+    """A release without maintenance gets no fixes, not even for security faults. An old release also lacks
+    later options: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -215,8 +217,8 @@ def runtime_retired(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_vulnerable(case: Case) -> Hit | None:
-    """Some security faults affect only a setuid installation with a certain setting. Security faults do not
-    change how ranks start. The advisory of the CVE says who can exploit the fault.
+    """Some security faults affect only setuid installations with a certain setting. Security faults do not
+    change how ranks start. The CVE's advisory says who can exploit the fault.
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -255,8 +257,8 @@ def _line(case: Case, name: str) -> str:
     advice=True,
 )
 def home_not_mounted(case: Case) -> Hit | None:
-    """A program in the container does not see files below the home folder. Programs cannot write caches below
-    the home folder, because the file system is read-only.
+    """The container does not have the files below your home folder. Programs cannot write caches there,
+    because the file system is read-only.
     """
     if setting(case, "mount home") != "no":
         return None
@@ -276,7 +278,7 @@ def home_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def binds_refused(case: Case) -> Hit | None:
-    """With 'user bind control = no' the runtime skips every --bind with a warning. The program then does not
+    """With 'user bind control = no', the runtime skips every --bind with a warning. The program then does not
     find its folders.
     """
     if setting(case, "user bind control") != "no":
@@ -298,7 +300,7 @@ def binds_refused(case: Case) -> Hit | None:
     advice=True,
 )
 def binds_need_folders(case: Case) -> Hit | None:
-    """The runtime creates missing mount points with an overlay or underlay, and the administrator allows
+    """The runtime creates missing mount points with an overlay or underlay, but the administrator allows
     neither. A bind to a folder that the image lacks fails with "destination … doesn't exist in container".
     """
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
@@ -323,7 +325,7 @@ def binds_need_folders(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_not_allowed(case: Case) -> Hit | None:
-    """With 'user bind control = no' the runtime skips a bind with a warning. Programs then load the image's
+    """With 'user bind control = no', the runtime skips a bind with a warning. Programs then load the image's
     own MPI, with variables for the host's MPI. Without overlay and underlay, a bind to a folder that the
     image lacks stops the launch: "destination … doesn't exist in container".
     """
@@ -360,10 +362,10 @@ def bind_not_allowed(case: Case) -> Hit | None:
     advice=True,
 )
 def device_files_hidden(case: Case) -> Hit | None:
-    """With 'mount dev = minimal' or 'no' the container has neither /dev/infiniband nor the host's /dev/shm.
-    Open MPI and NCCL then use TCP, even between ranks of one node. A bind of all of /dev works with
-    'minimal', not with 'no'. The runtime skips a bind of /dev/shm alone, because the container already has a
-    /dev/shm.
+    """With 'mount dev = minimal' or 'no', the container has neither /dev/infiniband nor the host's /dev/shm.
+    Open MPI and NCCL then use TCP, even between ranks of one node. A bind of the complete /dev works with
+    'minimal', but not with 'no'. The runtime skips a bind of only /dev/shm, because the container already has
+    a /dev/shm.
     """
     found = setting(case, "mount dev")
     if found not in {"minimal", "no"} or (found == "minimal" and binds_devices(case)):

@@ -1,4 +1,4 @@
-"""Rules about variables and configuration files that change how an MPI in the container behaves."""
+"""Rules about variables and configuration files that change the behaviour of an MPI in the container."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
@@ -65,7 +65,9 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     advice=True,
 )
 def host_settings_leak(case: Case) -> Hit | None:
-    """A module or a shell profile sets these variables for the host's MPI, and a job inherits them."""
+    """A module or a shell profile sets these variables for the host's MPI, and a job inherits these
+    variables.
+    """
     case.ask("host.environment")
     names = harmful_variables(case.host, case.mode)
     if not names:
@@ -84,9 +86,7 @@ def host_settings_leak(case: Case) -> Hit | None:
     advice=True,
 )
 def mca_params_file(case: Case) -> Hit | None:
-    """The runtime mounts the home folder, so the image's Open MPI reads settings that are meant for another
-    MPI.
-    """
+    """The runtime mounts the home folder, so the image's Open MPI reads settings for another MPI."""
     case.ask("host.mca_params", "image.mpi")
     mpi, lines = case.image.mpi, case.host.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):

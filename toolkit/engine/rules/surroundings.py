@@ -1,4 +1,4 @@
-"""Rules about what the container shares with its host: folders, variables, the store of PMIx."""
+"""Rules about folders, variables and PMIx stores that a container shares, or must share, with its host."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -12,7 +12,7 @@ _MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - Apptainer's def
 
 
 def _bound(case: Case, folder: str) -> bool:
-    """Return whether the container has a folder of the host at the same path."""
+    """Return whether the container has the host's folder at the same path."""
     sources = ((bind.split(":")[0], bind_target(bind)) for bind in case.plan.binds)
     named = [source for source, target in sources if source == target]
     return any(is_below(folder, top) for top in (*_MOUNTED, *named))
@@ -37,9 +37,9 @@ def _cite_variable(case: Case, name: str) -> str:
     advice=True,
 )
 def tmpdir_not_in_container(case: Case) -> Hit | None:
-    """The runtime passes the variable TMPDIR to the container, but does not mount its folder. Open MPI cannot
-    create its session directory in TMPDIR. Python uses another folder. Other programs fail with 'No such file
-    or directory'.
+    """The runtime passes the variable TMPDIR to the container, but does not mount the folder in TMPDIR. Open
+    MPI then cannot create its session directory, and Python uses another folder. Other programs fail with 'No
+    such file or directory'.
     """
     folder = case.host.tmpdir
     if folder is None or "TMPDIR" in {*case.plan.env, *case.plan.unset} or _bound(case, folder):
@@ -57,8 +57,8 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
     advice=True,
 )
 def tmpdir_not_usable(case: Case) -> Hit | None:
-    """A login node's TMPDIR often does not exist on compute nodes. Programs that create temporary files then
-    fail.
+    """The login node's TMPDIR often does not exist on compute nodes. Programs that create temporary files
+    then fail.
     """
     if case.host.tmpdir_usable is not False or "TMPDIR" in {*case.plan.env, *case.plan.unset}:
         return None
@@ -102,9 +102,9 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
-    """Servers before PMIx 5 keep their shared store in PMIX_SERVER_TMPDIR, which is below SlurmdSpoolDir. A
-    client without that folder sends messages to the server instead. Messages work, but very many ranks start
-    more slowly.
+    """PMIx servers before release 5 keep their shared store in PMIX_SERVER_TMPDIR, which is below
+    SlurmdSpoolDir. A client that does not have this folder sends messages to the server instead. The launch
+    works, but jobs with very many ranks start more slowly.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
@@ -159,8 +159,8 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
 )
 def pmix_lacks_native_security(case: Case) -> Hit | None:
     """The PMIx server and its client need a common security module (psec), which proves the user's identity.
-    Nearly every build has the module 'native'. A client that has only munge needs the host's munge socket,
-    which a container does not have. The server refuses a client without munge and without native:
+    Nearly every build has the module 'native'. A client that has only the module 'munge' needs the host's
+    munge socket, which a container does not have. The server refuses a client with neither munge nor native:
     INVALID-CREDENTIAL.
     """
     case.have("image.pmix")
@@ -182,8 +182,8 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
 )
 def preload_leaks(case: Case) -> Hit | None:
     """The container's loader looks for the host's library that LD_PRELOAD names. Usually the image does not
-    have this library, and every program prints "object '…' from LD_PRELOAD cannot be preloaded: ignored". If
-    the image has a library at this path, the library may need another C library and crash the program.
+    have this library, so every program prints "object '…' from LD_PRELOAD cannot be preloaded: ignored". If
+    the image has a library at the same path, this library may need another C library and crash the program.
     """
     case.ask("host.environment")
     return Hit((_cite_variable(case, "LD_PRELOAD"),)) if _is_inherited(case, "LD_PRELOAD") else None
@@ -218,8 +218,8 @@ def library_path_forced(case: Case) -> Hit | None:
     advice=True,
 )
 def nodes_differ(case: Case) -> Hit | None:
-    """A job on two kinds of nodes works only if it works on both kinds. toolkit's facts describe the kind
-    with the most nodes.
+    """A job on two kinds of nodes works only if it works on each kind. toolkit's facts describe the kind with
+    the most nodes.
     """
     case.ask("host.compute_nodes")
     lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host_facts.differs.items()))
@@ -236,8 +236,8 @@ def nodes_differ(case: Case) -> Hit | None:
     advice=True,
 )
 def compute_nodes_not_asked(case: Case) -> Hit | None:
-    """Login nodes often have no GPU and no InfiniBand, and have other processors and limits than compute
-    nodes.
+    """Login nodes often have no GPU and no InfiniBand, and differ from compute nodes in processors and
+    limits.
     """
     case.have("host.slurm")
     if case.host.compute_nodes:

@@ -1,4 +1,4 @@
-"""Rules about kernel, processor, GPU and C library: whether the host can run a program of the image."""
+"""Rules about kernel, processor, GPU and C library: whether the host can run the image's programs."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -11,10 +11,12 @@ from toolkit.versions import older, within
 
 _NV, _ROCM = "--nv", "--rocm"
 _OF_C_LIBRARY = {"/", "/usr", "/lib", "/lib64", "/usr/lib64"}
-"""Folders that contain the C library of an image, or its loader."""
+"""Folders that contain an image's C library or its loader."""
 _OF_DEBIAN = ("debian", "ubuntu")
 _OF_SOURCE = "a0"
-"""Part of the version of a PyTorch that was built from a commit, as in NVIDIA's images: ``2.6.0a0+ecf3b``."""
+"""Part of the version of a PyTorch that was built from a commit, such as ``2.6.0a0+ecf3b`` in NVIDIA's
+images.
+"""
 
 
 @rule(
@@ -26,8 +28,8 @@ _OF_SOURCE = "a0"
     facts=("host.kernel", "host.architecture", "image.glibc"),
 )
 def kernel_too_old(case: Case) -> Hit | None:
-    """A container uses the kernel of its host. Every release of glibc needs a minimum kernel release. On an
-    older kernel each program fails with 'FATAL: kernel too old'.
+    """A container uses the kernel of its host, and every release of glibc needs a minimum kernel release. On
+    an older kernel, each program fails with 'FATAL: kernel too old'.
     """
     case.ask("host.kernel", "image.glibc", failed_only=True)
     row = glibc.oldest_kernel(case.image_facts.glibc or "", case.host_facts.architecture)
@@ -80,7 +82,7 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     advice=True,
 )
 def tensorflow_needs_avx(case: Case) -> Hit | None:
-    """TensorFlow's wheels for x86-64 use AVX without a check. On a processor without AVX ``import
+    """TensorFlow's wheels for x86-64 use AVX without a check. On a processor without AVX, ``import
     tensorflow`` fails with 'Illegal instruction'.
     """
     case.have("image.tensorflow", "host.cpu_level")
@@ -123,7 +125,7 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
     at least as new as the glibc of their build. With an older glibc in the image, the driver's libraries fail
     with "version `GLIBC_2.xx' not found". Programs built for CUDA then do not start; other programs run
-    without the GPU. ``--rocm`` mounts libdrm and libnuma of the host, which programs for ROCm load.
+    without the GPU. ``--rocm`` mounts the host's libdrm and libnuma, which programs for ROCm load.
     """
     rocm = _ROCM in case.plan.container and bool(case.host_facts.amd_gpus)
     asked = rocm or _NV in case.plan.container
@@ -157,8 +159,9 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_rocm_libraries_newer(case: Case) -> Hit | None:
-    """``--rocm`` mounts ROCm libraries of the host, which were built for the host's C and C++ libraries. If
-    the image is older, the loader stops with "version `GLIBCXX_3.4.30' not found" or `GLIBC_2.38'.
+    """``--rocm`` mounts the host's ROCm libraries, which were built for the host's C and C++ libraries. If
+    the image's C and C++ libraries are older, the loader stops with "version `GLIBCXX_3.4.30' not found" or
+    `GLIBC_2.38'.
     """
     if _ROCM not in case.plan.container or not case.host_facts.amd_gpus:
         return None
@@ -182,9 +185,9 @@ def gpu_rocm_libraries_newer(case: Case) -> Hit | None:
     facts=("host.glibc", "host.distribution", "image.glibc", "image.glibc_needed", "image.distribution"),
 )
 def bind_hides_c_library(case: Case) -> Hit | None:
-    """Programs of the image load the C library of the host, or start with the host's loader. An older C
-    library lacks symbol versions that these programs need. A loader and a C library of different releases do
-    not work together.
+    """With this bind, programs of the image load the host's C library, or start with the host's loader. An
+    older C library lacks symbol versions that these programs need. A loader and a C library of different
+    releases do not work together.
     """
     hidden = [target for target in bind_targets(case.plan) if target in _OF_C_LIBRARY]
     if not hidden:
@@ -220,8 +223,8 @@ def bind_hides_c_library(case: Case) -> Hit | None:
     advice=True,
 )
 def image_glibc_too_old(case: Case) -> Hit | None:
-    """A program, library or wheel from a newer distribution needs glibc symbol versions that the image does
-    not have. The loader then refuses the program or library.
+    """A program, library or wheel that was built on a newer distribution needs glibc symbol versions that the
+    image does not have. The loader then refuses the program or library.
     """
     case.have("image.glibc", "image.glibc_needed")
     if not older(case.image.glibc, case.image.glibc_needed):
@@ -246,9 +249,9 @@ def image_glibc_too_old(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
-    """The wheels of PyTorch have machine code for the GPUs that their CUDA knows, and PTX at most for the
-    newest. On another GPU each kernel fails: 'no kernel image is available for execution on the device'. A
-    PyTorch that was built from source may have other code, and the rule does not judge it.
+    """PyTorch's wheels have machine code for the GPUs that their CUDA supports, and PTX at most for the
+    newest of these GPUs. On another GPU, each kernel fails: 'no kernel image is available for execution on
+    the device'. The rule does not judge a PyTorch that was built from source, because it may have other code.
     """
     case.have("host.gpus", "image.pytorch", "image.pytorch_cuda")
     version, built = case.image.pytorch or "", cuda.series(case.image.pytorch_cuda or "")
@@ -281,8 +284,8 @@ def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpu_newer_than_rocm(case: Case) -> Hit | None:
-    """A program for ROCm has machine code for each kind of GPU that it was compiled for. Other GPUs fail with
-    'HIP error: invalid device function'.
+    """A program for ROCm has machine code only for the GPU architectures of its build. On other GPUs, it
+    fails with 'HIP error: invalid device function'.
     """
     built, there = case.image_facts.pytorch_rocm, case.host_facts.amd_gpus or ()
     for row in cuda.cuda().amd_gpu:

@@ -1,4 +1,4 @@
-"""Rules about how ranks find each other: the interface that the launcher offers, and the image's MPI."""
+"""Rules about how ranks find each other: the launcher's interface must suit the image's MPI."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import is_same_version, within
 
 _REFUSES = "unsupported PMI version"
-"""A string in the library of an MPICH that aborts if it detects PMIx, even if PMI works: MPICH 5.0 has this
+"""A string in the library of an MPICH that aborts if it detects PMIx, even if PMI works. MPICH 5.0 has this
 string; MPICH 4.3 does not.
 """
 
@@ -50,11 +50,11 @@ string; MPICH 4.3 does not.
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
 )
 def environment_cleaned(case: Case) -> Hit | None:
-    """Launchers pass rank, size and the address of their server in PMIX_*, PMI_* and SLURM_*.
+    """Launchers pass rank, size and the address of their server in variables PMIX_*, PMI_* and SLURM_*.
 
-    Without these variables, every rank of an MPI program starts as a world of size 1. Open MPI 4 can detect
-    that its launcher is missing only with Slurm's variables. Some releases behave differently: Open MPI 2
-    starts a daemon, and needs ssh for the daemon.
+    Without these variables, every rank of an MPI program starts as a world of size 1. Open MPI 4 needs
+    Slurm's variables to detect that its launcher is missing. Some releases behave differently: Open MPI 2
+    starts a daemon, for which it needs ssh.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -88,7 +88,7 @@ def environment_cleaned(case: Case) -> Hit | None:
 def image_lacks_pmix(case: Case) -> Hit | None:
     """srun offers PMIx, and the MPI library that the program loads has no PMIx client.
 
-    Some implementations and versions abort in MPI_Init. In others, each rank starts as a world of size 1, and
+    Some MPI releases then abort in MPI_Init. With other releases, each rank starts as a world of size 1, and
     the job exits with status 0.
     """
     case.ask("image.mpi.interfaces")
@@ -109,7 +109,9 @@ def image_lacks_pmix(case: Case) -> Hit | None:
     modes=("srun-pmi2",),
 )
 def image_lacks_pmi2(case: Case) -> Hit | None:
-    """Slurm's pmi2 plugin offers only PMI-1 and PMI-2. Packaged builds of Open MPI have no PMI client."""
+    """Slurm's pmi2 plugin offers only PMI-1 and PMI-2. Distribution packages of Open MPI have no
+    PMI client.
+    """
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
     if mpi is None or PMI & spoken_interfaces(case):
@@ -153,7 +155,7 @@ def nothing_offered(case: Case) -> Hit | None:
 )
 def bind_interface_differs(case: Case) -> Hit | None:
     """toolkit chose the launcher's options for the host's MPI, but programs may load another MPI. Without
-    ``--mpi`` srun offers its default. The type ``cray_shasta`` works with Cray's MPI only.
+    ``--mpi``, srun offers Slurm's default. The type ``cray_shasta`` works only with Cray's MPI.
     """
     case.ask("image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
@@ -175,16 +177,16 @@ def bind_interface_differs(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
-    """Open MPI's launcher offers PMIx, and Hydra offers PMI. MPI libraries of the other family do not
-    understand the launcher's messages. An MPICH built only for PMIx does not even understand Hydra. Open MPI
-    1, which is older than PMIx, does not even understand a newer Open MPI's launcher.
+    """Open MPI's launcher offers PMIx, and Hydra offers PMI. MPI libraries of the other family do not support
+    the launcher's interface. An MPICH built only for PMIx does not support Hydra either. Open MPI 1 is older
+    than PMIx, and does not support the launcher of a newer Open MPI.
 
-    mpiexec of PALS on a Cray EX offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
-    own MPI each rank is rank 0 (ALCF user guide for Polaris, containers).
+    On a Cray EX, PALS's mpiexec offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
+    own MPI, each rank is rank 0 (ALCF user guide for Polaris, containers).
 
-    In an allocation Hydra starts its proxies with srun. If Slurm's default is PMIx, the ranks inherit the
-    PMIx identity of a step with one process on each node. With one rank on each node, an Open MPI therefore
-    works by chance.
+    In a Slurm allocation, Hydra starts its proxies with srun. If Slurm's default is PMIx, the ranks inherit
+    the PMIx identity of a step with one process on each node. With one rank on each node, an Open MPI
+    therefore works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
@@ -205,10 +207,10 @@ def host_launcher_other_family(case: Case) -> Hit | None:
 
 
 def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
-    """Return the finding about an MPI that does not understand the host's launcher.
+    """Return the finding about an MPI that does not support the interface of the host's launcher.
 
-    An Open MPI built for PMI uses Slurm's own PMI library, which connects to Hydra before it gives up. If a
-    node has several ranks, a rank may keep waiting (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
+    An Open MPI built for PMI uses Slurm's PMI library, which connects to Hydra and then fails. If a node has
+    several ranks, a rank may continue to wait (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
     """
     said = judge_unanswered(case, mpi, sees, "host.mpis")
     asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
@@ -218,8 +220,8 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
-    """Return the finding with another title if launcher and MPI are of one family: an MPICH built only for
-    PMIx, or an Open MPI 1.
+    """If launcher and MPI are of one family (an MPICH built only for PMIx, or an Open MPI 1), return the
+    finding with another title.
     """
     pair = {host.implementation, mpi.implementation}
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
@@ -237,8 +239,7 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 
 
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
-    """Return the finding about an Open MPI 1, which assumes that an ORTE launcher of the same release started
-    it.
+    """Return the finding about an Open MPI 1, which works only with an ORTE launcher of the same release.
 
     Return ``None`` if the launcher has the same release.
     """
@@ -267,7 +268,8 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
         because = f"{why}; with one rank on each node this identity is right"
         return Hit(evidence, because=because, severity="warning", title=because)
     if case.request.nodes == 1:
-        # The identity belongs to a step of one process, so each rank that uses it has a world of size 1.
+        # The PMIx identity belongs to a step of one process, so each rank with this identity is a world of
+        # size 1.
         return Hit(
             evidence, "singletons", f"{why}, for a step of one process: each rank starts as a world of size 1"
         )
@@ -295,8 +297,8 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     modes=("mpirun-host",),
 )
 def pmix_refused(case: Case) -> Hit | None:
-    """MPICH 5 looks for PMIX_RANK first, and aborts if it cannot use the value, even if PMI works. An MPICH
-    built with PMIx aborts too, because it cannot decide between PMI and PMIx.
+    """MPICH 5 first looks for PMIX_RANK, and aborts if it cannot use the value, even if PMI works. An MPICH
+    built with PMIx aborts too, because it cannot choose between PMI and PMIx.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi = host_launcher(case.host), case.image.mpi
@@ -331,7 +333,7 @@ def pmix_refused(case: Case) -> Hit | None:
 def rank_outside_step(case: Case) -> Hit | None:
     """An Open MPI 4 that its own launcher did not start looks for a Slurm step before it connects to PMIx.
 
-    PRRTE starts the ranks on its own node outside any Slurm step. Before 26.05, Slurm does not set
+    PRRTE starts the ranks on its own node outside any Slurm step. Slurm before 26.05 does not set
     SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on PRRTE's node start as worlds of size
     1. Ranks on other nodes wait for these ranks forever, or fail.
     """
@@ -351,7 +353,7 @@ def rank_outside_step(case: Case) -> Hit | None:
     outcome: Outcome = (
         "singletons" if all_outside or (refused and needs_named_components(case.image)) else "hang"
     )
-    # A client that lacks a component aborts immediately. Other clients that PRRTE does not support hang
+    # A PMIx client that lacks a component aborts immediately. Other clients that PRRTE does not support hang
     # (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth, and 3.2.5 of Open MPI 4.1.8).
     stage = LaunchStage.START if refused and outcome == "hang" else None
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
@@ -375,7 +377,9 @@ def _refuses_other_nodes(case: Case) -> bool:
     modes=("mpirun-host",),
 )
 def host_launcher_not_known(case: Case) -> Hit | None:
-    """toolkit predicts launches with Open MPI's mpirun, Hydra and PALS, but not with jsrun and others."""
+    """toolkit predicts launches with Open MPI's mpirun, Hydra and PALS, but not with jsrun and other
+    launchers.
+    """
     host = host_launcher(case.host)
     if host is None or host.lacks or host.implementation in {"openmpi", "cray", *HYDRA}:
         return None

@@ -1,1 +1,1 @@
-"""Choose the versions of a stack, and give the reason for each version."""
+"""Choose the component versions of a stack, and give the reason for each version."""

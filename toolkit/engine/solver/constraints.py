@@ -1,4 +1,4 @@
-"""The constraints on a stack, from the recipe and from the cluster."""
+"""Derive the constraints on a stack from the recipe and the cluster."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from toolkit.model.solution import Component
 
 @dataclass(frozen=True, slots=True)
 class StackConstraint:
-    """One constraint; the solver can drop it and keep the other constraints.
+    """One constraint, which the solver can drop while it keeps the other constraints.
 
-    ``text`` is the constraint as the recipe writes it. ``has`` are components that the stack must contain.
+    ``text`` is the constraint as the recipe writes it. ``has`` lists components that the stack must contain.
     ``bounds`` limits the versions of components. ``weaker`` is the text of a constraint that this constraint
     implies.
     """
@@ -29,7 +29,7 @@ class StackConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Several constraints, combined."""
+    """Several constraints combined into one."""
 
     has: frozenset[Component]
     bounds: tuple[tuple[Component, str], ...]
@@ -40,8 +40,8 @@ class Demand:
 
 
 def constraints_of(recipe: Recipe, host: HostFacts | None) -> tuple[StackConstraint, ...]:
-    """Return the constraints of a recipe and of a cluster. A constraint comes after the constraint that it
-    implies.
+    """Return the constraints of a recipe, and of a cluster if given. A constraint comes after the constraint
+    that it implies.
     """
     found: list[StackConstraint] = []
     for name, wish in recipe.want.items():
@@ -77,12 +77,12 @@ def demand_of(asks: Iterable[StackConstraint]) -> Demand:
 
 
 def without(asks: tuple[StackConstraint, ...], dropped: StackConstraint) -> tuple[StackConstraint, ...]:
-    """Return the constraints without one constraint, and without all constraints that imply it."""
+    """Return the constraints without ``dropped``, and without all constraints that imply ``dropped``."""
     return tuple(a for a in asks if a is not dropped and a.weaker != dropped.text)
 
 
 def named_components(recipe: Recipe) -> frozenset[Component]:
-    """Return the components that the recipe names. The solver may use opt-in rows only of these components.
+    """Return the components that the recipe names. The solver may use opt-in rows of only these components.
 
     A recipe that names cuDNN or NCCL also names CUDA.
     """

@@ -1,4 +1,4 @@
-"""Compare two rows of ``stacks.toml``: whether they are compatible, and the reason if not."""
+"""Compare two rows of ``stacks.toml``, and give the reason if the rows are not compatible."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ _PLURAL = {"goes": "go", "is": "are", "brings": "bring", "needs": "need"}
 
 
 class Fact(NamedTuple):
-    """A statement of one row of ``stacks.toml``; ``says`` is the rest of a sentence that begins with
+    """A statement about one row of ``stacks.toml``; ``says`` is the rest of a sentence that begins with
     component and version.
     """
 
@@ -25,8 +25,8 @@ class Fact(NamedTuple):
 
 
 def fits(component: Component, row: Version, wish: str | tuple[str, ...]) -> bool:
-    """Return whether a row of ``stacks.toml`` matches a version constraint; a base matches by its name or a
-    name pattern.
+    """Return whether a row of ``stacks.toml`` satisfies a version constraint; the constraint on a base is a
+    name or a name pattern.
     """
     wishes = (wish,) if isinstance(wish, str) else wish
     return any(_matches(component, row, one) for one in wishes)
@@ -40,14 +40,16 @@ def _matches(component: Component, row: Version, wish: str) -> bool:
 
 
 def objection(component: Component, row: Version, other: Component, taken: Version) -> Fact | None:
-    """Return why two rows of ``stacks.toml`` are not compatible; ``None`` if they are compatible."""
+    """Return the reason why two rows of ``stacks.toml`` are not compatible; ``None`` for compatible rows."""
     return _refuses(component, row, other, taken) or _refuses(other, taken, component, row)
 
 
 def brought(
     table: Stacks, component: Component, row: Version, other: Component, taken: Version
 ) -> Fact | None:
-    """Return the fact that a base already contains a component, if so; the solver must not add it again."""
+    """If a base already contains a component, return this fact, because the solver must not add the component
+    again; otherwise ``None``.
+    """
     for one, base, another, on_it in ((component, row, other, taken), (other, taken, component, row)):
         if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":
             return Fact("base", base.version, f"has its own {another}")
@@ -70,12 +72,14 @@ def needs_asking(component: Component, row: Version, other: Component) -> Fact:
 
 
 def name_version(component: Component, version: str) -> str:
-    """Return a component and its version for a sentence: ``openmpi 4.1.4``; for a base only its name."""
+    """Return a component and its version for a sentence, such as ``openmpi 4.1.4``; for a base, return only
+    its name.
+    """
     return version if component == "base" else f"{component} {version}"
 
 
 def as_sentences(facts: Iterable[Fact]) -> tuple[str, ...]:
-    """Return facts as sentences. Versions with the same fact share a sentence."""
+    """Return facts as sentences; versions with the same fact share a sentence."""
     versions: dict[tuple[Component, str], list[str]] = {}
     for fact in facts:
         versions.setdefault((fact.component, fact.says), []).append(fact.version)
@@ -100,7 +104,7 @@ def _note(row: Version) -> str:
 
 
 def _bounds(wish: str | tuple[str, ...]) -> str:
-    """Return a row's version constraint as text: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
+    """Return a row's version constraint as text, such as ``3.9, 3.10 or 3.11`` or ``4.2.2 from source``."""
     parts = [w.rpartition(" ") for w in ((wish,) if isinstance(wish, str) else wish)]
     words = [f"{version} from {provider}" if provider else version for provider, _, version in parts]
     return _enumerate_words([word.removeprefix("* ") for word in words], "or")

@@ -1,8 +1,8 @@
 """Find the newest stack that satisfies every constraint, by backtracking over rows of ``stacks.toml``.
 
 The solver decides components in a fixed order, and tries the rows of each component in order of preference.
-The first complete stack is therefore the preferred stack: newest TensorFlow first, then newest Horovod, and
-so on.
+The first complete stack is therefore the preferred stack: it has the newest TensorFlow, then the newest
+Horovod, and so on.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,16 +32,14 @@ _LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
 ChosenRows = dict[Component, Version]
 Pair = frozenset[Component]
-"""Two components that may conflict; a single component if a fact concerns an architecture."""
+"""Two components that may conflict, or a single component if a fact concerns an architecture."""
 Works = Callable[[str, ChosenRows], bool]
-"""A function that returns whether the cluster starts a stack: (architecture, rows of the stack) → bool."""
+"""A function that returns whether a stack works on the cluster: (architecture, rows of the stack) → bool."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """A table prepared for the search: rows in order of preference, and the known conflicts between
-    two rows.
-    """
+    """The rows of a table in order of preference, and a cache of conflicts between two rows."""
 
     table: Stacks
     rows: dict[Component, tuple[Version, ...]]
@@ -50,10 +48,10 @@ class RowOrder:
 
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
-    """The input of a search, and the facts because of which the search rejected rows.
+    """The input of a search, and the facts that made the search reject rows.
 
-    ``asked`` are the components whose opt-in rows the solver may use. ``spared`` are pairs of components
-    whose compatibility the solver does not check. ``seen`` maps each fact to its pair of components.
+    ``asked`` are the components whose opt-in rows the solver may use. The solver does not check the
+    compatibility of the pairs in ``spared``. ``seen`` maps each fact to its pair of components.
     """
 
     book: RowOrder
@@ -86,7 +84,7 @@ def order_rows(table: Stacks) -> RowOrder:
 
 
 def matches_demand(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Return whether a row of ``stacks.toml`` satisfies the constraints on its own component."""
+    """Return whether a row of ``stacks.toml`` satisfies the constraints on its component."""
     return _within(problem, component, row) and not _is_opt_in(problem, component, row)
 
 
@@ -138,8 +136,9 @@ def _candidates(
 
 
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
-    """Return whether a stack may contain a component that the recipe does not name. Record which other
-    components need the component.
+    """Return whether the solver may use opt-in rows of a component that the recipe does not name. The result
+    is True only if ``spared`` has every pair with a component that needs this component. The function records
+    the other pairs.
     """
     if component == "base":
         return False  # every stack has a base
@@ -177,8 +176,8 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
 
 
 def _starts(problem: SearchProblem, architecture: str, taken: ChosenRows) -> bool:
-    """Return whether the cluster starts the stack; True until all components that matter to the cluster are
-    decided.
+    """Return whether the stack works on the cluster; True until the solver has decided all components that
+    matter to the cluster.
     """
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True

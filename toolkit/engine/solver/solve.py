@@ -1,7 +1,7 @@
-"""Choose one version of every component for a recipe, or report which constraints contradict each other.
+"""Choose one version of each component for a recipe, or report the constraints that contradict each other.
 
 The solver chooses the newest combination that satisfies the recipe, the compatibility tables and the cluster,
-if one is given. At least one launch mode must work on the cluster. A better launch mode has precedence over
+if one is given. At least one launch mode must work on this cluster. A better launch mode has precedence over
 newer versions.
 """
 
@@ -32,15 +32,14 @@ from toolkit.model.solution import Chosen, Component, Solution
 
 _TWO_NODES = Request()
 _FACTS = 8
-"""Maximum number of facts in a report; further facts are similar."""
+"""Maximum number of facts in a report; further facts are usually similar."""
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """Constraints that cannot be satisfied together. If any one of these constraints is dropped, a stack
-    exists.
+    """Constraints that no stack satisfies together. A stack exists if the user drops any single constraint.
 
     ``relax`` has one sentence for each constraint: the stack that is possible without the constraint.
-    ``because`` are the facts behind the contradiction.
+    ``because`` lists the facts that cause the contradiction.
     """
 
     schema: str = "toolkit.conflict/1"
@@ -60,7 +59,7 @@ def solve_rows(
     """Return the preferred stack of a recipe and its rows of ``stacks.toml``, or the reason why no stack
     exists.
 
-    ``name`` is the recipe's name. If ``host`` is given, a job of the shape ``request`` must start on this
+    ``name`` is the recipe's name. If ``host`` is given, a job of the shape ``request`` must work on this
     host.
     """
     solver = _Solver(recipe, name, table, host, request)
@@ -86,15 +85,15 @@ def find(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | None:
-    """Return the result of :func:`solve`, or ``None`` if no stack exists. This function is faster than
-    :func:`solve`, because it finds no reason.
+    """Return the result of :func:`solve`, or ``None`` if no stack exists. This function is faster, because it
+    does not look for the reason.
     """
     found = _Solver(recipe, name, table, host, request).answer()
     return found[0] if found else None
 
 
 class _Solver:
-    """One recipe, one table and one host. The solver caches the cluster's predictions for each stack."""
+    """Solves one recipe with one table for one host, and caches the predictions for each stack."""
 
     def __init__(
         self, recipe: Recipe, name: str, table: Stacks, host: HostFacts | None, request: Request
@@ -120,7 +119,9 @@ class _Solver:
         return SearchProblem(self.book, demand_of(asks), self.asked, works or self.works)
 
     def predict_stack(self, architecture: str, taken: ChosenRows) -> Ways:
-        """Return launch mode → why it fails on the cluster with a stack; empty without an MPI."""
+        """Return launch mode → reason why the mode fails on the cluster with a stack; empty for a stack
+        without MPI.
+        """
         if self.host is None or not {"openmpi", "mpich"} & set(taken):
             return {}
         key = _key(architecture, taken, self.host)
@@ -166,8 +167,8 @@ class _Solver:
         return find_stack(self.problem(asks)) is not None
 
     def find_conflict(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return constraints that contradict each other; without any one of them there is no
-        contradiction.
+        """Return constraints that contradict each other. Without any single one of these constraints, the
+        rest has a solution.
         """
         core = asks
         for ask in asks:
@@ -177,7 +178,7 @@ class _Solver:
         return core
 
     def smallest(self, core: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return the smallest set of contradicting constraints; of equally small sets, the set with the
+        """Return the smallest set of contradicting constraints; among sets of the same size, the set with the
         weakest constraints.
         """
         for size in range(1, len(core) + 1):
@@ -187,7 +188,7 @@ class _Solver:
         return core
 
     def describe_relaxation(self, ask: StackConstraint) -> str:
-        """Return a sentence about the stack that the recipe gives without a constraint."""
+        """Return a sentence about the stack that is possible without a constraint."""
         rest = without(self.asks, ask)
         found = find_stack(self.problem(rest))
         if found is None:
@@ -202,7 +203,8 @@ class _Solver:
         )
 
     def troubles(self, core: tuple[StackConstraint, ...]) -> Iterator[str]:
-        """Yield why the cluster refuses the stack that the solver would choose without the cluster.
+        """Yield for each launch mode why it fails on the cluster, with the stack that the solver would choose
+        without the cluster.
 
         The solver uses all constraints of the recipe. If the recipe contradicts itself, the solver uses only
         the contradicting constraints.
@@ -215,10 +217,11 @@ class _Solver:
             yield f"{mode}: {trouble}"
 
     def facts(self, core: tuple[StackConstraint, ...]) -> tuple[str, ...]:
-        """Return the facts that cause the contradiction: without their pairs of components, a stack exists.
+        """Return the facts that cause the contradiction. If the solver ignores the facts' pairs of
+        components, a stack exists.
 
-        If the cluster is a constraint, only facts about single components are returned, because the cluster's
-        predictions are more useful than facts about pairs.
+        If the cluster is a constraint, the result has only facts about single components, because the
+        cluster's predictions are more useful than facts about pairs.
         """
         problem = self.problem(core)
         find_stack(problem)
@@ -235,8 +238,8 @@ class _Solver:
 
 
 def _key(architecture: str, taken: ChosenRows, host: HostFacts) -> tuple[str, ...]:
-    """Return the part of a stack that matters to a cluster. Without a GPU driver, the CUDA version does not
-    matter.
+    """Return the part of a stack that affects predictions for a cluster. Without a GPU driver, the CUDA
+    version has no effect.
     """
 
     def seen(component: Component) -> str:

@@ -1,4 +1,4 @@
-"""Predict how an image that is not built yet would run on a host."""
+"""Predict how an image would run on a host before the image is built."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ _WITH_SSH = {"openmpi-bin", "openssh-client"}
 _ABSENT = ("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod", "pmix", "ucx")
 
 Ways = dict[Mode, str]
-"""Launch mode → why it fails; empty text if it works."""
+"""Launch mode → reason why the mode fails; empty if the mode works."""
 
 
 def predict_stack(
@@ -31,12 +31,12 @@ def predict_stack(
     operations: tuple[Operation, ...],
     request: Request,
 ) -> Ways:
-    """Predict how an image of this stack would run on a host. The best launch mode comes first."""
+    """Predict each launch mode for an image of a stack on a host; the best launch mode comes first."""
     image = stack_facts(table, architecture, taken, operations)
     if short := _driver(host, taken):
         return dict.fromkeys(RANKING, short)
     ranking: tuple[Mode, ...] = (*RANKING, "gloo") if "gloo" in operations else RANKING
-    # A program without MPI has other launch modes.
+    # Programs without MPI use other launch modes.
     judged = {prediction.mode: prediction for prediction in outcomes(host, image, request)}
     return {mode: _trouble(judged[mode]) for mode in ranking if mode in judged} or {
         mode: _trouble(prediction) for mode, prediction in judged.items()
@@ -46,10 +46,10 @@ def predict_stack(
 def stack_facts(
     table: Stacks, architecture: str, taken: ChosenRows, operations: tuple[Operation, ...] = ()
 ) -> ImageFacts:
-    """Return the facts of the image that a build of this stack would give."""
+    """Return the facts that an image of a stack would have."""
     base = table.base_of(taken["base"].version)
     mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
-    # Ignore a PMIx or UCX that only another component needs; the MPI does not use it.
+    # Ignore a PMIx or UCX that only another component needs, because the MPI does not use it.
     used = {c: row.version for c, row in taken.items() if mpi and c in mpi[1].requires}
     version = {component: row.version for component, row in taken.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations
@@ -100,9 +100,7 @@ def _mpi(implementation: str, row: Version) -> ImageMpi | None:
 
 
 def _driver(host: HostFacts, taken: ChosenRows) -> str:
-    """Return why the host's driver is too old for the CUDA of a stack; empty text if the driver is new
-    enough.
-    """
+    """Return why the host's GPU driver is too old for a stack's CUDA; empty if the driver is new enough."""
     cuda = taken.get("cuda")
     least = least_driver(cuda.version) if cuda else None
     if cuda is None or host.gpu_driver is None or not older(host.gpu_driver, least):

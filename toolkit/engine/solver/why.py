@@ -1,4 +1,4 @@
-"""Explain in one sentence why the solver chose a version: what needs it, and which facts exclude newer
+"""Explain why the solver chose a version: what requires the component, and which facts exclude newer
 versions.
 """
 
@@ -21,8 +21,8 @@ def why(
     recipe: Recipe,
     mode: Mode | None = None,
 ) -> str:
-    """Return the sentence for one component of a stack. ``mode`` is the launch mode that works with this
-    version.
+    """Return the reason for one component's version as a sentence. ``mode`` is the launch mode that works
+    with this version.
     """
     asked = _origin(component, taken, recipe, mode)
     kept = _kept_out(component, problem, architecture, taken, mode)
@@ -48,7 +48,9 @@ def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode 
 def _kept_out(
     component: Component, problem: SearchProblem, architecture: str, taken: ChosenRows, mode: Mode | None
 ) -> str:
-    """Return why the solver did not choose a more preferred version; empty text if there is none."""
+    """Return why the solver did not choose a more preferred version; empty if no version is
+    more preferred.
+    """
     rows, row = problem.book.rows[component], taken[component]
     before = rows[: rows.index(row)]
     better = [r for r in before if (r.version, r.provider) != (row.version, row.provider)]
@@ -85,8 +87,8 @@ def _reason(
 def _only_the_cluster_forbids(
     component: Component, row: Version, problem: SearchProblem, taken: ChosenRows
 ) -> bool:
-    """Return whether the solver would choose a version, after its earlier decisions, if there were no
-    cluster.
+    """Return whether only the cluster prevents the solver from choosing a version after its earlier
+    decisions.
     """
     order = solving_order()
     before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
