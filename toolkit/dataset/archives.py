@@ -20,9 +20,7 @@ ARCHIVE_ERRORS = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAErro
 
 _AR = b"!<arch>\n"
 _AR_HEADER = 60
-"""The size of a member's header in bytes (ar(5)): name 16, time 12, owner 6, group 6, mode 8, size 10, and
-2.
-"""
+"""The size in bytes of a member's header (ar(5)): name, time, owner, group, mode, size and end mark."""
 
 
 class Archive:

@@ -1,1 +1,1 @@
-"""Run scaling studies: their runs, measurements and conclusions; and analyse Horovod timelines."""
+"""Plan and evaluate scaling studies, and analyse Horovod timelines."""

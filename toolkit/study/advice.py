@@ -1,10 +1,10 @@
 """Suggest a fusion threshold and a cycle time for Horovod from a timeline, with reasons (pure).
 
-The gradients of a step have B bytes and become ready one after the other within the time R. If k groups of
-gradients are reduced, each reduction takes a + b B/k. The first groups are reduced while later gradients are
-computed, and the step waits for the reductions that end after R. toolkit measures a and b, and suggests
-the number of groups k with the shortest wait. The threshold is the next whole MiB above B/k. The cycle time
-is the time in which B/k bytes become ready. Horovod's defaults are 128 MiB and 1 ms.
+The gradients of a step have B bytes and become ready one after another within the time R. If Horovod reduces
+them in k groups, each reduction takes a + b B/k. Horovod reduces the first groups while the framework
+computes later gradients. The step waits for the reductions that finish after R. toolkit measures a and b, and
+suggests the number of groups k with the shortest wait. The threshold is the next whole MiB above B/k. The
+cycle time is the time in which B/k bytes become ready. Horovod's defaults are 128 MiB and 1 ms.
 """
 
 import math
@@ -16,16 +16,17 @@ from toolkit.units import format_size
 
 _MOST_GROUPS = 32
 _LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
-"""The limits of the cycle time in milliseconds: Horovod works well with 0.1 ms, and a long cycle delays small
-gradients."""
+"""The limits of the suggested cycle time in milliseconds. Horovod works well with 0.1 ms, and a long cycle
+delays small gradients.
+"""
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Settings of Horovod to try, with the figures that support them, in bytes and milliseconds.
+    """Settings of Horovod to try, with the measured figures for them, in bytes and milliseconds.
 
-    ``now`` is the measured number of reductions per step, ``groups`` the suggested number.
+    ``now`` is the measured number of reductions per step, and ``groups`` is the suggested number.
     """
 
     threshold: int
@@ -45,12 +46,12 @@ class Advice:
 
 
 def advise(tally: Tally) -> Advice | None:
-    """Return the settings to try, or None for a timeline with too few allreduces."""
+    """Return the settings to try, or None if the timeline has too few steps or no allreduces."""
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None
     most = max(tensor.reduced for tensor in tally.tensors.values())
-    # Tensors that are reduced in every step are gradients; metrics are reduced less often.
+    # A tensor that Horovod reduces in every step is a gradient; metrics are reduced less often.
     gradient = sum(t.size for t in tally.tensors.values() if t.reduced > most / 2)
     ready = median(tally.ready)
     line = fusion.line()
@@ -110,7 +111,7 @@ def _reasons(advice: Advice) -> list[str]:
 
 
 def _whole(size: float) -> int:
-    """Return the size rounded up to a whole MiB, in bytes."""
+    """Return a size in bytes, rounded up to a whole MiB."""
     return max(1, math.ceil(size / _MIB)) * _MIB
 
 

@@ -11,17 +11,17 @@ from toolkit.model.metrics import Epoch, MetricsHeader, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
-"""The number of units whose time replaces the time of an epoch, if the size of the data is unknown."""
+"""If the size of the data is unknown, the time of this many units replaces the time of an epoch."""
 
 _LABEL = re.compile(r"^ *(\d+): ")
-"""The prefix of a line that ``srun --label`` prints."""
+"""A pattern for the prefix that ``srun --label`` adds to a line: the rank's number."""
 
 _BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
-"""The first line of a job script's output; Slurm appends to the same file when it restarts the job."""
+"""A pattern for the first line of a job's output. When Slurm restarts a job, it appends to the same file."""
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
-    """Return the figures of a training on ``ranks`` ranks; an epoch is one pass over the data.
+    """Return the figures of a training on ``ranks`` ranks. An epoch is one pass over the data.
 
     Raises:
         CheckFailed: if the training did not finish, was resumed from a checkpoint, has no epoch after the
@@ -61,7 +61,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
 
 
 def _check_size(header: MetricsHeader, ranks: int) -> None:
-    """Raise an error if the training had another number of ranks than the study requested."""
+    """Raise ``CheckFailed`` if the training had another number of ranks than the study requested."""
     if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return
     raise CheckFailed(
@@ -78,7 +78,7 @@ def _waiting(epochs: Sequence[Epoch]) -> float | None:
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a regular expression that finds figures in output.
+    """Compile the regular expression of ``--pattern``, which finds figures in output.
 
     Raises:
         BadInput: if the regular expression is invalid, or has no group.
@@ -97,13 +97,14 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     """Return the figures that a regular expression finds in the output of rank 0.
 
-    ``texts`` is the output in order, split at line ends. A group ``(?P<seconds>…)`` is the time of an epoch.
-    A group ``(?P<rate>…)``, or else the first group, is a number of units per second. Output before a restart
-    of the job by Slurm is ignored, because it belongs to an interrupted run.
+    ``texts`` yields the output in order, in parts that end at line breaks. A group ``(?P<seconds>…)`` is the
+    time of an epoch. A group ``(?P<rate>…)``, or else the first group, is a number of units per second. If
+    Slurm restarted the job, toolkit ignores the output before the restart, because it belongs to an
+    interrupted run.
 
     Raises:
-        CheckFailed: if the pattern finds no figure, no figure after the warm-up, or a text that is not a
-            number.
+        CheckFailed: if the pattern finds no figure, finds no figure after the warm-up, or matches text that
+            is not a number.
     """
     rule = compile_pattern(pattern)
     group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)

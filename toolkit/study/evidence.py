@@ -1,4 +1,4 @@
-"""Collect the evidence of scaling that a computing centre demands: figures by nodes, and gaps (pure)."""
+"""Collect the scaling evidence that a computing centre demands: figures by nodes, unmet demands (pure)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from toolkit.study.statistics import MedianSpread, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """The figures of one number of nodes, from the largest number of ranks measured on these nodes.
+    """The figures for one number of nodes, measured with the largest number of ranks on these nodes.
 
     ``seconds`` is the time of an epoch or of 1,000 units. ``wall`` is the time of the whole job in seconds,
     or None if unknown. ``speedup`` is the time of the smallest size divided by the time of this size.
-    ``efficiency`` is the speed-up divided by the ratio of ranks. ``gpu`` is the median GPU utilisation from 0
-    to 1.
+    ``efficiency`` is the speed-up divided by the ratio of the numbers of ranks. ``gpu`` is the median GPU
+    utilisation from 0 to 1.
     """
 
     nodes: int
@@ -31,7 +31,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class FormDemand:
-    """One demand of a form: whether the study meets the demand, and how to meet it (``fix``)."""
+    """One demand of a form. ``met`` says whether the study meets the demand; ``fix`` says how to meet it."""
 
     text: str
     met: bool
@@ -40,7 +40,7 @@ class FormDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The rows of one series by number of nodes, and the demands of the form on this series."""
+    """The figures of one series, sorted by the number of nodes, and the form's demands on this series."""
 
     label: str
     rows: tuple[NodeRow, ...]
@@ -52,7 +52,7 @@ def evidence(
 ) -> list[Series]:
     """Return the evidence of each series of a study.
 
-    ``walls`` are the run times of whole jobs in seconds, by job key. ``script`` is true if a job script
+    ``walls`` has the run times of whole jobs in seconds, by job key. ``script`` is true if a job script
     exists.
     """
     series = []
@@ -156,7 +156,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
-    """Return numbers of nodes that would complete the form, as text."""
+    """Return the further numbers of nodes to measure for this form, as text."""
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)
     sizes: list[int] = []

@@ -1,11 +1,11 @@
-"""Find metrics in a program's output: ``loss: 0.31``, ``'eval_accuracy': 0.9``, ``412.5 images/s`` (pure)."""
+"""Find metrics such as ``loss: 0.31`` and ``412.5 images/s`` in a program's output (pure)."""
 
 import math
 import re
 from collections.abc import Mapping
 
 _SIGNS = ("loss", "error", "mse", "mae", "rmse", "perplexity", "ppl")
-"""Words in names of metrics of which the smallest value is the best."""
+"""Words in the names of metrics whose smallest value is the best."""
 
 _PART = r"(?:val|valid|validation|test|train|training|eval)"
 _WORDS = r"accuracy|acc|auc|f1|iou|dice|bleu|score|reward|top1|top5"
@@ -20,28 +20,28 @@ _SPEED = re.compile(
     re.IGNORECASE,
 )
 _LABEL = re.compile(r" *(\d{1,7}): ")
-"""The prefix of a line that ``srun --label`` prints: the rank's number."""
+"""A pattern for the prefix that ``srun --label`` adds to a line: the rank's number."""
 
 _LONGEST = 2000
 
 
 def figures(text: str) -> dict[str, float]:
-    """Return the last value of each metric in a program's output; with labelled lines, only rank 0 is read.
+    """Return the last value of each metric in a program's output. If lines have labels, only rank 0 counts.
 
     >>> figures("0: epoch 1 loss: 0.7\\n0: epoch 2 loss: 0.5, val_accuracy=0.9")
     {'loss': 0.5, 'val_accuracy': 0.9}
     """
     figures_by_name: dict[str, float] = {}
     for line in text.splitlines():
-        # The last value is the newest; columns stay in the order of their first values.
+        # A later value replaces an earlier value; the order of the first values stays.
         figures_by_name.update(_of_line(line))
     return figures_by_name
 
 
 def history(text: str) -> list[dict[str, float]]:
-    """Return the metrics of each line of output that has any; with labelled lines, only rank 0 is read.
+    """Return the metrics of each line of output that has metrics. If lines have labels, only rank 0 counts.
 
-    If a program overwrites a line, for example by a progress bar, only its last text is read.
+    If a program overwrites a line, as a progress bar does, only the last text of the line counts.
 
     >>> history("epoch 1 loss: 0.7\\n1/2 loss: 0.6\\r2/2 loss: 0.5\\ndone")
     [{'loss': 0.7}, {'loss': 0.5}]
@@ -63,7 +63,7 @@ def _of_line(line: str) -> dict[str, float]:
 
 
 def best(rows: Mapping[int, Mapping[str, float | None]]) -> dict[str, int]:
-    """Return the number of the task with the best value of each metric; ``nan`` is never the best."""
+    """Return, for each metric, the number of the task with the best value. ``nan`` is never the best."""
     names = dict.fromkeys(name for row in rows.values() for name in row)
     figures_by_name = {}
     for name in names:

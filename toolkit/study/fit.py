@@ -1,8 +1,9 @@
 """Fit the model to a curve, predict larger sizes with their uncertainty, and check the model (pure).
 
 The range of a prediction contains 95 of 100 draws. Each draw varies the measured times within their errors
-and fits the model again. A draw keeps every choice of terms that fits nearly as well as the best, because the
-measurements cannot decide between them. The range includes the error of a future measurement.
+and fits the model again. A draw keeps every choice of terms that fits nearly as well as the best choice,
+because the measurements cannot decide between such choices. The range includes the error of a future
+measurement.
 """
 
 import math
@@ -17,15 +18,15 @@ from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
-"""Minimum relative error of a time: on real machines, three runs may differ less by chance."""
+"""The minimum relative error of a time, because three runs may agree better by chance."""
 _SINGLE_ERROR = 0.03
-"""Relative error of a size that ran once, if all sizes ran once."""
+"""The relative error of a size's time if every size ran only once."""
 _MEDIAN = math.sqrt(math.pi / 2)
-"""The ratio of the errors of a median and of a mean, for normally distributed errors."""
+"""The error of a median divided by the error of a mean, for normally distributed values."""
 _NEARLY = 2.0
-"""Maximum difference of chi squared between a choice of terms and the best choice."""
+"""The maximum difference in chi squared between a kept choice of terms and the best choice."""
 _BYTES = 4
-"""Bytes of the gradient of one parameter (float32)."""
+"""The size in bytes of one parameter's gradient (float32)."""
 _SEED = 20261121
 
 
@@ -33,7 +34,7 @@ _SEED = 20261121
 class Fit:
     """A fitted model of one curve.
 
-    ``weights`` are P, K and W or L of :mod:`toolkit.study.model`. ``draws`` are the relative error and the
+    ``weights`` are P, K, and W or L in :mod:`toolkit.study.model`. ``draws`` has the relative error and the
     weights of each draw.
     """
 
@@ -43,7 +44,7 @@ class Fit:
     base_ranks: int
 
     def seconds(self, ranks: float) -> MedianSpread:
-        """Return the predicted time of an epoch on this number of ranks, in seconds."""
+        """Return the predicted time in seconds of an epoch on ``ranks`` ranks."""
         noise = random.Random(_SEED + round(ranks * 1000))  # noqa: S311 - not for secrets
         values = sorted(
             seconds(self.scaling, weights, ranks) * max(1 + error * noise.gauss(), 0.1)
@@ -54,14 +55,14 @@ class Fit:
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
-        """Return the predicted speed-up relative to one rank, extrapolated from the smallest size."""
+        """Return the predicted speed-up over one rank, whose time is extrapolated from the smallest size."""
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)
         return MedianSpread(base / time.value, base / time.high, base / time.low)
 
     @property
     def serial(self) -> MedianSpread:
-        """Return the part of one rank's epoch, from 0 to 1, that more ranks do not shorten."""
+        """Return the part of one rank's epoch time, from 0 to 1, that further ranks do not reduce."""
         parts = sorted(_serial(weights) for _, weights in self.draws)
         low, high = _middle_range(parts)
         value = _serial(self.weights)
@@ -70,7 +71,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCheck:
-    """A check of the model: the largest size, predicted from the smaller sizes, and its measurement."""
+    """A check of the model: the predicted time of the largest size, and the measured time, in seconds."""
 
     ranks: int
     predicted: MedianSpread
@@ -82,12 +83,12 @@ class FitCheck:
 
 
 def fit(curve: Curve) -> Fit | None:
-    """Fit the model to all sizes of a curve; return None for a curve with one size."""
+    """Fit the model to all sizes of a curve. Return None for a curve with one size."""
     return _fit(curve.scaling, curve.points)
 
 
 def check(curve: Curve) -> FitCheck | None:
-    """Predict the largest size from the smaller sizes; return None for fewer than three sizes."""
+    """Predict the largest size of a curve from the smaller sizes. Return None for fewer than three sizes."""
     if len(curve.points) < 3:
         return None
     *smaller, largest = curve.points
@@ -111,7 +112,7 @@ def further(curve: Curve) -> tuple[int, ...]:
 
 
 def bandwidth(curve: Curve, model: Fit) -> float | None:
-    """Return the bandwidth of gradients in bytes per second, from the model; None if unknown."""
+    """Return the bandwidth for gradients in bytes per second, from the model; None if unknown."""
     parameters, steps = curve.base.figures.parameters, curve.steps
     if curve.scaling != "weak" or not parameters or not steps or model.weights[2] <= 0:
         return None
@@ -119,7 +120,7 @@ def bandwidth(curve: Curve, model: Fit) -> float | None:
 
 
 def latency(curve: Curve, model: Fit) -> float | None:
-    """Return the seconds of one exchange in a ring allreduce, from the model; None if unknown."""
+    """Return the time of one exchange in a ring allreduce in seconds, from the model; None if unknown."""
     steps = curve.steps
     if curve.scaling != "strong" or not steps or model.weights[2] <= 0:
         return None
@@ -138,7 +139,7 @@ def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
     # If the times differ from the model by more than their errors, increase the errors.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
-    # A future run, with which users compare a prediction, has the error of a typical size.
+    # Users compare a prediction with a future run. Assume that this run has the error of a typical size.
     typical = median(errors) * factor
     return Fit(
         scaling=scaling,
@@ -162,7 +163,7 @@ def _draws(
 
 
 def _single_error(points: Sequence[MeasuredPoint]) -> float:
-    """Return the relative error of a single run, from all sizes that ran more than once."""
+    """Return the relative error of a single run, computed from all sizes that ran more than once."""
     squares, freedom = 0.0, 0
     for point in points:
         if len(point.runs) > 1:
@@ -171,7 +172,7 @@ def _single_error(points: Sequence[MeasuredPoint]) -> float:
             freedom += len(point.runs) - 1
     if not freedom:
         return _SINGLE_ERROR
-    # With few runs, increase the error as Student's t-distribution does, approximately.
+    # With few runs, increase the error approximately as Student's t-distribution does.
     return max(math.sqrt(squares / freedom) * (1 + 2 / freedom), _LEAST_ERROR)
 
 

@@ -56,7 +56,7 @@ def save(folder: Path, study: Study) -> None:
 
 
 def load_points(folder: Path, study: Study) -> list[Point]:
-    """Return all points of a study; a point without a file has the state ``planned``.
+    """Return all points of a study. A point without a file has the state ``planned``.
 
     Raises:
         BadInput: if the file of a point is invalid.
@@ -70,7 +70,7 @@ def save_point(folder: Path, point: Point) -> None:
 
 
 def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
-    """Write Horovod's timeline of a point, and return its path."""
+    """Write Horovod's timeline of a point to a file, and return the file's path."""
     file = folder / TIMELINES / f"{file_name(point).removesuffix('-timeline')}.json"
     LocalRunner().write(str(file), content, 0o644)
     return file
@@ -78,7 +78,7 @@ def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
 
 @contextlib.contextmanager
 def hold_study(folder: Path) -> Iterator[None]:
-    """Lock the folder of a study, so that only one ``toolkit scale`` runs the study.
+    """Lock the folder of a study, so that only one ``toolkit scale`` at a time runs the study.
 
     Raises:
         CheckFailed: if another ``toolkit scale`` already runs the study.
@@ -90,12 +90,12 @@ def hold_study(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CheckFailed(f"{folder}: another `toolkit scale` is running this study") from None
-        except OSError:  # some network file systems have no locks
+        except OSError:  # some network file systems do not support locks
             pass
         try:
             yield
         except BaseException:
-            if [*folder.iterdir()] == [lock]:  # no file of the study was written
+            if [*folder.iterdir()] == [lock]:  # the study wrote no file
                 shutil.rmtree(folder, ignore_errors=True)
             raise
 

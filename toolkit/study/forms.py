@@ -1,4 +1,4 @@
-"""Read ``forms.toml``: the evidence of scaling that computing centres demand."""
+"""Read ``forms.toml``, which describes the scaling evidence that computing centres demand."""
 
 from functools import cache
 
@@ -9,24 +9,24 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Form(Row, frozen=True, kw_only=True):
-    """The evidence that one centre demands before it grants large partitions or core hours."""
+    """The scaling evidence that one centre demands before it grants large partitions or core hours."""
 
     name: str
     title: str
     sizes: int
-    """The minimum number of different numbers of nodes to measure."""
+    """How many different numbers of nodes the study must measure at least."""
     nodes: tuple[int, int] | None = None
-    """The smallest and the largest number of nodes to measure."""
+    """The smallest and the largest number of nodes that the study may measure."""
     efficiency: float = 0.0
-    """The minimum parallel efficiency of the largest size, from 0 to 1; 0 if the form demands none."""
+    """The minimum parallel efficiency of the largest size, from 0 to 1; 0 if the form has no such demand."""
     doubling: float = 0.0
-    """The minimum speed-up when the number of nodes doubles; 0 if the form demands none."""
+    """The minimum speed-up if the number of nodes doubles; 0 if the form has no such demand."""
     script: bool = False
     """Whether the form demands a job script."""
     gpu: bool = False
     """Whether the form demands the GPU utilisation."""
     text: tuple[str, ...] = ()
-    """The texts that applicants must write themselves."""
+    """Descriptions of the texts that applicants must write themselves."""
 
 
 class Forms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

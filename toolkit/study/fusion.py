@@ -1,13 +1,13 @@
-"""Sum up the sizes and times of Horovod's fused allreduces (pure)."""
+"""Add up the sizes and times of Horovod's fused allreduces (pure)."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class Fusion:
-    """The sums over all reductions, each of one or several tensors, in bytes and microseconds.
+    """The sums over all reductions, in bytes and microseconds. A reduction has one or several tensors.
 
-    Tensors belong to one reduction if each begins before the first of them ends.
+    Tensors belong to the same reduction if each tensor begins before the first of these tensors ends.
     """
 
     groups: int = 0
@@ -33,11 +33,11 @@ class Fusion:
             self._time, self._open = ts - self._begun, False
 
     def size(self, pid: int, size: int) -> None:
-        """Record the size of a tensor in bytes, which the timeline reports at the end of its allreduce."""
+        """Record the size of a tensor in bytes, which the timeline reports at the end of the allreduce."""
         self._sizes[pid] = size
 
     def _close(self) -> None:
-        """Add the last reduction to the sums; the sizes of its tensors are known now."""
+        """Add the last reduction to the sums, now that the sizes of its tensors are known."""
         size = sum(self._sizes.get(pid, 0) for pid in self._pids)
         # Ignore an unfinished reduction, and a reduction without a size.
         if self._pids and self._time > 0 and size > 0:
@@ -50,10 +50,10 @@ class Fusion:
         self._pids, self._time = [], 0.0
 
     def line(self) -> tuple[float, float] | None:
-        """Return the fixed time of a reduction, and the additional time per byte, in microseconds.
+        """Fit a line, and return the fixed time of a reduction and the time per byte, both in microseconds.
 
-        The result is None if all reductions have nearly the same size, or if larger reductions take no
-        longer.
+        The result is None for fewer than three reductions, for reductions of nearly the same size, or if
+        larger reductions take no longer.
         """
         if self.groups < 3:
             return None

@@ -1,13 +1,13 @@
-"""Read the GPU utilisation of a job from the file that ``nvidia-smi`` writes in its job script (pure)."""
+"""Read the GPU utilisation of a job from the output of the ``nvidia-smi`` that its job script runs (pure)."""
 
 from statistics import median
 
 
 def median_use(content: bytes) -> float | None:
-    """Return the median utilisation of all GPUs and samples, from 0 to 1, or None without a sample.
+    """Return the median utilisation over all GPUs and samples, from 0 to 1; None without samples.
 
-    A line of the file has the fields ``time, index, utilisation in percent, MiB in use``. A GPU without a
-    utilisation has ``[N/A]``. The last line may be truncated.
+    A line of the file has the fields ``time, index, utilisation in percent, MiB in use``. If a GPU does not
+    report its utilisation, the field is ``[N/A]``. The last line may be truncated.
 
     >>> median_use(b"2026/11/26 05:00:00.000, 0, 90, 1024\\n2026/11/26 05:00:30.000, 0, 70, 1024\\n")
     0.8

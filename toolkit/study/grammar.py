@@ -1,4 +1,4 @@
-"""Check the values in ``study.json``, which may come from another user (pure)."""
+"""Check the values in ``study.json``, because another user may have written the file (pure)."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _LONGEST = 300
 
 
 def faults(study: Study) -> Iterator[str]:
-    """Yield a sentence for each invalid field of a study, starting with the field's name."""
+    """Yield a sentence for each invalid field of a study. The sentence starts with the field's name."""
     texts = {
         "name": study.name,
         "created": study.created,

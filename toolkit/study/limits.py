@@ -7,15 +7,15 @@ from toolkit.study.fit import Fit, FitCheck, bandwidth, latency
 from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _WELL = 0.9
-"""The parallel efficiency above which no improvement is needed."""
+"""The parallel efficiency from which the report says that the speed is near the ideal."""
 
 _WIDE = 3.0
-"""The ratio of the ends of a predicted range above which the range is too wide to be useful."""
+"""If the high end of a predicted range is more than this multiple of the low end, the range is too wide."""
 _OPEN = 0.5
-"""The width of the range of the serial part above which the range is too wide to be useful."""
+"""If the range of the serial part, from 0 to 1, is wider than this value, the range is too wide."""
 
 _WORTH = 0.05
-"""The minimum part of a step that the report mentions."""
+"""The minimum part of a step, from 0 to 1, that the report mentions."""
 
 
 _INPUT = (
@@ -32,7 +32,7 @@ _LESS = "a larger batch needs fewer allreduces, a faster network makes each shor
 def sentences(
     curve: Curve, model: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
 ) -> list[str]:
-    """Return the sentences about a curve; ``takes`` is the phrase for its times, such as "an epoch takes"."""
+    """Return the sentences about a curve. ``takes`` introduces a time, as in "an epoch takes"."""
     largest = curve.points[-1]
     if largest is curve.base:
         only = f"Measured only on {_ranks(largest)}: measure a second size to see how the training scales."
@@ -80,9 +80,9 @@ def _threads(curve: Curve) -> Iterator[str]:
 
 
 def _causes(curve: Curve, point: MeasuredPoint, shares: Shares) -> Iterator[tuple[float, str]]:
-    """Yield the parts of a step that a single rank would not need, each with a sentence."""
+    """Yield each part of a step, from 0 to 1, that a single rank would not need, with a sentence."""
     alone = curve.base.seconds.value * curve.base.ranks / point.ranks
-    # A timeline counts the wait for samples as computation, so subtract the wait for samples.
+    # A timeline counts the wait for samples as computation, so subtract this wait.
     busy = max(shares.compute - (point.waiting or 0), 0.0)
     slower = busy * point.seconds.value / (alone * max(1 - (curve.base.waiting or 0), _WORTH))
     on = f"on {_ranks(point)}"
@@ -157,12 +157,12 @@ def _ranks(point: MeasuredPoint) -> str:
 
 
 def percent(part: float) -> str:
-    """Return a part of 1 in percent, for example ``31 %``, or ``2.4 %`` below ten percent."""
+    """Return a part from 0 to 1 in percent, such as ``31 %``; below ten percent, such as ``2.4 %``."""
     return f"{100 * part:.0f} %" if part >= 0.0995 or part == 0 else f"{100 * part:.2g} %"
 
 
 def duration(value: float) -> str:
-    """Return seconds with three digits and a unit, for example ``1.23 s`` or ``45 ms``."""
+    """Return a time in seconds as text with three digits and a unit, for example ``1.23 s`` or ``45 ms``."""
     if value >= 999.5:
         return f"{value:,.0f} s"
     return f"{value:.3g} s" if value >= 0.1 else f"{value * 1000:.3g} ms"

@@ -8,9 +8,9 @@ The time of an epoch on ``n`` ranks is
 ``P`` is the work that ranks divide, and ``K`` is the serial part in Amdahl's law. A ring allreduce makes
 2(n-1) exchanges of one n-th of the gradient. A training step therefore costs 2(n-1) latencies, and 2(n-1)/n
 times the gradient divided by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak
-scaling, an epoch has 1/n as many steps. Latency then adds 2(n-1)/n, which cannot be separated from K and a
-part of P. In strong scaling, the same is true for the bandwidth. The fitted K therefore includes one of the
-two, and is an upper limit.
+scaling, an epoch has 1/n as many steps. Latency then adds a term 2(n-1)/n, which a fit cannot separate from K
+and a part of P. In strong scaling, the same is true for the bandwidth. The fitted K therefore includes
+latency or bandwidth, and is an upper limit of the serial part.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,22 +30,22 @@ _SINGULAR = 1e-12
 
 
 def seconds(scaling: Scaling, weights: Vector, ranks: float) -> float:
-    """Return the time of an epoch on ``ranks`` ranks in seconds."""
+    """Return the time in seconds of an epoch on ``ranks`` ranks."""
     return sum(w * term(ranks) for w, term in zip(weights, TERMS[scaling], strict=True))
 
 
 def solutions(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[tuple[float, Vector]]:
-    """Return (chi squared, weights) for each choice of terms without a negative weight, the best first.
+    """Return (chi squared, weights), the best first, for each choice of terms without a negative weight.
 
     ``errors`` are the errors of the times in seconds. The first result is the non-negative least squares
-    solution. Other results with nearly the same chi squared show what the measurements leave open.
+    solution. Other results with nearly the same chi squared show what the measurements cannot decide.
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
     fits = []
-    # Three terms have seven choices, so trying all is exact and needs less code than a solver.
+    # Three terms have seven choices. To try all choices is exact and needs less code than a solver.
     for size in range(1, min(count, len(ranks)) + 1):
         for chosen in combinations(range(count), size):
             part = _least_squares([[row[i] for i in chosen] for row in rows], times, errors)
@@ -88,7 +88,7 @@ def _least_squares(
             if r != i:
                 factor = table[r][i] / table[i][i]
                 table[r] = [a - factor * b for a, b in zip(table[r], table[i], strict=True)]
-                # The element is zero in exact arithmetic. A rounding error would hide a zero pivot if times
-                # differ by many orders of magnitude.
+                # This element is zero in exact arithmetic. If times differ by many orders of magnitude, a
+                # rounding error would hide a zero pivot.
                 table[r][i] = 0.0
     return [table[i][count] / table[i][i] for i in range(count)]

@@ -1,4 +1,4 @@
-"""Collect the metrics that a job without a trainer printed (pure)."""
+"""Collect the metrics that a job printed without one of toolkit's trainers (pure)."""
 
 import math
 
@@ -8,7 +8,7 @@ from toolkit.study.figures import history
 
 
 class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The metrics in each line of a job's output that contains any; null in JSON for NaN and infinity."""
+    """The metrics in each line of a job's output that has metrics. In JSON, NaN and infinity are null."""
 
     schema: str = "toolkit.figures/1"
     job: str
@@ -16,7 +16,7 @@ class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def printed_figures(job: str, output: str) -> PrintedFigures:
-    """Return the metrics in the output of the job with the key ``job``."""
+    """Return the metrics in ``output``, the output of the job with the key ``job``."""
     rows = history(output)
     return PrintedFigures(
         job=job,

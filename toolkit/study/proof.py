@@ -1,4 +1,4 @@
-"""Compare settings suggested from a timeline with the defaults and with Horovod's autotuning (pure)."""
+"""Compare suggested settings of Horovod with the defaults and with Horovod's autotuning (pure)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,18 +10,19 @@ from toolkit.study.statistics import Curve, MeasuredPoint
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""Minimum number of runs of each series: the probability that three runs are all faster than three others by
-chance is 1/20."""
+"""Minimum number of runs of each series. Three runs are all faster than three others by chance with a
+probability of 1/20.
+"""
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:
-    """Return the series of a study that tests suggested settings, each with its environment variables."""
+    """Return the environment variables of each series in a study that tests suggested settings."""
     chosen = dict(variable.split("=", 1) for variable in advice.variables)
     return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Return a sentence for each size about whether the suggestion helped; empty for other studies."""
+    """Return a sentence for each size that says whether the suggestion helped; empty for other studies."""
     if SUGGESTED not in study.settings:
         return []
     points: dict[tuple[int, int], dict[str, MeasuredPoint]] = {}

@@ -1,4 +1,4 @@
-"""Collect the values of a study report: curves with their models, and the environment of the runs."""
+"""Collect the values that a study report shows: curves, their models, and the environment of the runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from toolkit.study.statistics import Curve, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCurve:
-    """A curve of a report with a unique label; ``series`` is the label without the number of nodes."""
+    """A curve of a report with a unique label. ``series`` is the label without the number of nodes."""
 
     label: str
     series: str
@@ -25,11 +25,11 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether the curve tests suggested settings, so that it may have a single size."""
+    """Whether the curve tests suggested settings. Such a curve may have a single size."""
 
     @property
     def work(self) -> str:
-        """Return the work whose time is measured: "epoch", or a number of units if only a rate is known."""
+        """The work whose time is measured: "epoch", or a number of units if only a rate is known."""
         figures = self.curve.base.figures
         return f"{UNITS:,} {self.unit}" if figures.rates and figures.samples is None else "epoch"
 
@@ -61,7 +61,7 @@ class Report:
 
     @property
     def work(self) -> str:
-        """Return the work whose time is measured, for all curves."""
+        """The works of all curves, such as "epoch", joined by "or"."""
         return " or ".join(sorted({line.work for line in self.lines}, reverse=True))
 
 
@@ -130,7 +130,7 @@ def _program(study: Study) -> str:
 
 
 def _series(study: Study, label: str) -> str:
-    """Return the label of a series, with the option or variable in front of a bare value."""
+    """Return the label of a series. If the label is only a value, the option or variable precedes it."""
     if not label or not study.compare or study.compare in {"strategy", "mode", "trainer"}:
         return label
     name = study.compare if study.compare.isupper() else study.compare.replace("_", " ")

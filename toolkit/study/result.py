@@ -1,4 +1,4 @@
-"""Read the metrics of a training and its job record, and summarise both."""
+"""Read the metrics and the job record of a training, and summarise them as its result."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ _LARGEST = 256 << 20
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of ``result.json``; fields of the job record are null without a record."""
+    """The contents of ``result.json``. Without a job record, the fields from the record are null."""
 
     schema: str = "toolkit.result/1"
     trainer: str
@@ -30,13 +30,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     world_size: int
     nodes: int
     epochs: int
-    """The number of epochs that each rank trained; ``epochs_planned`` is the requested number."""
+    """The number of epochs that each rank trained. ``epochs_planned`` is the requested number."""
     epochs_planned: int
     test_accuracy: float | None
     test_loss: float | None
     accuracy: float
     images_per_second: float | None
-    """The images per second of all ranks over all epochs, without evaluation and start.
+    """The images per second of all ranks over all epochs, without the time for evaluation and start.
 
     The value is null if the epochs took 0 s.
     """
@@ -79,7 +79,7 @@ def read_training(folder: Path) -> Training:
 
 
 def read_record(folder: Path) -> JobRecord | None:
-    """Return the job record in a folder, or None without a record."""
+    """Return the job record in a folder, or None if the folder has no record."""
     path = folder / RECORD
     if not is_there(path):
         return None
@@ -91,7 +91,7 @@ def read_record(folder: Path) -> JobRecord | None:
 
 
 def summarise(training: Training, record: JobRecord | None) -> Result:
-    """Return the result of a training, which may be incomplete."""
+    """Return the result of a training, which may still run or may have stopped early."""
     header, epochs, last = training.header, training.epochs, training.epochs[-1]
     seconds, images = sum(epoch.seconds for epoch in epochs), sum(epoch.images for epoch in epochs)
     return Result(

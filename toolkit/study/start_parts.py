@@ -8,19 +8,19 @@ import msgspec
 
 _LINE = re.compile(r"^(script|copy|copied|preflight|ranks|container) (\d{9,11}(?:[.,]\d+)?)$", re.MULTILINE)
 _MARKS = ("container", "interpreter", "imports", "rendezvous", "first_batch")
-"""The times that a rank records, in order; each time ends the phase at the same position in ``_PARTS``."""
+"""The times that a rank records, in order. Each time ends the phase at the same position in ``_PARTS``."""
 _PARTS = ("mount", "interpreter", "imports", "rendezvous", "first batch")
 
 
 class StartPart(msgspec.Struct, frozen=True):
-    """A phase of the start with its seconds; phases without a recorded time between them are joined."""
+    """A phase of the start with its seconds. Phases without a recorded time between them form one phase."""
 
     part: str
     seconds: float
 
 
 class JobStart(msgspec.Struct, frozen=True, kw_only=True):
-    """The start of a job; ``first_step_seconds`` is None if the job recorded no trained batch."""
+    """The start of a job. ``first_step_seconds`` is None if the job recorded no trained batch."""
 
     schema: str = "toolkit.start/1"
     job: str
@@ -30,7 +30,7 @@ class JobStart(msgspec.Struct, frozen=True, kw_only=True):
     first_step_seconds: float | None = None
     preflight_seconds: float = 0.0
     reads: int | None = None
-    """The number of read calls of rank 0 before its first batch."""
+    """The number of read system calls of rank 0 before its first batch."""
 
 
 def job_start(
@@ -46,7 +46,7 @@ def job_start(
         job: the key of the job.
         times: the content of the file ``start-times`` in the job's folder.
         metrics: the content of ``metrics.jsonl``, which may be empty.
-        submitted: the time of the submission in Unix seconds.
+        submitted: the time of the submission in seconds since 1970.
         size: the numbers of nodes and ranks.
     """
     moments, reads = _moments(times, metrics)
@@ -69,9 +69,9 @@ def job_start(
 
 
 def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
-    """Return the recorded times in Unix seconds by name, and the number of read calls of rank 0.
+    """Return the recorded times by name, in seconds since 1970, and the number of read calls of rank 0.
 
-    If the job script started its ranks again, the times of the earlier ranks are ignored.
+    If the job script started its ranks again, the times of the earlier ranks do not count.
     """
     moments = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
     rank = _of_metrics(metrics)
@@ -85,11 +85,11 @@ def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
 
 
 _CLOCK_SECONDS = 0.5
-"""Maximum difference between the clocks of two nodes in seconds."""
+"""The largest difference that toolkit accepts between the clocks of two nodes, in seconds."""
 
 
 def _of_metrics(metrics: bytes) -> dict[str, float]:
-    """Return the values of the last record ``start`` in the metrics."""
+    """Return the values in the last record of the kind ``start`` in the metrics."""
     lines = [line for line in metrics.split(b"\n") if b'"record": "start"' in line]
     try:
         record = msgspec.json.decode(lines[-1]) if lines else {}
@@ -100,7 +100,7 @@ def _of_metrics(metrics: bytes) -> dict[str, float]:
 
 
 def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the phases before the ranks start: queue, job script, copy and preflight."""
+    """Return the phases before the start of the ranks: queue, job script, copy and preflight."""
     parts = []
     if "submitted" in moments:
         parts.append(StartPart("queue", _seconds(moments, "submitted", "script")))
@@ -115,7 +115,7 @@ def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
 
 
 def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the phases of a rank; phases without a recorded time between them are joined."""
+    """Return the phases of a rank. Phases without a recorded time between them form one phase."""
     order: Sequence[str] = ("ranks", *_MARKS)
     known = [place for place, name in enumerate(order) if name in moments]
     if not known or known[0]:

@@ -1,7 +1,7 @@
-"""Compute curves from runs: medians with their range, speed-up and efficiency (pure).
+"""Compute curves from the runs of a study: medians with ranges, speed-up and efficiency (pure).
 
-The time of a run is the median of its epochs, and the time of a size is the median of its runs. The range of
-a size is from the fastest to the slowest run.
+The time of a run is the median time of its epochs, and the time of a size is the median time of its runs. The
+range of a size extends from the fastest to the slowest run.
 """
 
 import math
@@ -29,9 +29,10 @@ class MedianSpread:
 class MeasuredPoint:
     """The measurements of one size of a curve.
 
-    ``runs`` are the seconds per epoch of each run. ``speedup`` is the ratio of epoch times to the smallest
-    size, multiplied by the ranks of the smallest size. ``efficiency`` is the speed-up divided by the ranks.
-    ``waiting`` is the part of the time, from 0 to 1, in which a rank waits for samples, or None if unknown.
+    ``runs`` has the seconds per epoch of each run. ``speedup`` is the smallest size's epoch time divided by
+    this size's epoch time, multiplied by the ranks of the smallest size. ``efficiency`` is the speed-up
+    divided by the number of ranks. ``waiting`` is the part of the time, from 0 to 1, in which a rank waits
+    for samples, or None if unknown.
     """
 
     ranks: int
@@ -48,7 +49,7 @@ class MeasuredPoint:
 
     @property
     def parts(self) -> dict[str, float] | None:
-        """Return the parts of a step's time, which add up to 1, by phase, or None if unknown.
+        """The parts of a step's time by phase, which add up to 1; None if unknown.
 
         A timeline has no phase ``input`` and counts the wait for samples as computation, so this property
         separates them.
@@ -63,9 +64,9 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The sizes of one series, the smallest first.
+    """The measured sizes of one series, the smallest first.
 
-    ``on`` names the number of nodes if the series has several curves, otherwise it is empty.
+    ``on`` names the number of nodes if the series has several curves; otherwise ``on`` is empty.
     """
 
     series: str
@@ -88,7 +89,7 @@ class Curve:
 
 
 def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
-    """Return a curve for each series, or for each number of nodes if a number of ranks ran on several.
+    """Return a curve for each series, or one for each number of nodes if equal ranks ran on several.
 
     Each curve starts with the smallest size of its series, which may have any number of nodes.
     """
@@ -149,7 +150,7 @@ def _measured_point(
 
 
 def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
-    """Return the speed-up from two times; the errors of the times are assumed to be independent."""
+    """Return the speed-up from two times, on the assumption that the errors of the times are independent."""
     if same and now == base:
         return MedianSpread(ranks, ranks, ranks)
     value = ranks * base.value / now.value

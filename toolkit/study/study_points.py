@@ -12,13 +12,13 @@ from toolkit.model.jobfile import FIELDS, JobFile
 from toolkit.model.study import STUDY_FIELDS, Point, Size, Study
 
 TIMELINE = "timeline.json"
-"""The path of Horovod's timeline, relative to the job's folder where the program starts."""
+"""The path of Horovod's timeline, relative to the job's folder."""
 
 _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
-"""Fields that every job of a study overrides, so that settings of the user do not change the job."""
+"""Values of job fields that every job of a study uses, whatever the user's settings are."""
 
 _FREE = {field.name for field in FIELDS if field.free}
-"""Fields of a job that do not affect the figures."""
+"""Names of the job fields that do not affect the figures."""
 
 _PLACES = ("{ranks}", "{nodes}", "{batch}")
 
@@ -59,8 +59,8 @@ def _even(ranks: int, nodes: int, most: int | None) -> bool:
 def points(study: Study) -> list[Point]:
     """Return all runs of a study in order.
 
-    Each round runs every size once, so that a busy hour affects all sizes. Runs that record a timeline come
-    last; a single rank records none.
+    Each round runs every size once, so that an hour with much load affects all sizes. Runs that record a
+    timeline come last. A single rank records no timeline.
     """
     series = study.values or ("",)
     timed = [
@@ -80,7 +80,7 @@ def points(study: Study) -> list[Point]:
 
 
 def file_name(point: Point) -> str:
-    """Return the stem of the file names of a point, for example ``r4-n2-1``."""
+    """Return the stem of the names of a point's files, for example ``r4-n2-1``."""
     series = _in_file_name(point.series)
     run = "timeline" if point.profile else str(point.number)
     return "-".join(filter(None, (series, f"r{point.ranks}", f"n{point.nodes}", run)))
@@ -91,7 +91,7 @@ def _in_file_name(series: str) -> str:
 
 
 def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of a point's job, and the words after ``--``."""
+    """Return the job fields for a point, and the words after ``--``."""
     fields = dict(study.said)
     env = dict(fields.get("env") or {})
     if study.compare.isupper():
@@ -111,7 +111,7 @@ def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, .
 
 
 def _value(field: str, text: str) -> int | bool | str:
-    """Return a compared value with the type of its field; the job's check reports an invalid value."""
+    """Convert a compared value to the type of its field. The check of the job reports an invalid value."""
     kind = _kind(field)
     if kind.startswith("bool"):
         return {"true": True, "false": False}.get(text.lower(), text)
@@ -144,10 +144,10 @@ def batch_of(study: Study, ranks: int) -> int | None:
 
 
 def check(study: Study) -> None:
-    """Raise an error if a study cannot run as requested.
+    """Check that a study can run as the user requested it.
 
     Raises:
-        BadInput: with the name of the option.
+        BadInput: if the study cannot run; the error names the option.
     """
     _check_series(study)
     trainer = trainer_of(study)
@@ -180,7 +180,7 @@ def check(study: Study) -> None:
 
 
 def _check_series(study: Study) -> None:
-    """Raise an error if a study cannot compare an option, or if two values give the same file name."""
+    """Raise ``BadInput`` if a study cannot compare this option, or if two values give the same file name."""
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in STUDY_FIELDS:
@@ -206,9 +206,10 @@ def _check_series(study: Study) -> None:
 
 
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
-    """Return the differences between two studies that prevent a combination: (old value, new value) by field.
+    """Return the differences that prevent ``new`` from resuming ``old``: (old value, new value) by field.
 
-    Launch options are compared under their own names. Fields that do not affect the figures may differ.
+    In this comparison, each launch option is a separate field. Fields that do not affect the figures may
+    differ.
     """
     grows = {
         "schema",
@@ -235,7 +236,7 @@ def _as_kept(study: Study) -> dict[str, Any]:
 
 
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
-    """Return the options of a trainer that set the number of epochs of a run."""
+    """Return the options with which a trainer runs the study's number of epochs."""
     epochs = study.epochs or 1
     kind = epochs_of(trainer)
     if kind == "none":

@@ -1,4 +1,4 @@
-"""Collect the table of a sweep: the values, the state and the last metrics of each task (pure)."""
+"""Collect the table of a sweep, with the values, the state and the last metrics of each task (pure)."""
 
 from pathlib import Path
 
@@ -19,11 +19,11 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     state: JobState
     exit_code: int | None = None
     figures: dict[str, float | None]
-    """The last value of each metric; null in JSON for a value that is not a number."""
+    """The last value of each metric. In JSON, NaN and infinity are null."""
 
 
 class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a sweep; ``best`` is the number of the task with the best value, by metric.
+    """The result of a sweep. ``best`` has, for each metric, the number of the task with the best value.
 
     The best value is the smallest value of a loss or an error, and the largest value of any other metric.
     """
@@ -36,7 +36,7 @@ class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures_of(folder: Path, output: str) -> dict[str, float | None]:
-    """Return the last metrics of a task from its trainer's metrics file, or else from its output."""
+    """Return the last metrics of a task, from its trainer's metrics file or otherwise from its output."""
     return _metrics(folder) or {**figures(output)}
 
 

@@ -1,4 +1,4 @@
-"""Analyse Horovod's timeline: the phases of a step, and the ranks that are last.
+"""Analyse Horovod's timeline: the phases of a step, and the ranks that are ready last.
 
 Each moment of a step belongs to the phase of the most advanced tensor: ``reduce`` before ``copy`` before
 ``queue`` before ``negotiate``. The phase is ``compute`` if no tensor is in any of these phases. A step starts
@@ -21,10 +21,10 @@ REDUCE, COPY, QUEUE, NEGOTIATE, COMPUTE = range(5)
 PHASES = ("reduce", "copy", "queue", "negotiate", "compute")
 
 _PAUSE = 5.0
-"""The factor of the median length above which a step contains other work."""
+"""A step that is longer than this multiple of the median contains other work."""
 
 _CYCLES = 100_000
-"""Maximum number of cycles to record."""
+"""Maximum number of cycles whose lengths are recorded."""
 
 _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "uint8": 1, "int8": 1, "bool": 1}
 _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|GATHER|ADASUM)|.*_ADASUM")
@@ -32,7 +32,7 @@ _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|G
 
 @dataclass(slots=True)
 class Tensor:
-    """A tensor: its name, its bytes, the microseconds of its negotiations, and its number of allreduces."""
+    """A tensor: its name, size in bytes, negotiation time in microseconds, and number of allreduces."""
 
     name: str = ""
     size: int = 0
@@ -42,21 +42,21 @@ class Tensor:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts and sums of a timeline; times are in microseconds."""
+    """The counts and sums of a timeline. Times are in microseconds."""
 
     events: int = 0
     tensors: dict[int, Tensor] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
-    """How often each rank was the last rank with a tensor ready."""
+    """How often each rank was the last rank that had a tensor ready."""
     lag: dict[str, float] = field(default_factory=dict)
-    """The sum of the microseconds by which each rank was later than the first rank."""
+    """For each rank, the total time in microseconds by which the rank was later than the first rank."""
     negotiated: int = 0
-    """The number of negotiations with a message from each rank; later negotiations use Horovod's cache."""
+    """The number of negotiations with a message from each rank. Later negotiations use Horovod's cache."""
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
-    """For each step: the time from the first to the last gradient whose negotiation started."""
+    """For each step, the time from the first to the last start of a gradient's negotiation."""
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
-    """The lengths of the first cycles that the timeline marks."""
+    """The lengths of Horovod's first cycles, if the timeline marks cycles."""
     fusion: Fusion = field(default_factory=Fusion)
 
     @property
@@ -65,7 +65,7 @@ class Tally:
 
 
 class Reader:
-    """Counts the events of a timeline in order, and keeps only sums."""
+    """Reads the events of a timeline in order, and keeps only counts and sums."""
 
     def __init__(self) -> None:
         self.tally = Tally()
@@ -159,7 +159,7 @@ class Reader:
     def _pass(self, ts: float) -> None:
         """Add the time since the last event to the current phase."""
         passed = ts - self._now
-        if passed <= 0:  # threads may write their events in another order
+        if passed <= 0:  # threads may write events out of order
             return
         a = self._active
         kind = REDUCE if a[0] else COPY if a[1] else QUEUE if a[2] else NEGOTIATE if a[3] else COMPUTE
@@ -195,7 +195,7 @@ def tally_events(lists: Iterable[list[Event]]) -> Tally:
 
 
 def shares(tally: Tally) -> Shares | None:
-    """Return the phases of a step as parts of its time, or None for fewer than three steps."""
+    """Return the phases of a step as parts of the step's time, or None for fewer than three steps."""
     lengths = tally.lengths
     if len(lengths) < 3:
         return None

@@ -1,4 +1,4 @@
-"""Read Horovod's timeline as a stream, because the file may have hundreds of megabytes and no end.
+"""Read Horovod's timeline as a stream, because the file may have hundreds of megabytes and be truncated.
 
 A timeline is one JSON array in the format of Chrome's trace viewer, with one or several events per line.
 Horovod writes the closing bracket only at an orderly shutdown (horovod/common/timeline.cc).
@@ -17,7 +17,7 @@ from toolkit.files import open_given
 
 _CHUNK = 4 << 20
 _LONGEST = 64 << 20
-"""Maximum size of one event in bytes; a file with a longer event is not a timeline."""
+"""Maximum size of one event in bytes. A file with a longer event is not a timeline."""
 
 
 class Args(msgspec.Struct, gc=False):
@@ -29,7 +29,7 @@ class Args(msgspec.Struct, gc=False):
 
 
 class Event(msgspec.Struct, gc=False):
-    """An event; ``ts`` is the time in microseconds, and ``pid`` identifies a tensor."""
+    """An event of a timeline. ``ts`` is the time in microseconds; ``pid`` identifies a tensor."""
 
     ph: str
     name: str = ""
@@ -39,7 +39,7 @@ class Event(msgspec.Struct, gc=False):
 
 
 def events(file: Path) -> Iterator[list[Event]]:
-    """Yield the events of a timeline in lists, without a truncated event at the end.
+    """Yield the events of a timeline in lists, and skip a truncated event at the end.
 
     Raises:
         BadInput: if the text is not a timeline; the message has the position in the file.
@@ -59,8 +59,8 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if not begun:
             text = _event_list(text, name)
             begun = True
-        # Two events meet at this text. Only the name of a tensor that contains a whole event could be
-        # mistaken for it.
+        # This text separates two events. Only a tensor's name that contains a whole event could also contain
+        # it.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
         if cut < 0:
             if len(text) > _LONGEST:
