@@ -1,1 +1,2 @@
-"""Read Dockerfiles and Apptainer definition files, and predict the contents of the image from their text."""
+"""Read a Dockerfile or an Apptainer definition file, and predict the contents of its image before the
+build."""

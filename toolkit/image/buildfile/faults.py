@@ -1,4 +1,4 @@
-"""Find faults in a build file that do not depend on a cluster (pure functions)."""
+"""Find the faults of a build file that affect its image on any cluster (pure functions)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -108,7 +108,7 @@ def _horovod(
 def _cuda(
     name: str, packages: Mapping[str, PackageInstall], versions: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Yield a fault if the TensorFlow wheel needs another major release of CUDA than the base image has."""
+    """Yield a fault if TensorFlow's wheel needs a major release of CUDA that the base image lacks."""
     tensorflow, cuda = packages.get("tensorflow"), parse(versions.get("cuda", ""))
     if tensorflow is None or not tensorflow.version or cuda is None or tensorflow.name == "tensorflow-cpu":
         return

@@ -1,4 +1,4 @@
-"""List the packages that the commands of a build file install, with their versions."""
+"""List the packages that a build file installs, with their versions."""
 
 import posixpath
 import re
@@ -23,20 +23,20 @@ _VALUED: dict[Installer, frozenset[str]] = {
     "conda": frozenset({"-c", "-n", "-p", "--channel", "--name", "--prefix"}),
     "apt": frozenset({"-t", "-o"}),
 }
-"""Options whose value is not a package."""
+"""Options of the installers whose value is not a package."""
 _VERBS = {"install", "create", "env", "in", "update"}
 _PACKAGE = re.compile(
     r"([A-Za-z0-9][\w.+-]*?)(?:\[[^\]]*\])?\s*(?:(?:={1,3}|~=)\s*v?([0-9][\w.+!~:-]*).*|[<>!@;].*|)"
 )
 
 ListReader = Callable[[str], str | None]
-"""A function that returns the text of a package list beside the build file, or None if the list is
-missing."""
+"""A function that returns the text of the package list with this name in the build file's folder; None
+without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackageInstall:
-    """A package that a build file installs; ``order`` is the number of the command in the file."""
+    """A package that a build file installs; ``order`` is the number of the installing command in the file."""
 
     installer: Installer | Literal["source"]
     name: str
@@ -47,14 +47,14 @@ class PackageInstall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadList:
-    """A package list that a build file names but that is missing beside the build file."""
+    """A package list that a build file names but that its folder does not contain."""
 
     name: str
     line: int
 
 
 def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[PackageInstall | UnreadList]:
-    """Yield each package that the steps install, and each MPI that they compile from source code."""
+    """Yield each package that the steps install or compile, and each package list that is missing."""
     run = (step for step in steps if step.kind == "run")
     for order, (line, words) in enumerate(
         (step.line, words) for step in run for words in commands(step.text)
@@ -66,7 +66,7 @@ def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator
 
 
 _Place = tuple[int, int]
-"""The line of a step, and the number of the command in the build file."""
+"""The line number of a step, and the number of its command among all commands of the build file."""
 
 
 def _of_command(words: list[str], place: _Place, read: ListReader) -> Iterator[PackageInstall | UnreadList]:
@@ -112,7 +112,7 @@ def _package(word: str, installer: Installer, place: _Place) -> Iterator[Package
 
 
 def _plain(version: str, installer: Installer) -> str:
-    """Return the upstream version: without Debian's epoch and revision, or without conda's build string."""
+    """Return a version without Debian's epoch and revision, or without conda's build string."""
     if installer == "apt":
         return re.sub(r"^\d+:|[-+~].*$", "", version)
     return version.partition("=")[0].rstrip(".*") if installer == "conda" else version

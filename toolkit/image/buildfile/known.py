@@ -1,4 +1,4 @@
-"""Read ``buildfiles.toml``: base images and packages that build files name, and their versions."""
+"""Read ``buildfiles.toml``, the table of base images and packages that build files name."""
 
 import re
 from functools import cache
@@ -9,13 +9,14 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 
 Installer = Literal["apt", "dnf", "conda", "pip"]
-"""Programs that install packages; ``dnf`` also means yum and microdnf."""
+"""The programs that install packages; ``dnf`` also stands for yum and microdnf."""
 
 
 class BaseName(Row, frozen=True, kw_only=True):
     """A row of ``buildfiles.toml`` for a base image.
 
-    Named groups of ``pattern`` are versions. ``opaque`` says which facts the image's name does not contain.
+    The regular expression ``pattern`` matches the image's name; its named groups are versions. ``opaque``
+    says which facts the name does not contain.
     """
 
     pattern: str
@@ -26,10 +27,9 @@ class BaseName(Row, frozen=True, kw_only=True):
 
 
 class Distribution(Row, frozen=True, kw_only=True):
-    """A release of a distribution, and the versions of its packages.
+    """A row of ``buildfiles.toml`` for a release of a distribution, with the versions of its packages.
 
-    A version is empty if toolkit does not know the version, or if updates of the distribution change the
-    version.
+    A version is empty if toolkit does not know it, or if updates within the release change it.
 
     ``pmix`` is the version of the PMIx library that the distribution's Open MPI is linked with.
     """
@@ -51,7 +51,7 @@ class MpiPackage(Row, frozen=True, kw_only=True):
 
 
 class MpiArchive(Row, frozen=True, kw_only=True):
-    """A row of ``buildfiles.toml`` for a source archive of an MPI; ``pattern`` has a group ``version``."""
+    """A row of ``buildfiles.toml`` for an MPI's source archive; ``pattern`` has a group named ``version``."""
 
     pattern: str
     mpi: str
@@ -74,7 +74,7 @@ def buildfiles() -> BuildFileKnowledge:
 
 
 def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
-    """Return the row of a base image and the versions in its name, or None if no row matches the name."""
+    """Return the row for a base image and the versions in its name, or None if no row matches the name."""
     name = re.sub(r"^(?:docker\.io/)?(?:library/)?", "", reference.partition("@")[0])
     for row in buildfiles().base:
         if match := re.fullmatch(row.pattern, name):
@@ -83,12 +83,12 @@ def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
 
 
 def distribution_named(release: str) -> Distribution | None:
-    """Return the distribution with a release number or a code name, for example ``12`` or ``bookworm``."""
+    """Return the distribution with this release number or code name, for example ``12`` or ``bookworm``."""
     return next((row for row in buildfiles().distribution if release in row.names), None)
 
 
 def mpi_of_package(installer: str, package: str) -> tuple[str, str] | None:
-    """Return the MPI that a package contains, and the version in the package's name or an empty text."""
+    """Return the MPI in a package and the version in the package's name, or None for any other package."""
     for row in buildfiles().package:
         if row.installer == installer and (match := re.fullmatch(row.pattern, package)):
             return row.mpi, match.groupdict().get("version") or ""

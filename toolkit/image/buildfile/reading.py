@@ -1,4 +1,4 @@
-"""Read a build file; return the facts of its image, the faults of the file, and the unknown facts."""
+"""Read a build file: predict the facts of its image, and list its faults and the facts that it omits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI", "
 
 @dataclass(frozen=True, slots=True)
 class FoundMpi:
-    """An MPI that a build file installs; ``version`` is empty if the file does not state the version."""
+    """An MPI that a build file installs; ``version`` is empty if toolkit cannot find the version."""
 
     name: str
     version: str
@@ -43,10 +43,10 @@ class FoundMpi:
 
 @dataclass(frozen=True, slots=True)
 class BuildFile:
-    """The result of reading a build file.
+    """What toolkit reads in a build file: the predicted facts of its image, notes and faults.
 
-    ``notes`` are sentences about the file. ``unknown`` are facts that the file does not state. ``faults`` are
-    faults of the file itself.
+    ``notes`` are lines about software that the file installs. ``unknown`` are lines about facts that the file
+    does not state. ``faults`` are the faults that do not depend on a cluster.
     """
 
     image: ImageFacts
@@ -57,7 +57,7 @@ class BuildFile:
 
 @dataclass(slots=True)
 class _Parts:
-    """The facts that toolkit has read from the steps so far."""
+    """The facts from the steps that toolkit has read so far."""
 
     name: str
     base: str = ""
@@ -74,7 +74,7 @@ class _Parts:
 
 
 def read_buildfile(path: Path) -> BuildFile:
-    """Read a build file and the package lists beside it.
+    """Read a build file and the package lists in its folder.
 
     Raises:
         BadInput: if the file cannot be read.
@@ -84,7 +84,7 @@ def read_buildfile(path: Path) -> BuildFile:
 
 
 def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFile:
-    """Return the facts in the text of a build file; ``read`` returns the text of a package list."""
+    """Return the result for the text of a build file; ``read`` returns the text of a package list by name."""
     all_steps = steps(name, text)
     last = _last_stages(all_steps)
     parts = _Parts(name)
@@ -110,8 +110,8 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
 def _last_stages(all_steps: tuple[BuildStep, ...]) -> set[int]:
     """Return the numbers of the stages whose files are in the image.
 
-    The image contains its last stage, the stages that this stage is based on, and the stages that it copies
-    from.
+    These stages are the last stage, each stage that it is based on, and each stage from which it copies
+    files.
     """
     starts = [step for step in all_steps if step.kind == "from"]
     if not starts:
@@ -141,7 +141,7 @@ def _label(text: str) -> str:
 
 
 def _begin(step: BuildStep, parts: _Parts, all_steps: tuple[BuildStep, ...]) -> None:
-    """Add the facts of a stage's base image to ``parts``; the base image of a later stage replaces them."""
+    """Store the facts of a stage's base image in ``parts``, in place of an earlier base image's facts."""
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
     if base in {_label(step.text) for step in all_steps if step.kind == "from"} or not base:
@@ -192,7 +192,7 @@ def _take(package: PackageInstall, parts: _Parts) -> None:
 
 
 def _packaged_version(name: str, package: PackageInstall, parts: _Parts) -> str:
-    """Return the version of an MPI that the base image's distribution packages; empty if it is unknown."""
+    """Return the version of an MPI's package in the base image's distribution; empty if unknown."""
     if package.installer != "apt" or parts.distribution is None:
         return ""
     return {"openmpi": parts.distribution.openmpi, "mpich": parts.distribution.mpich}.get(name, "")
@@ -207,7 +207,7 @@ def _environment(all_steps: tuple[BuildStep, ...], last: set[int]) -> dict[str, 
 
 
 def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
-    """Return the facts of the image; a fact that the file does not state is unknown."""
+    """Return the predicted facts of the image; a fact that the file does not state is unknown."""
     glibc = parts.distribution.glibc if parts.distribution else None
     opaque = bool(parts.row and parts.row.opaque)
     pinned = [mpi for mpi in parts.mpis if mpi.version]
@@ -257,7 +257,7 @@ def _text_beside(path: Path) -> str | None:
 
 
 def lines_on(build: BuildFile) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the titles and lines about a build file that a report prints."""
+    """Yield the titles of a report about a build file, each with its lines."""
     if build.notes:
         yield "In the file", build.notes
     if build.unknown:

@@ -20,7 +20,7 @@ _SECTION = re.compile(r"%(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """A step of a build file: its first line, its kind, its text, and the number of its stage from 0."""
+    """A step of a build file: its first line, its kind, its text, and the number of its stage (from 0)."""
 
     line: int
     kind: Kind
@@ -29,7 +29,7 @@ class BuildStep:
 
 
 def is_buildfile(name: str) -> bool:
-    """Return whether a file name is usual for a Dockerfile or an Apptainer definition file."""
+    """Return whether a file has the usual name of a Dockerfile or an Apptainer definition file."""
     return _NAMES.fullmatch(name.rpartition("/")[2]) is not None
 
 
@@ -76,7 +76,7 @@ def _definition(text: str) -> Iterator[BuildStep]:
 
 
 def _header(header: dict[str, tuple[int, str]], stage: int) -> Iterator[BuildStep]:
-    """Yield the base image of a definition: ``From``, or the release that debootstrap or yum installs."""
+    """Yield the base image's step: the value of ``From``, or the release that debootstrap or yum installs."""
     line, agent = header.get("bootstrap", (1, "docker"))
     at, name = header.get("from", (line, ""))
     if agent in {"debootstrap", "yum"}:
@@ -88,7 +88,7 @@ def _header(header: dict[str, tuple[int, str]], stage: int) -> Iterator[BuildSte
 
 
 def _join_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield each instruction with the number of its first line, without comments."""
+    """Yield the number of each instruction's first line, and the instruction without comments."""
     waiting, begun, until = "", 0, ""
     for number, line in enumerate(lines, 1):
         if until:
@@ -122,15 +122,15 @@ def _substitute_variables(raw_steps: Iterator[BuildStep]) -> Iterator[BuildStep]
 
 
 def _fill_variables(text: str, values: dict[str, str]) -> str:
-    """Return a text with its variables replaced by values, including variables that the text itself sets."""
+    """Return a text with variables replaced by their values; variables in values are replaced, too."""
     known = values | assignments("run", text)
-    for _ in range(3):  # the value of a variable may contain another variable, so replace three times
+    for _ in range(3):  # the value of a variable may contain further variables
         text = _VARIABLE.sub(lambda m: known.get(m[1] or m[3], m[2] if m[2] is not None else m[0]), text)
     return text
 
 
 def assignments(kind: Kind, text: str) -> dict[str, str]:
-    """Return the variables that a step sets, with their values."""
+    """Return the variables that a step of a kind sets, with their values."""
     if kind == "env" and "=" not in text:
         name, _, value = text.partition(" ")
         return {name: value.strip()} if value.strip() else {}
@@ -140,11 +140,11 @@ def assignments(kind: Kind, text: str) -> dict[str, str]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """Yield the simple commands of a shell text, without ``sudo`` and without variables before a command."""
+    """Yield the words of each simple command in a shell text, without ``sudo`` and leading assignments."""
     for part in re.split(r"&&|\|\||[;|\n]", text):
         try:
             words = shlex.split(part, comments=True)
-        except ValueError:  # the split cut a quoted string in two
+        except ValueError:  # the split at shell operators cut a quoted string in two
             words = part.split()
         while words and (re.match(r"\w+=", words[0]) or words[0] in {"sudo", "env", "exec", "time", "("}):
             words = words[1:]
