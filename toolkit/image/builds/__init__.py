@@ -1,1 +1,2 @@
-"""Build an image from its lock in the Docker engine, or write a folder from which others can build it."""
+"""Build an image from its lock in the Docker engine, or write a folder from which another machine builds
+it."""

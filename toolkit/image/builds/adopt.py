@@ -1,4 +1,4 @@
-"""Describe an image that toolkit did not build: what it contains, and what it lacks on a cluster."""
+"""Describe an image that toolkit did not build: its software, and the parts that a job on a cluster lacks."""
 
 import posixpath
 import re
@@ -25,7 +25,7 @@ _DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[0-9][
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """An installed package; ``where`` is the path of the package list that names it."""
+    """An installed package; ``where`` is the path of dpkg's status file or of a dist-info folder."""
 
     name: str
     version: str
@@ -34,9 +34,9 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
-    """A missing part of an image.
+    """A part that an image lacks.
 
-    ``modes`` are the launch modes that need the missing part; an empty list means all launch modes.
+    ``modes`` are the launch modes that need this part; an empty tuple means all launch modes.
     """
 
     id: str
@@ -47,12 +47,12 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Adopted(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of an image that toolkit did not build.
+    """The description of an image that toolkit did not build.
 
-    ``want`` are the image's components, named as in a recipe. ``evidence`` has the line that proves each
-    component. ``unknown`` has the reason for each unknown component. ``packages`` are the entries of package
-    lists, which do not name compiled or copied software. ``chosen`` is the launch mode that toolkit predicts
-    to work best on ``place``.
+    ``want`` has the version of each component of the image, by the component's name in recipes. ``evidence``
+    has the line that proves each version. ``unknown`` has a reason for each component whose version is
+    unknown. ``packages`` are the entries of package lists, which do not name compiled or copied software.
+    ``chosen`` is the launch mode that toolkit chooses for the host ``place``.
     """
 
     schema: str = "toolkit.adopted/1"
@@ -75,8 +75,8 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
     """Return the description of an image.
 
-    ``shown`` is the image's name in messages. If ``host`` is given, the description includes the findings
-    about a launch of the image on that host.
+    ``shown`` is the image's name in the description. If ``host`` is given, the description includes the
+    findings about a launch of the image on that host.
     """
     versions = facts.component_versions()
     lacks = tuple(_lacks(tree, facts))
@@ -109,7 +109,7 @@ def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts |
 
 
 def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
-    """Yield the packages that dpkg and Python list as installed, sorted by name."""
+    """Yield the packages that dpkg lists as installed, then the packages in Python's package folders."""
     for name, version in sorted(packages.debian(tree).items()):
         yield Part(name=name, version=version, kind="debian", where="/var/lib/dpkg/status")
     count = 0
@@ -124,7 +124,7 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
 
 
 def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
-    """Return the description as a recipe, which users can take as a start for their own recipe."""
+    """Return the description in the form of a recipe, from which users can write their own recipe."""
     recipe: dict[str, object] = {
         "schema": "toolkit.recipe/2",
         "title": title,
@@ -138,7 +138,7 @@ def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
 
 
 def _wish(name: str, version: str) -> str:
-    """Return a version as a recipe writes it: without the package's revision, and ``3.11`` for Python."""
+    """Return a version in a recipe's form: without the package's revision, and for Python as ``3.11``."""
     match = _RELEASE.match(version)
     if match is None:
         return "*"
@@ -146,7 +146,7 @@ def _wish(name: str, version: str) -> str:
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
-    """Yield the parts that the image lacks and that toolkit or any job of several ranks needs."""
+    """Yield the parts that the image lacks, although toolkit or every job of several ranks needs them."""
     if facts.python is None:
         yield Lack(
             id="no-python",

@@ -1,4 +1,5 @@
-"""Provide the base image of a lock in the Docker engine: pull its digest, or build it from its packages."""
+"""Pull the base image of a lock into the Docker engine by its digest, or build it from the lock's
+packages."""
 
 import tempfile
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ def ensure_locked_base(
 
 
 def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
-    """Return the package mirrors in a published base image; pull the image if the engine lacks it.
+    """Return the package mirrors that a published base image names; pull the image if the engine lacks it.
 
     Raises:
         Missing: if no registry responds.
@@ -55,7 +56,7 @@ def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
 def write_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell
 ) -> None:
-    """Write a tar of the root file system that mmdebstrap makes from the lock's packages.
+    """Write a tar of the root file system that mmdebstrap creates from the lock's packages to ``target``.
 
     Raises:
         Missing: if the engine cannot build the helper image that contains mmdebstrap.
@@ -68,9 +69,10 @@ def write_base(
 
 
 def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
-    """Return the files that build ``base.tar`` from a lock's packages: a script and the packages themselves.
+    """Return the files from which a build makes ``base.tar``: a script and the Debian packages of the lock.
 
-    A published base image needs no files. ``archive`` selects the format that ``docker save`` writes.
+    A published base image needs no files. If ``archive`` is true, ``base.tar`` has the format of ``docker
+    save``.
     """
     if lock.base.published:
         return {}

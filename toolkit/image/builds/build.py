@@ -2,7 +2,7 @@
 
 Build steps have no network: toolkit downloads and verifies the lock's files before the build. toolkit caches
 three results, so that a change rebuilds as little as possible: compiled components, the stack, and the
-finished image. The stack is an image whose name contains the hash of its contents.
+finished image. The stack is the image without the trainers; its name contains a hash of its inputs.
 """
 
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ _STACK = "toolkit-stack"
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """An image in the Docker engine; ``reused`` is true if toolkit built nothing."""
+    """A built image in the Docker engine; ``reused`` is true if the engine already had the image."""
 
     schema: str = "toolkit.built/1"
     recipe: str
@@ -57,14 +57,15 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
-    """Build and test the image of a recipe from its lock; keep an image that was built from the same sources.
+    """Build and test the image of a recipe from its lock, unless the engine has an image of the same sources.
 
-    ``fresh`` compiles and builds everything again, without the caches.
+    If ``fresh`` is true, toolkit compiles and builds all parts again, without the caches.
 
     Raises:
-        BadInput: if the recipe says that this machine cannot build it.
-        CheckFailed: if a build step or the test fails; the image then gets no tag.
-        Missing: if the Docker engine, or a file of the lock, is not available.
+        BadInput: if the recipe says that toolkit cannot build it, or is for another architecture than the
+            engine's.
+        CheckFailed: if a build step or a test of the image fails; the image then gets no tag.
+        Missing: if the Docker engine does not respond, or toolkit cannot download a file of the lock.
     """
     if named.recipe.unbuildable:
         raise BadInput(
@@ -99,12 +100,12 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
-    """Return the image with a recipe's tag, built from any sources; None if the engine has no such image."""
+    """Return the image with a recipe's tag, whatever its sources; None if the engine has no such image."""
     return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
 
 
 def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
-    """Return the name of the stack (the image without the trainers); build it if the engine lacks it."""
+    """Return the name of the stack (the image without the trainers); build a stack that the engine lacks."""
     lock = making.lock
     files = fetch_files(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
@@ -126,7 +127,7 @@ def _names(results: dict[CompiledComponent, Made]) -> dict[CompiledComponent, st
 
 
 def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:
-    """Untag the stacks of earlier locks; the engine keeps the layers that another image still uses."""
+    """Remove the tags of a recipe's earlier stacks; the engine keeps layers that another image still uses."""
     for name in named_like(client, f"{_STACK}:{named.name}-"):
         if name != stack and len(name) == len(stack):
             untag_image(client, name)
@@ -150,6 +151,6 @@ def _describe_built(client: "DockerClient", named: Named, *, reused: bool) -> Bu
 
 
 def _jobs(client: "DockerClient", memory: int) -> int:
-    """Return how many compilers can run in parallel in ``memory`` bytes."""
+    """Return the number of compilers that the engine can run in parallel in ``memory`` bytes."""
     processors, _ = machine(client)
     return max(1, min(processors, memory // MEMORY_OF_A_COMPILER))

@@ -1,4 +1,5 @@
-"""Test a finished image before toolkit tags it: its description, its imports, and two ranks of MPI."""
+"""Test a finished image before toolkit tags it: its ``stack.json``, its imports, and an MPI run of two
+ranks."""
 
 from typing import TYPE_CHECKING
 
@@ -33,14 +34,14 @@ for name in sys.argv[1:]:
             if "libcuda.so" not in str(error):
                 sys.exit(f"import {module} of {name}: {type(error).__name__}: {error}")
 """
-"""A Python program that imports the modules of the packages in its arguments."""
+"""A Python program that imports the modules of the packages that its arguments name."""
 
 
 def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
     """Run the tests of an image, and return the description of its software (``stack.json``).
 
     Raises:
-        CheckFailed: with the test that failed and the last lines of its output.
+        CheckFailed: if a test fails; the message has the name of the test and the last lines of its output.
     """
     tell.step(f"Testing the image {lock.recipe}: its stack.json, its imports, two MPI ranks")
     lines = _try(client, image, ("cat", STACK_PATH), "print its own description", tell)
@@ -53,9 +54,8 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
 
 
 def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Return the commands that must succeed in the image, each with a description of its test."""
-    # Import Horovod before TensorFlow: both contain hwloc, and the process uses the hwloc that it loads
-    # first.
+    """Return the commands that must succeed in the image, each with a description of what it tests."""
+    # Import Horovod before TensorFlow: both contain hwloc, and the process uses the copy that it loads first.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
     if "horovod" in versions:
@@ -88,7 +88,7 @@ def read_stack(text: str, name: str) -> Stack:
 
 
 def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
-    """Return one line for each version in the image that differs from the lock."""
+    """Return one line for each version in the image's ``stack.json`` that differs from the lock."""
     versions = lock.solution.versions
     mpi = next((name for name in MPIS if name in versions), "")
     python = versions.get("python", "none")

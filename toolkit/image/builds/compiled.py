@@ -1,4 +1,4 @@
-"""Compile components of images, and cache each result on this machine by a hash of its inputs."""
+"""Compile components of images from source code, and cache each result by a hash of its inputs."""
 
 import contextlib
 import fcntl
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 _FOLDER = "/build/compiled"
 _SUM = "sha256"
 _PATIENCE = 0.5
-"""Seconds between two checks whether another build has finished the same component."""
+"""The pause in seconds between two checks whether another build has finished the same component."""
 MEMORY_OF_A_COMPILER = 3 << 29
-"""The memory of one C++ compiler, 1.5 GiB, for Horovod's sources with TensorFlow's headers."""
+"""The memory of one C++ compiler in bytes (1.5 GiB), as it compiles Horovod with TensorFlow's headers."""
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A compiled component: the file, its SHA-256, and its key in the cache."""
+    """A compiled component: the path of its file, the SHA-256 of the file, and its key in the cache."""
 
     path: Path
     sha256: str
@@ -55,9 +55,10 @@ def ensure_compiled(
     options: BuildOptions,
     jobs: int,
 ) -> dict[CompiledComponent, Made]:
-    """Compile each component that is not cached, independent components in parallel, and return all results.
+    """Return all compiled components of an image; compile those that are not cached, in parallel if possible.
 
-    Each step runs ``jobs`` compilers in parallel. ``options.fresh`` ignores cached results.
+    Each step runs ``jobs`` compilers in parallel. If ``options.fresh`` is true, toolkit ignores cached
+    results.
 
     Raises:
         CheckFailed: if a step fails.
@@ -72,8 +73,8 @@ def ensure_compiled(
         cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         results |= {component: result for component, result in cached.items() if result}
         missing = [step for step in turn if step.component not in results]
-        # mpi4py is one file and needs one compiler. Horovod may use all compilers, because mpi4py soon
-        # finishes and Horovod then compiles alone.
+        # Each parallel step may use all compilers. mpi4py is one file and needs only one compiler; it soon
+        # finishes, and Horovod then compiles alone.
         work = _Work(client, making, files, tell, options, jobs, ParallelBuilds(client))
         results |= _run_parallel(
             {s.component: partial(work.compile, s, keys[s.component], results) for s in missing}, work
@@ -84,7 +85,7 @@ def ensure_compiled(
 def _run_parallel(
     tasks: Mapping[CompiledComponent, Callable[[], Made]], work: "_Work"
 ) -> dict[CompiledComponent, Made]:
-    """Run several tasks in parallel; the first failure or an interrupt stops the other tasks."""
+    """Run several compilations in parallel; the first failure or an interrupt stops all others."""
     if not tasks:
         return {}
     pool = ThreadPoolExecutor(len(tasks))
@@ -103,7 +104,7 @@ def _run_parallel(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The arguments of a compilation that are the same for all components."""
+    """The arguments that all compilations of an image share."""
 
     client: "DockerClient"
     making: Making
@@ -114,7 +115,7 @@ class _Work:
     abreast: ParallelBuilds
 
     def compile(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
-        """Compile a component, or return the result that a parallel build has just cached."""
+        """Compile a component, or return the result that a build in another process has cached meanwhile."""
         with self._turn(key):
             cached = None if self.options.fresh else _cached_result(step, key)
             return cached or self._compiled(step, key, results)
@@ -152,7 +153,7 @@ def _folder(key: str) -> Path:
 
 
 def _cached_result(step: Step, key: str) -> Made | None:
-    """Return the cached result with this key, or None if it is missing or its hash is wrong."""
+    """Return the cached result with this key, or None if the cache lacks it or its hash is wrong."""
     folder = _folder(key)
     try:
         noted = (folder / _SUM).read_text("utf-8").strip()
@@ -164,7 +165,7 @@ def _cached_result(step: Step, key: str) -> Made | None:
 
 
 def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
-    """Copy the result of a step from the tar ``stream`` into the cache, atomically."""
+    """Copy the result of a step from the tar ``stream`` into the cache, with an atomic rename."""
     folder = _folder(key)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))

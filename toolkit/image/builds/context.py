@@ -1,4 +1,4 @@
-"""Collect the files of a build context: for one component, for the stack, or for the finished image."""
+"""Collect the files of a Docker build context for one component, for the stack, or for the finished image."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,9 +15,10 @@ from toolkit.run.docker.engine import Files
 def compile_context(
     making: Making, step: Step, files: Mapping[str, Path], compiled_files: Mapping[str, Path]
 ) -> Files:
-    """Return the files that compile one component.
+    """Return the files of the build context that compiles one component, by path in the context.
 
-    ``files`` are paths by SHA-256. ``compiled_files`` are paths of compiled components by file name.
+    ``files`` has the paths of the lock's files by SHA-256. ``compiled_files`` has the paths of compiled
+    components by file name.
     """
     lock = making.lock
     needed = {name: path for name, path in compiled_files.items() if name in making.ready.values()}
@@ -37,7 +38,7 @@ def compile_context(
 
 
 def stack_context(making: Making, files: Mapping[str, Path], compiled_files: Mapping[str, Path]) -> Files:
-    """Return the files that build the image without the trainers, from compiled components."""
+    """Return the files of the build context for the stack: the lock's files and the compiled components."""
     return {
         "Dockerfile": dockerfile(making, ("base", "stack")).encode(),
         **_stack_files(making, files),
@@ -46,12 +47,12 @@ def stack_context(making: Making, files: Mapping[str, Path], compiled_files: Map
 
 
 def image_context(making: Making, stack: str) -> Files:
-    """Return the files that add the trainers and documents to the image ``stack``."""
+    """Return the files of the build context that adds the trainers and documents to the image ``stack``."""
     return {"Dockerfile": dockerfile(making, ("image",), stack=stack).encode(), **own_files(making)}
 
 
 def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
-    """Return the files that all build stages need, except the packages of the base image."""
+    """Return the files of all build stages, except the packages of the base image."""
     lock, steps = making.lock, making.steps
     contents: dict[str, bytes | Path] = {
         **_context_files("toolchain", lock.build.debian, files),
@@ -69,7 +70,7 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
 
 
 def own_files(making: Making) -> dict[str, bytes | Path]:
-    """Return toolkit's own files in an image: the trainers, the lock and its documents."""
+    """Return toolkit's own files in an image: the trainers, the lock, the SBOM and the provenance."""
     return {
         "papers/lock.json": encode_lock(making.lock),
         "papers/manifest.py": (shipped_folder("containers") / "manifest.py").read_bytes(),
@@ -87,7 +88,7 @@ def trainers() -> dict[str, bytes]:
 
 
 def context_name(file: LockedFile) -> str:
-    """Return a file's name in a build context, without ``%``, because package managers decode ``%3a``."""
+    """Return a file's name in a build context; it has no ``%``, because package managers decode ``%3a``."""
     return file.file.replace("%", "_")
 
 
@@ -99,13 +100,13 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
         **_context_files("strip", strippers(lock), files),
         **_context_files("tools", lock.build.wheels, files),
         **_context_files("wheels", lock.run.wheels, files),
-        "wheels/.keep": b"",  # COPY fails if the folder does not exist, and some images have no wheels.
+        "wheels/.keep": b"",  # COPY fails without the folder, and some images have no wheels
         "requirements/image.txt": requirement_lines(lock.run.wheels),
     }
 
 
 def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """Return the shell and Python scripts of build steps; an empty ``names`` selects all scripts."""
+    """Return the shell and Python scripts of build steps by path; an empty ``names`` selects all scripts."""
     folder = shipped_folder("containers")
     scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]
     scripts += [] if names else [folder / "stack.py", folder / "bytecode.py", folder / "toolkit_modules.py"]

@@ -1,4 +1,4 @@
-"""Generate the documents that a build adds to an image beside its lock: the SBOM and the provenance.
+"""Write the documents that a build adds to an image beside its lock: the SBOM and the provenance.
 
 ``context.own_files`` adds these documents to the Docker build context, and the Dockerfile template copies
 them to /opt/toolkit.
@@ -12,7 +12,7 @@ from toolkit.model.lock import Lock
 
 
 def documents(lock: Lock) -> dict[str, bytes]:
-    """Return the documents for /opt/toolkit by file name; equal locks give equal bytes."""
+    """Return the documents in /opt/toolkit by file name; equal locks give equal documents."""
     return {
         posixpath.basename(SBOM_PATH): sbom(lock),
         posixpath.basename(PROVENANCE_PATH): provenance(lock),

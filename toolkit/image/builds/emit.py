@@ -13,25 +13,25 @@ from toolkit.render import render
 from toolkit.run.docker.bootstrap import MANNER
 
 CREATION_LABEL = "org.opencontainers.image.created"
-"""The label with the lock's epoch as a date, which is equal in each image of the lock."""
+"""The label with the lock's epoch as a date; all images that are built from one lock have the same date."""
 
 LOCK = "toolkit.lock"
-"""The label with the SHA-256 of the lock."""
+"""The label with the SHA-256 of the lock from which the image was built."""
 
 Stage = Literal["base", "stack", "image"]
 ALL_STAGES: tuple[Stage, ...] = ("base", "stack", "image")
 VENV = "/opt/toolkit/venv"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _STEP_SECONDS = 5400
-"""The time limit of a build step in seconds, above the time that any step needs on a slow machine."""
+"""The time limit of a build step in seconds; even on a slow machine, every step needs less time."""
 
 
 class Making(msgspec.Struct, frozen=True, kw_only=True):
-    """An image to build: its lock, and the parts that this machine already has.
+    """An image to build: its lock, its base image, and the components that are already compiled.
 
-    ``base`` is the image after FROM; if ``base`` is empty, the build unpacks ``base.tar`` of the context.
-    ``ready`` are compiled components, with the file names of their results. ``unbuildable`` says why nothing
-    can build this lock; it is empty for a complete lock.
+    ``base`` is the image after FROM; if ``base`` is empty, the build unpacks ``base.tar`` from the context.
+    ``ready`` has the file name of each compiled component. ``unbuildable`` says why no machine can build this
+    lock; it is empty for a complete lock.
     """
 
     lock: Lock
@@ -41,16 +41,16 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Return the compile steps of the lock, including finished steps."""
+        """The steps that compile the lock's components, including components in ``ready``."""
         return steps_of(self.lock)
 
 
 def dockerfile(
     making: Making, stages: tuple[Stage, ...] = ALL_STAGES, *, only: Step | None = None, stack: str = ""
 ) -> str:
-    """Return a Dockerfile for the given stages, or a Dockerfile that compiles ``only`` one component.
+    """Return a Dockerfile for ``stages``, or for the compilation of one component if ``only`` is given.
 
-    ``stack`` is the image after FROM in the stage ``image`` if ``stages`` has no stage ``stack``.
+    If ``stages`` does not contain ``stack``, the stage ``image`` starts from the image ``stack``.
     """
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     compiled = (only,) if only else waiting if "stack" in stages else ()
@@ -66,7 +66,11 @@ def dockerfile(
 
 
 def definition(making: Making, labels: dict[str, str], *, context: str, jobs: int) -> str:
-    """Return the Apptainer definition; ``context`` is the prefix of the paths of its files."""
+    """Return the text of an Apptainer definition file.
+
+    ``context`` is the prefix of all file paths in the definition. ``jobs`` is the number of parallel
+    compilers.
+    """
     base = making.lock.base.published
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     places = {
@@ -116,16 +120,17 @@ def environment(lock: Lock) -> dict[str, str]:
 
 
 def origin(lock: Lock) -> str:
-    """Return a description of the base image that is equal on every machine."""
+    """Return a description of the lock's base image, which is the same on every machine."""
     if lock.base.published:
         return f"{lock.base.published} (published)"
     return f"{base_name(lock)} (bootstrapped from {len(lock.base.packages)} locked packages)"
 
 
 def base_name(lock: Lock) -> str:
-    """Return the tag that the Docker engine has for the base image of a lock's packages.
+    """Return the tag of a base image that is built from a lock's packages.
 
-    The base contains the lock's epoch: as modification times and as the date of passwords in ``/etc/shadow``.
+    The tag depends on the lock's epoch, because the base image contains the epoch: as modification times and
+    as the date of passwords in ``/etc/shadow``.
     """
     made_of = (MANNER, str(lock.epoch), *sorted(file.sha256 for file in lock.base.packages))
     digest = hashlib.sha256("".join(made_of).encode()).hexdigest()

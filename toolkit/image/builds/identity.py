@@ -14,14 +14,14 @@ from toolkit.model.lock import encode_lock, lock_sha256
 
 
 def source_hash(making: Making) -> str:
-    """Return a hash of all inputs of an image; the hash is equal on every machine."""
+    """Return a hash of all inputs of an image, which is the same on every machine."""
     unready = Making(lock=making.lock, unbuildable=making.unbuildable)
     texts = {"Dockerfile": dockerfile(unready).encode(), **parts(), **own_files(unready)}
     return digest_of({name: text for name, text in texts.items() if isinstance(text, bytes)})
 
 
 def stack_hash(making: Making, compiled_hashes: Mapping[str, str]) -> str:
-    """Return a hash of all inputs of the stack; ``compiled_hashes`` has the SHA-256 of each component."""
+    """Return a hash of all inputs of the stack; ``compiled_hashes`` has the SHA-256 by component."""
     unready = Making(lock=making.lock)
     texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
     return digest_of(
@@ -34,7 +34,7 @@ def stack_hash(making: Making, compiled_hashes: Mapping[str, str]) -> str:
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """Return one SHA-256 for the names and contents of files."""
+    """Return one SHA-256 of the names and contents of files."""
     whole = hashlib.sha256()
     for name in sorted(files):
         for part in (name.encode(), files[name]):

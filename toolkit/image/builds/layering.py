@@ -1,4 +1,4 @@
-"""Add one layer with toolkit's trainers to an image, without changes to the image's own files."""
+"""Add one layer with toolkit's trainers to an image; the image's own files stay unchanged."""
 
 import os
 import re
@@ -29,8 +29,8 @@ _KEPT_LINES = 12
 _STILL = "your own program still runs in the image without the trainers"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
-"""The first words of a generated Dockerfile; toolkit overwrites a folder only if its Dockerfile starts with
-them."""
+"""The start of each generated Dockerfile. toolkit overwrites a folder only if its Dockerfile starts with this
+text."""
 _DOCKERFILE = """\
 {mark}{version} on {name}, which toolkit did not build.
 FROM {identity}
@@ -44,7 +44,7 @@ USER {user}
 
 
 class Layered(msgspec.Struct, frozen=True, kw_only=True):
-    """The image that toolkit built; ``base`` is the id of the image below the new layer."""
+    """The image with the added layer; ``base`` is the id of the image below the new layer."""
 
     schema: str = "toolkit.layered/1"
     tag: str
@@ -53,9 +53,10 @@ class Layered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
-    """Return a Dockerfile and the files that it copies.
+    """Return a Dockerfile that adds the trainers to an image, and the files that the Dockerfile copies.
 
-    ``identity`` is the id of the image below, or its name with a digest. ``user`` is the image's user.
+    ``identity`` is the image's id, or its name with a digest. ``user`` is the user in the image's
+    configuration.
     """
     shown = re.sub(r"[^\x21-\x7e]+", " ", name)
     text = _DOCKERFILE.format(
@@ -69,10 +70,10 @@ def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
 
 
 def require_python(facts: ImageFacts, name: str) -> None:
-    """Check that the image's Python can run the trainers; an unknown version of Python passes.
+    """Check that the image's Python can run the trainers; an unknown version passes the check.
 
     Raises:
-        BadInput: if the Python of the image is too old.
+        BadInput: if the image's Python is too old.
     """
     if older(facts.python, OLDEST_PYTHON):
         raise BadInput(
@@ -85,10 +86,10 @@ def require_python(facts: ImageFacts, name: str) -> None:
 def require_folder(folder: Path, fix: str) -> None:
     """Check that toolkit may write a build context to a folder.
 
-    toolkit writes to a folder that does not exist, is empty, or has an earlier build context.
+    toolkit writes to a folder only if it does not exist, is empty, or contains an earlier build context.
 
     Raises:
-        BadInput: if the folder has files of the user; ``fix`` is the hint of the error message.
+        BadInput: if the folder contains other files; ``fix`` is the hint of the error message.
     """
     empty = folder.is_dir() and not any(folder.iterdir())
     if not empty and not os.path.lexists(folder / _TEXT):
@@ -97,7 +98,7 @@ def require_folder(folder: Path, fix: str) -> None:
 
 
 def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
-    """Write a build context to a folder, so that users can read it and build it."""
+    """Write a build context to a folder, in which users can read it and build it themselves."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,11 +106,12 @@ def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
 
 
 def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell) -> Layered:
-    """Add the trainers to the engine's image ``name``, tag the result, and leave the context in ``folder``.
+    """Add the trainers to the engine's image ``name``, tag the result, and keep the context in ``folder``.
 
     Raises:
         BadInput: if the engine has no image with that name.
-        CheckFailed: if a step fails or Python cannot import the trainers; toolkit then tags nothing.
+        CheckFailed: if a build step fails or Python cannot import the trainers; the new image then gets no
+            tag.
     """
     below = named_image(client, name)
     user = str((below.attrs.get("Config") or {}).get("User") or "")

@@ -2,11 +2,11 @@
 
 - ``documents.documents`` puts the provenance into the image, at PROVENANCE_PATH.
 - ``attachments.attach`` adds a statement about the squashfs to the SIF.
-- ``attachments.write_full_provenance`` writes facts that differ between machines to a file beside the SIF.
-  ``image sign --provenance full`` adds the same statement to the SIF and signs it.
+- ``attachments.write_full_provenance`` writes a statement with the facts that differ between machines to a
+  file beside the SIF. ``image sign --provenance full`` adds this statement to the SIF and signs it.
 
-The provenance in the image and in the unsigned SIF depends only on the lock, so equal locks give equal bytes.
-This provenance contains no time of day, no commit, no engine version and no machine name.
+The provenance in the image and in the unsigned SIF depends only on the lock, so equal locks give equal
+provenance. It contains no time of day, commit, engine version or machine name.
 """
 
 import datetime as dt
@@ -31,7 +31,7 @@ def provenance(lock: Lock) -> bytes:
 
 
 def statement(predicate: bytes, subjects: Mapping[str, str]) -> bytes:
-    """Return the in-toto statement that ``predicate`` is true for the files ``subjects`` (name → SHA-256)."""
+    """Return the in-toto statement that applies ``predicate`` to the files ``subjects`` (name → SHA-256)."""
     return _text(
         {
             "_type": STATEMENT,
@@ -51,10 +51,10 @@ def full_provenance(
     started: float,
     ended: float,
 ) -> bytes:
-    """Return the in-toto statement with the facts that differ between machines.
+    """Return the in-toto statement with the additional facts that differ between machines.
 
-    The facts that differ between machines are the programs' versions, the commit, and the start and end of
-    the build in Unix seconds.
+    These facts are the ``versions`` of the programs, toolkit's ``commit``, and the start and end of the build
+    in Unix seconds.
     """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})

@@ -1,4 +1,5 @@
-"""Write package URLs (purl-spec) of locked files, by which vulnerability scanners identify packages."""
+"""Write the package URLs (purl-spec) of locked files; vulnerability scanners identify packages by these
+URLs."""
 
 import re
 from urllib.parse import quote
@@ -18,7 +19,7 @@ def debian(file: LockedFile, base: str) -> str:
 
 
 def deb(distribution: str, release: str, name: str, version: str) -> str:
-    """Return the package URL of an installed Debian package whose file is unknown."""
+    """Return the package URL of an installed Debian package of which toolkit has no package file."""
     distro = f"?distro={_quoted(f'{distribution}-{release}')}" if release else ""
     return f"pkg:deb/{_quoted(distribution)}/{_quoted(name)}@{_quoted(version)}{distro}"
 
@@ -29,7 +30,7 @@ def pypi(file: LockedFile) -> str:
 
 
 def wheel(name: str, version: str) -> str:
-    """Return the package URL of a wheel, with the name in lower case and hyphens, as PyPI compares names."""
+    """Return the package URL of a wheel, with the name in the form in which PyPI compares names."""
     return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', name).lower())}@{_quoted(version)}"
 
 
@@ -39,7 +40,7 @@ def generic(file: LockedFile) -> str:
 
 
 def image_purl(reference: str) -> str:
-    """Return the package URL of an image with a digest, ``debian@sha256:…``; empty without a digest."""
+    """Return the package URL of an image such as ``debian@sha256:…``; empty if the name has no digest."""
     name, _, digest = reference.partition("@")
     if not digest:
         return ""

@@ -4,9 +4,10 @@
 - ``attachments.attach`` adds the same bytes to the SIF, as an object of type SBOM.
 - ``toolkit image sbom`` prints the SBOM of an image.
 
-Package lists name Debian packages and wheels. The SBOM also names components that were compiled from a source
-archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks that Horovod was built for. Equal locks give
-equal bytes: the serial number is made from the lock's hash, and the time is the lock's epoch.
+Package lists name only Debian packages and wheels. The SBOM also names the components that were compiled from
+a source archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks for which Horovod was built. Equal
+locks give equal bytes, because the serial number depends only on the lock's hash, and the time is the lock's
+epoch.
 """
 
 import datetime as dt
@@ -44,8 +45,8 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""The packages, wheels or archives that may contain a component; toolkit takes the first that the image
-has."""
+"""The packages, wheels or archives that may contain a component. toolkit uses the first that the image
+contains."""
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {
     "python": ("base",),
@@ -67,10 +68,10 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
 """The components that a component loads or is built with."""
 
 _ONLY_FOR_BUILD = ("cuda",)
-"""Archives that only provide a compiler for the build; the image contains none of their files."""
+"""The archives that only provide a compiler for the build; the image contains none of their files."""
 
 _UNREAD = "Debian packages of the published base"
-"""The text in the SBOM for a published base image, whose packages the lock does not list."""
+"""The text that the SBOM has for a published base image, whose packages the lock does not list."""
 
 _Item = dict[str, object]
 
@@ -122,13 +123,13 @@ def sbom(lock: Lock) -> bytes:
 
 
 def _files(lock: Lock) -> dict[str, _Item]:
-    """Return the SBOM entry of each locked file that the finished image contains, by package URL."""
+    """Return the SBOM entries of the lock's files, by package URL."""
     items: dict[str, _Item] = {}
     for file in (*lock.base.packages, *lock.run.debian):
         items.setdefault(*_component(file, debian(file, lock.base.name), "application"))
     for file in lock.run.wheels:
         items.setdefault(*_component(file, pypi(file), "library"))
-    # The image contains no source archives, but it contains the components that were compiled from them.
+    # The image does not contain source archives, but it contains the components that were compiled from them.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _ONLY_FOR_BUILD):
         wheel = providers.get(file.name) == "pypi"
@@ -161,7 +162,7 @@ def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
 
 
 def _mark(items: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
-    """Add a component's facts to the SBOM entry of its file or to a new entry; return the reference."""
+    """Add a component's facts to its file's SBOM entry or to a new entry; return the entry's reference."""
     ref = _shown_by(items, chosen.component)
     if not ref:
         ref, item = _unseen(chosen, lock)
@@ -230,7 +231,7 @@ def _dependencies(
 
 
 def _gaps(lock: Lock, root: str, refs: Mapping[Component, str]) -> dict[str, object]:
-    """Return an SBOM note that the list is incomplete if the lock does not list the base's packages."""
+    """Return the SBOM's note that it is incomplete; empty if the lock lists the base image's packages."""
     if lock.base.packages:
         return {}
     lacking = [root, *(refs[component] for component in refs if component == "base")]

@@ -1,4 +1,4 @@
-"""Write a folder from which ``docker build`` or Apptainer builds an image on another machine."""
+"""Write a folder from which ``docker build`` or ``apptainer build`` builds an image on another machine."""
 
 import os
 import shutil
@@ -21,10 +21,10 @@ DEFINITION = "Singularity.def"
 def write_folder(
     making: Making, files: Mapping[str, Path], folder: Path, *, singularity: bool, jobs: int, tell: Tell
 ) -> Path:
-    """Write a folder with all files of a build, atomically; return the path of its Dockerfile or definition.
+    """Write a folder with all files of a build; return the path of its Dockerfile or definition file.
 
-    toolkit fills an existing empty folder instead of replacing the folder, because a shell may have it as its
-    working directory.
+    toolkit writes all files to a hidden folder before it moves them to ``folder``. toolkit does not replace
+    an existing empty folder but fills it, because the folder may be the working directory of a shell.
 
     Raises:
         BadInput: for the reasons of :func:`new_folder`.
