@@ -1,1 +1,1 @@
-"""Environments: a user's Python packages in one file, mounted over an unchanged image."""
+"""Make environments: one file with a user's Python packages, which a job mounts over an unchanged image."""

@@ -20,12 +20,12 @@ _WAYS = "put wheels of these releases into a folder, and name the folder: `--fin
 
 
 def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
-    """Raise an error if packages have no wheels and this machine cannot start the image to build them.
+    """Raise an error if packages have no wheels and ``way`` is None, so that toolkit cannot build them.
 
-    ``why`` says why this machine cannot start the image.
+    ``way`` starts commands in the image; ``why`` is the reason if this machine cannot start the image.
 
     Raises:
-        Missing: with the names and versions of the packages.
+        Missing: if ``way`` is None and ``sources`` is not empty; the message lists the packages.
     """
     if sources and way is None:
         named = ", ".join(f"{source.name} {source.version}" for source in sources)
@@ -43,10 +43,10 @@ def build(
     options: Sequence[str],
     tell: Tell,
 ) -> tuple[tuple[EnvPackage, Path], ...]:
-    """Build a wheel of each source distribution inside the image, and return the packages with their wheels.
+    """Build a wheel of each source distribution inside the image; return each package with its wheel's path.
 
     Raises:
-        CheckFailed: if a build fails, with the last lines of its output.
+        CheckFailed: if a build fails; the message has the last lines of its output.
         Missing: if toolkit cannot download a source distribution.
     """
     built, pairs = [], zip(options[::2], options[1::2], strict=True)
@@ -69,7 +69,7 @@ def build(
 
 
 def _in_folders(sources: Sequence[LockedFile], links: Sequence[str]) -> dict[str, Path]:
-    """Return the source distributions that toolkit finds in folders of ``--find-links``, by SHA-256."""
+    """Return the paths of the source distributions in the folders of ``--find-links``, by SHA-256."""
     paths = ((source, Path(link) / source.file) for source in sources for link in links)
     return {
         source.sha256: path for source, path in paths if path.is_file() and hash_file(path) == source.sha256

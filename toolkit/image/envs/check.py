@@ -1,4 +1,4 @@
-"""Compare an environment with an image, with the environment's lock, or with another environment."""
+"""Check an environment against its checksum, its lock and an image, or compare two environments."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ AGAIN = "build the environment again over this image: `toolkit env add {} --over
 
 
 class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one check; ``told`` is a sentence about the result."""
+    """The result of one check of an environment; ``told`` is a sentence about the result."""
 
     name: str
     ok: bool
@@ -41,7 +41,7 @@ class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package whose version differs between two environments; a missing version is empty."""
+    """A package whose version differs between two environments; empty if an environment lacks the package."""
 
     name: str
     old: str
@@ -49,7 +49,7 @@ class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: str) -> str:
-    """Return a sentence about how an image differs from an environment's base image; empty if it does not.
+    """Return a sentence with the difference between an image and an environment's base image; empty if equal.
 
     Args:
         base: the base image in the environment's lock.
@@ -71,9 +71,11 @@ def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: s
 
 
 def check_env(env: Path, image: Path | None, tell: Tell) -> EnvChecked:
-    """Check an environment's checksum, its files against its lock, and its base against an image, if given.
+    """Check an environment's checksum, its packages against its lock, and its base image against ``image``.
 
-    Raises: BadInput, Damaged: if the file cannot be read.
+    If ``image`` is None, toolkit does not check the base image.
+
+    Raises: BadInput, Damaged: if toolkit cannot read the environment or the image.
     """
     checks = [_bytes(env)]
     with open_given(env) as file:

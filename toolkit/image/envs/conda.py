@@ -1,4 +1,4 @@
-"""Read the packages of a conda environment file that PyPI has too (pure functions)."""
+"""Read a conda environment file, and select the packages that PyPI also has (pure functions)."""
 
 import re
 from typing import NamedTuple
@@ -24,18 +24,18 @@ _NAMES = {
     "ruamel_yaml": "ruamel.yaml",
     "pillow-simd": "pillow",
 }
-"""Names of conda packages on PyPI; empty if that name is another project on PyPI."""
+"""The PyPI name of a conda package with another name; empty if the same name on PyPI is another project."""
 _IMAGE = {"python": "the image has its own Python", "pip": "uv installs the packages"}
 _SYSTEM = re.compile(
     r"(cuda|cudatoolkit|cudnn|nccl|mkl|blas|lib|gcc|gxx|gfortran|_|openmpi|mpich|mpi\Z|cmake|make|compilers"
     r"|c-compiler|cxx-compiler|openssl|readline|sqlite\Z|zlib|xz\Z|bzip2|ncurses|tk\Z|ca-certificates|git\Z"
     r"|ffmpeg|nodejs|ucx|hdf5\Z|netcdf|fftw|gsl\Z|boost|rdma|pytorch-cuda|r-|perl|ninja-base|sysroot|binutils)"
 )
-"""A pattern for the names of conda packages without Python code."""
+"""A pattern for the names of conda packages that contain no Python code."""
 
 
 class CondaFile(NamedTuple):
-    """The requirements for PyPI, the lines of the section ``pip``, and the omitted packages with reasons."""
+    """The requirements for PyPI, the lines in section ``pip``, and the reason for each omitted package."""
 
     requirements: tuple[str, ...]
     pip: tuple[str, ...]
@@ -82,7 +82,7 @@ def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -
 
 
 def _specifier(rest: str) -> str:
-    """Return a conda version as PEP 440 writes it: ``=1.2`` becomes ``==1.2.*``, without the build string."""
+    """Return a conda version in PEP 440's syntax without the build string: ``=1.2`` becomes ``==1.2.*``."""
     text = rest.strip().strip("[]")
     if "|" in text or not text or text == "*":
         return ""

@@ -1,4 +1,4 @@
-"""Make an environment file over an image: resolve, build, install and compile packages, then pack them."""
+"""Make an environment file for an image: resolve, build, install and compile packages, then pack them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,11 +24,12 @@ from toolkit.model.progress import Tell
 from toolkit.run.folders import check_file, make_writable
 
 _EPOCH = 315_532_800
-"""1980-01-01 in Unix seconds: the time of every file, so that equal packages give equal bytes."""
+"""The modification time of every file (1980-01-01) in Unix seconds, so that equal packages give equal
+bytes."""
 
 
 class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A new environment file; ``changed`` are the packages that differ from the earlier environment."""
+    """A new environment file; ``changed`` are the packages with other versions than before."""
 
     schema: str = "toolkit.env.made/1"
     path: str
@@ -51,19 +52,20 @@ def create(
     replaced: frozenset[str] = frozenset(),
     before: EnvLock | None = None,
 ) -> EnvMade:
-    """Write an environment over an image to ``target``, with its lock and its checksum beside it.
+    """Write an environment for an image to ``target``, and its lock and its checksum beside ``target``.
 
     Args:
         wanted: the requirements of the user.
         image: the image file, which toolkit does not change.
-        target: the environment file; an existing environment there is replaced.
+        target: the environment file to write; toolkit replaces an existing environment.
         tell: receives progress messages.
-        replaced: names of the image's packages that the environment may hide.
+        replaced: the names of the image's packages that the environment may hide with other versions.
         before: the lock of an earlier environment, whose versions toolkit keeps if possible.
 
     Raises:
         BadInput: if ``target`` is not an environment, or the image has no Python.
-        CheckFailed: if requirements contradict the image, a build fails, or the disk is full.
+        CheckFailed: if a requirement contradicts the image, the build of a package fails, or the disk is
+            full.
         Missing: if a tool, the package index or a way to build a package is missing.
     """
     check_target(target)
@@ -96,7 +98,7 @@ def _fill_folder(
     tell: Tell,
     image: Path,
 ) -> EnvLock:
-    """Install the packages and the lock into the folder ``root`` of ``work``; return the lock."""
+    """Install the packages, and write the lock, into the folder ``root`` of ``work``; return the lock."""
     way, why = startable_here(image) if solution.sources else (None, "")
     require_way(solution.sources, way, why)
     built = build(solution.sources, python, way, work, wanted.options, tell) if way else ()
@@ -126,10 +128,10 @@ def _fill_folder(
 
 
 def check_target(target: Path) -> None:
-    """Raise an error if a file exists at ``target`` and is not an environment.
+    """Raise an error if ``target`` exists and is not an environment.
 
     Raises:
-        BadInput: with the name of the file.
+        BadInput: if ``target`` is another kind of file; the message names the file.
     """
     check_file(target, "-o", "my.env")
     if target.exists() and target.stat().st_size and not is_env(target):

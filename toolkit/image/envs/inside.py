@@ -12,7 +12,7 @@ from toolkit.run.local import LocalRunner
 from toolkit.run.singularity import NAMES
 
 WORK = "/toolkit-work"
-"""The path inside the container where the working folder is mounted."""
+"""The path at which the container has the working folder."""
 _UV = "/toolkit-uv"
 _SECONDS = 3600.0
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
@@ -24,7 +24,7 @@ _OF_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_NO_INDEX", "UV_OFFLINE", "UV_HTTP_
 
 @dataclass(frozen=True, slots=True)
 class InsideImage:
-    """An image that this machine can start; ``options`` are the container runtime's options for the start."""
+    """An image that this machine can start; ``options`` are the runtime's options with which it starts."""
 
     program: str
     options: tuple[str, ...]
@@ -40,7 +40,8 @@ class InsideImage:
     ) -> Completed:
         """Run a command in the image, with ``folder`` mounted at ``/toolkit-work`` and uv at ``/toolkit-uv``.
 
-        ``folders`` are further folders of this machine, which are mounted read-only under the same paths.
+        ``env`` are variables to set. ``uv`` is the path of uv on this machine. ``folders`` are further
+        folders of this machine, which the container gets read-only at the same paths.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{folder}:{folder}:ro" for folder in folders if Path(folder).is_dir()]
@@ -51,8 +52,8 @@ class InsideImage:
         environment = {**named, **own, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
         bound = (word for bind in binds for word in ("--bind", bind))
         start = (self.program, "exec", "--cleanenv", "--no-home", "--pwd", WORK, *self.options, *bound)
-        # The address of a package index may contain a login. Other users can see a process's arguments, but
-        # not its environment.
+        # The address of a package index may contain a password. Other users can see the arguments of a
+        # process, but not its environment.
         passed = {f"{prefix}ENV_{name}": value for name, value in environment.items() for prefix in _PREFIXES}
         command = (*start, str(self.image), "env", f"HOME={WORK}", *words)
         return LocalRunner().run(Command(command, env=passed, timeout=_SECONDS))
@@ -62,7 +63,7 @@ UV_INSIDE = _UV
 
 
 def startable_here(image: Path) -> tuple[InsideImage | None, str]:
-    """Return how this machine starts commands in an image, or None and the reason why it cannot."""
+    """Return a value that starts commands in an image, or None and why this machine cannot start them."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         return None, "neither Apptainer nor Singularity is on PATH"

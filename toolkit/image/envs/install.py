@@ -1,4 +1,4 @@
-"""Install an environment's packages and programs into a folder that becomes the environment."""
+"""Install packages and their programs into a folder, which toolkit then packs as the environment."""
 
 import re
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def lay_out(
 
 
 def _scripts(folder: Path) -> tuple[str, ...]:
-    """Make scripts start with the first Python on PATH, and return the names of all programs."""
+    """Change the first line of scripts to the first Python on PATH; return the names of all programs."""
     if not folder.is_dir():
         return ()
     for script in folder.iterdir():
@@ -71,7 +71,7 @@ def _scripts(folder: Path) -> tuple[str, ...]:
             content = script.read_bytes()
             start = _SHELL.match(content) or _PYTHON.match(content)
             if start:
-                script.unlink()  # unlink first: the file may be a hard link into uv's cache
+                script.unlink()  # unlink first, because the file may be a hard link to uv's cache
                 script.write_bytes(_LINE + content[start.end() :])
                 script.chmod(0o755)
     return tuple(sorted(entry.name for entry in folder.iterdir()))

@@ -1,4 +1,4 @@
-"""Find the Python that a job uses in an image: its package folders and its installed distributions."""
+"""Find the Python that a job in an image uses, its package folders and its installed distributions."""
 
 import posixpath
 import re
@@ -34,7 +34,7 @@ _HOME = re.compile(r"^home\s*=\s*(/\S+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class InstalledPackage:
-    """A Python distribution in an image: its version, and the requirements that the image satisfies."""
+    """A Python distribution in an image, with its version and the requirements that the image satisfies."""
 
     name: str
     version: str
@@ -44,14 +44,14 @@ class InstalledPackage:
 
 @dataclass(frozen=True, slots=True)
 class ImagePython:
-    """The Python of an image; ``has`` are its installed distributions by normalised name."""
+    """The Python of an image; ``has`` maps normalised names to the installed distributions."""
 
     base: EnvBase
     has: dict[str, InstalledPackage] = field(default_factory=dict)
 
     @property
     def minor(self) -> str:
-        """Return the minor release of Python, for example ``3.11``."""
+        """The minor release of Python, for example ``3.11``."""
         return ".".join(self.base.python.split(".")[:2])
 
 
@@ -65,14 +65,14 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
     with open_image(image, tell=tell) as (tree, facts):
         image_python = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            # a job starts from the image file, so take the digest of the file
+            # A job starts the image file, so use the digest of this file.
             digest = f"sha256:{hash_file(image)}"
             return replace(image_python, base=msgspec.structs.replace(image_python.base, digest=digest))
         return image_python
 
 
 def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
-    """Return the Python of an image from its files and facts, as :func:`python_of` does."""
+    """Return the Python of an image as :func:`python_of` does, from the image's files and facts."""
     version = facts.python or ""
     if not _MINOR.match(version):
         raise BadInput(f"{name}: the image has no Python 3 on PATH", fix="choose an image with Python")
@@ -143,7 +143,7 @@ def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Itera
 
 
 def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:
-    """Return the name, the version and the metadata text of a distribution, or None if it has no metadata."""
+    """Return the name, version and metadata text of a distribution, or None if the folder has no metadata."""
     for file in (f"{path}/METADATA", f"{path}/PKG-INFO", path):
         text = files.text(tree, file, _MOST)
         if text is None:
@@ -159,7 +159,7 @@ def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:
 
 
 def markers(base: EnvBase) -> dict[str, str]:
-    """Return the values of environment markers in requirements, for example ``python_version``."""
+    """Return the values of environment markers, such as ``python_version``, for an image's Python."""
     target = environment(base.python, base.architecture)
     return {"extra": "", **{name: str(value) for name, value in target.items()}}
 
@@ -167,10 +167,9 @@ def markers(base: EnvBase) -> dict[str, str]:
 def _satisfied_requirements(
     packages_by_name: dict[str, tuple[str, str]], base: EnvBase
 ) -> dict[str, InstalledPackage]:
-    """Return each distribution with the subset of its requirements that the image satisfies.
+    """Return each distribution with only those requirements that the image satisfies.
 
-    An image may work although it violates a requirement, because ``pip install --no-deps`` ignores
-    requirements.
+    An image may work although it violates a requirement: ``pip install --no-deps`` ignores requirements.
     """
     target = markers(base)
     packages = {}

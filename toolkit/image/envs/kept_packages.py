@@ -1,7 +1,7 @@
-"""List the packages that an environment must not replace.
+"""List the packages of an image that an environment must not replace.
 
-Other packages are compiled against these packages (for example NumPy), or these packages start ranks (for
-example mpi4py).
+Either the image's other packages are compiled against such a package (for example NumPy), or the package
+starts ranks (for example mpi4py).
 """
 
 import re
@@ -14,5 +14,5 @@ _HELD = re.compile(
 
 
 def is_kept(name: str) -> bool:
-    """Return whether an environment keeps the image's package ``name`` (normalised) without ``--replace``."""
+    """Return whether an environment may replace the package ``name`` (normalised) only with ``--replace``."""
     return _HELD.match(name) is not None

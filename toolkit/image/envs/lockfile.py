@@ -12,7 +12,7 @@ from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.files.tree import FileTree
 
 LOCK = "toolkit-env.json"
-"""The path of the lock in the root folder of an environment file."""
+"""The name of the lock in the root folder of an environment file."""
 _MOST = 8 << 20
 _MAGIC = b"hsqs"
 
@@ -20,8 +20,8 @@ _MAGIC = b"hsqs"
 class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
     """The image that an environment was made for.
 
-    ``command`` is the path of the image's Python, ``sites`` the folders of its packages. ``has`` are the
-    image's packages that toolkit resolved the environment against (name → version).
+    ``command`` is the path of the image's Python, and ``sites`` are its package folders. ``has`` are all
+    packages of the image (name → version).
     """
 
     name: str
@@ -37,8 +37,8 @@ class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
 class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
     """A package of an environment: its wheel, and the SHA-256 of the wheel.
 
-    If toolkit built the wheel on this machine, ``built`` is true and ``sha256`` belongs to the source
-    distribution. ``via`` are the packages that need this package.
+    If toolkit built the wheel, ``built`` is true and ``sha256`` is the hash of the source distribution.
+    ``via`` are the packages that need this package.
     """
 
     name: str
@@ -50,11 +50,11 @@ class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
-    """The lock of an environment: everything that determines its contents.
+    """The lock of an environment: all values that determine its contents.
 
-    ``requirements`` are the user's lines, ``options`` are options for the package index. ``replaced`` are
-    packages of the image that the environment may hide. ``outside`` are project folders that are not in the
-    environment. ``left`` are omitted requirements with reasons.
+    ``requirements`` are the user's requirement lines, and ``options`` are options for the package index.
+    ``replaced`` are packages of the image that the environment may hide. ``outside`` are folders of projects
+    whose code the environment does not contain. ``left`` are omitted requirements, each with a reason.
     """
 
     schema: str = "toolkit.env/1"
@@ -72,7 +72,7 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def site(self) -> str:
-        """Return the folder of packages inside the environment."""
+        """The package folder inside the environment."""
         return site_of(self.base.python)
 
     def version(self, name: str) -> str:
@@ -81,12 +81,12 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def site_of(python: str) -> str:
-    """Return the folder of packages below the mount point, for example ``/lib/python3.11/site-packages``."""
+    """Return the package folder below the mount point, for example ``/lib/python3.11/site-packages``."""
     return f"/lib/python{'.'.join(python.split('.')[:2])}/site-packages"
 
 
 def lock_file(env: Path) -> Path:
-    """Return the path of the lock's copy beside an environment file."""
+    """Return the path of the copy of the lock that toolkit writes beside an environment file."""
     return env.with_name(f"{env.name}.lock.json")
 
 
@@ -115,7 +115,7 @@ def read_env(path: Path, label: str = "") -> EnvLock:
 
     Raises:
         BadInput: if the path is not an environment file.
-        Damaged: if the file is damaged or truncated.
+        Damaged: if the environment file is damaged or truncated.
     """
     with open_given(path, label=label) as file:
         named = f"{label} {path}".lstrip()

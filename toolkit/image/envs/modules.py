@@ -1,4 +1,4 @@
-"""Compile the modules of an environment for the image's Python, and cache the result for each wheel."""
+"""Compile the Python modules of an environment to bytecode, and cache the result for each wheel."""
 
 import csv
 import os
@@ -32,22 +32,22 @@ def compile_modules(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> str:
-    """Compile the modules in ``root``; return the release of Python, or an empty text without that Python.
+    """Compile the modules in ``root``; return Python's minor release, or an empty text if no Python fits.
 
-    ``compileall`` skips modules with syntax errors, such as a compiler's test files.
+    ``compileall`` skips a module with a syntax error, such as a test file of a compiler.
 
     Args:
         root: the folder of the environment.
         packages: the installed packages.
         python: the Python of the image.
-        way: returns how this machine starts the image; called only if the machine lacks the image's release
-            of Python.
+        way: returns a value that starts commands in the image. toolkit calls it only if this machine lacks
+            the image's minor release of Python.
         tell: receives progress messages.
     """
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
     todo = list[tuple[Path, list[str]]]()
     for old in list(site.rglob("__pycache__")):
-        shutil.rmtree(old)  # another Python made these files, or their modification times no longer match
+        shutil.rmtree(old)  # another Python wrote these files, or they have the wrong modification times
     records = dict(_records(site))
     for package in packages:
         modules = [name for name in records.get(package.name, ()) if name.endswith(".py")]
@@ -64,7 +64,7 @@ def compile_modules(
 
 
 def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield each package with the paths of its files in the package folder."""
+    """Yield the name of each package, and the paths of its files in the package folder."""
     for record in site.glob("*.dist-info/RECORD"):
         name = canonicalize_name(record.parent.name.rpartition(".")[0].partition("-")[0])
         with record.open(encoding="utf-8", newline="") as file:
@@ -99,7 +99,7 @@ def _compiled(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> bool:
-    """Compile files of the package folder; return whether toolkit found a suitable Python."""
+    """Compile the listed files of the package folder; return whether toolkit found a suitable Python."""
     tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)
     if executable := _interpreter(python.minor):
@@ -126,9 +126,9 @@ def _compiled(
 
 
 def _interpreter(minor: str) -> str:
-    """Return a Python of this minor release on this machine, or an empty text.
+    """Return the path of a Python of this minor release on this machine, or an empty text.
 
-    All Pythons of one minor release compile a module to the same bytes.
+    Any Python of the minor release is suitable, because all of them compile a module to the same bytes.
     """
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return sys.executable

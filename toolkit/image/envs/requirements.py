@@ -26,8 +26,9 @@ _PATH = re.compile(r"[./~]|file:")
 class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     """The requirements and constraints of an environment as PEP 508 lines.
 
-    ``options`` are options for uv. ``hashes`` are the allowed hashes of a package, by name. ``outside`` are
-    project folders that are not in the environment. ``left`` are omitted requirements with reasons.
+    ``options`` are options for uv. ``hashes`` has the allowed hashes of each package, by name. ``outside``
+    are folders of projects whose code the environment does not contain. ``left`` are omitted requirements,
+    each with a reason.
     """
 
     requirements: tuple[str, ...] = ()
@@ -38,7 +39,7 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     left: dict[str, str] = {}
 
     def join(self, further: "EnvRequirements") -> "EnvRequirements":
-        """Return the requirements of two files as one value."""
+        """Return the requirements of this value and of ``further`` as one value."""
         return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *further.requirements))),
             constraints=tuple(dict.fromkeys((*self.constraints, *further.constraints))),
@@ -112,7 +113,7 @@ def _project(path: Path) -> EnvRequirements:
 
 
 def _code_of(folder: Path) -> str:
-    """Return the folder from which Python imports a project's packages."""
+    """Return the folder from which Python imports the packages of a project."""
     return str(folder / "src" if (folder / "src").is_dir() else folder)
 
 
@@ -124,7 +125,7 @@ def _requirements(text: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers, without comments; join lines that end with a backslash."""
+    """Yield the number and the text of each line without comments; join lines that end with a backslash."""
     joined, first = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         bare = _COMMENT.sub("", line).strip()
@@ -198,7 +199,7 @@ def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
 
 
 def _pairs(options: Iterable[str]) -> Iterator[str]:
-    """Yield options with their values, without repeated pairs."""
+    """Yield each option and its value, without repeated pairs."""
     words = iter(options)
     for pair in dict.fromkeys(zip(words, words, strict=True)):
         yield from pair

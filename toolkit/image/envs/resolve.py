@@ -22,20 +22,21 @@ from toolkit.model.progress import Tell
 from toolkit.run.packages.environment import Pin, PinRequest, UnresolvedPackages, lock_of, pin_requirements
 
 _UV_GLIBC = (17, *range(28, 41))
-"""The minor numbers of glibc 2 for which uv has a platform name, such as manylinux_2_28."""
+"""The minor releases of glibc 2 for which uv has a platform name, such as ``manylinux_2_28`` for glibc
+2.28."""
 _CHANGE = "change the requirement, or hide the image's package: `--replace {}`"
 
 
 @dataclass(frozen=True, slots=True)
 class EnvSolution:
-    """The wheels to install, and the source distributions to build first."""
+    """The wheels to install, and the source distributions of which toolkit must first build wheels."""
 
     packages: tuple[EnvPackage, ...]
     sources: tuple[LockedFile, ...]
 
 
 def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> PinRequest:
-    """Return a uv query without requirements, for the Python, glibc and architecture of an image."""
+    """Return a query for uv without requirements, with the Python, glibc and architecture of an image."""
     wanted = int(python.base.glibc.split(".")[1])
     glibc = max((number for number in _UV_GLIBC if number <= wanted), default=_UV_GLIBC[0])
     return PinRequest((), (), python.minor, f"{python.base.architecture}-manylinux_2_{glibc}", {}, options)
@@ -54,7 +55,7 @@ def solve(
         wanted: the requirements of the user.
         python: the image's Python and its packages.
         replaced: the image's packages that the environment may hide.
-        earlier_versions: versions in an earlier environment, which toolkit keeps if possible.
+        earlier_versions: the versions of packages in an earlier environment, which toolkit keeps if possible.
         tell: receives progress messages.
 
     Raises:
@@ -92,7 +93,7 @@ def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozen
 
 
 class _Search:
-    """The queries to uv: first with all of the image's packages fixed, then with only the kept packages."""
+    """The queries to uv for an environment; they differ in the image's packages whose versions they fix."""
 
     def __init__(
         self,
@@ -108,11 +109,11 @@ class _Search:
         self._base = empty_question(python, (*wanted.options, "--find-links", str(folder)))
 
     def all_fixed(self) -> PinRequest:
-        """Return the query that fixes the version of every package of the image."""
+        """Return the query that fixes the versions of all packages of the image."""
         return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> PinRequest:
-        """Return the query that fixes only the kept packages; the environment may hide any other package."""
+        """Return the query that fixes only the kept packages; the environment may hide all others."""
         versions = {name: package.version for name, package in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
@@ -132,7 +133,7 @@ class _Search:
         )
 
     def _dependents(self) -> tuple[str, ...]:
-        """Return the image's packages that depend on a package in ``replaced``."""
+        """Return the image's packages that depend on a package that the environment may hide."""
         names = []
         for name, package in self.stays.items():
             needs = {
@@ -146,7 +147,7 @@ class _Search:
 
 
 def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
-    """Return the packages that satisfy the requirements, and whether some of them have no wheel."""
+    """Return the packages that satisfy the requirements, and whether a package has no wheel."""
     failed = None
     for build in (False, True):
         for fixed in (search.all_fixed(), search.held_fixed()):
@@ -160,7 +161,7 @@ def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
 
 
 def _explain(search: _Search) -> None:
-    """Raise an error with the names of the image's packages that the requirements contradict, if any."""
+    """Raise an error if the requirements contradict packages of the image; the message names the packages."""
     try:
         pins = pin_requirements(search.free(), build=False)
     except UnresolvedPackages:
@@ -181,7 +182,7 @@ def _conflicting_pins(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[
 
 
 def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:
-    """Return the file of each package: the best wheel, or the source distribution if no wheel fits."""
+    """Return the file of each new package: its best wheel, or its source distribution if no wheel fits."""
     base = empty_question(python, wanted.options)
     pins = tuple(f"{pin.name}=={pin.version}" for pin in news)
     text = lock_of(replace(base, requirements=pins), build=build)

@@ -1,4 +1,4 @@
-"""Write wheels without code, which tell uv's resolver which distributions an image has."""
+"""Write wheels without code, from which uv's resolver learns which distributions an image has."""
 
 import zipfile
 from pathlib import Path
@@ -7,7 +7,7 @@ from toolkit.image.envs.interpreter import InstalledPackage
 
 
 def write_stub(folder: Path, package: InstalledPackage) -> Path:
-    """Write a wheel with only the metadata of a distribution, and return the path of the wheel."""
+    """Write a wheel that contains only the metadata of a distribution, and return the wheel's path."""
     stem = f"{package.name.replace('-', '_')}-{package.version}"
     file = folder / f"{stem}-py3-none-any.whl"
     lines = ["Metadata-Version: 2.1", f"Name: {package.name}", f"Version: {package.version}"]
