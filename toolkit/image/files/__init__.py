@@ -1,1 +1,1 @@
-"""Read SIF files, squashfs files, layers, archives and folders of images, without unpacking them to disk."""
+"""Read images in SIF files, squashfs files, archives and folders, without unpacking them to disk."""

@@ -11,12 +11,13 @@ from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import HashingSource, SourceRange
 
 HASHED_UNASKED = 1 << 30
-"""Maximum total size of the layers in bytes that toolkit reads only to verify digests (about a second)."""
+"""Maximum total size in bytes of layers that toolkit reads only to verify digests; this takes about a
+second."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLayer:
-    """A layer: ``digest`` is the digest of the file at ``path``, ``inner`` the digest of the unpacked tar."""
+    """A layer; ``digest`` is the digest of the file ``path``, and ``inner`` is the unpacked tar's digest."""
 
     path: str
     digest: str | None = None
@@ -41,7 +42,8 @@ def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
     """
     tree = LayeredTree(blobs.name, budget)
     parts = [_part(blobs, layer) for layer in chosen.layers]
-    # The decompression of a compressed archive has already verified the checksum of its content.
+    # If the archive is compressed as a whole, its decompression has already verified the checksum of the
+    # content.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
     for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"

@@ -1,4 +1,4 @@
-"""Read files by name from an OCI folder or from an archive that stays packed."""
+"""Read the files of an OCI layout or of an image archive by name, without unpacking the archive."""
 
 import os
 import stat
@@ -17,26 +17,27 @@ from toolkit.image.files.source import ByteSource, FileSource, SourceRange
 from toolkit.image.files.tree import resolve
 
 _MOST = 4 << 20
-"""Maximum size of a manifest in bytes, as in registries (opencontainers/distribution-spec)."""
+"""Maximum size of a manifest in bytes, the same as in registries (opencontainers/distribution-spec)."""
 
 _T = TypeVar("_T")
 
 
 class Blobs(Protocol):
-    """The stored files of an image.
+    """The files in which an image is stored.
 
-    ``packed`` is true if the archive is compressed as a whole, so that its checksum covers all files.
+    ``packed`` is true if the files are in an archive that is compressed as a whole; its checksum then covers
+    all files.
     """
 
     name: str
     packed: bool
 
     def part(self, path: str) -> SourceRange | None:
-        """Return the file at ``path``, or None if it does not exist."""
+        """Return the bytes of the file at ``path``, or None if the file does not exist."""
 
 
 class FolderBlobs:
-    """The files of an OCI layout in a folder; the files stay open until ``opened`` is closed."""
+    """The files of an OCI layout in a folder; toolkit closes the files when it closes ``opened``."""
 
     packed = False
 
@@ -61,7 +62,7 @@ class FolderBlobs:
 
 
 class ArchiveBlobs:
-    """The files of a tar, which may be compressed as a whole; links stay within the tar."""
+    """The files in a tar, which may be compressed as a whole; a link can lead only to a member of the tar."""
 
     def __init__(self, source: ByteSource, size: int, name: str, budget: Budget) -> None:
         self.name = name
@@ -80,7 +81,7 @@ def content(blobs: Blobs, path: str) -> bytes | None:
     """Return the content of a small file, or None if the file does not exist.
 
     Raises:
-        CheckFailed: if the file is too large for a manifest.
+        CheckFailed: if the file is larger than a manifest may be.
         Damaged: if the file is truncated.
     """
     part = blobs.part(path)

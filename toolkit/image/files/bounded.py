@@ -7,7 +7,8 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 _LOOKS = 1_000_000
 _SIZE = 1 << 30
-"""Limits of lookups and bytes: thirty times what a training image of 1.5 GB needs; a few seconds of work."""
+"""Maximum number of read bytes. The limits of lookups and bytes are thirty times what a training image of 1.5
+GB needs, and allow a few seconds of work."""
 _ENTRIES = 800_000
 _INDEX = 96 << 20
 """Memory limit of the file index in bytes, for about 400,000 files; large training images have 300,000."""
@@ -15,14 +16,14 @@ _ENTRY = 220
 """The memory in bytes of one index entry without its name."""
 _INFLATED = 2 << 30
 _RATIO = 64
-"""Maximum factor between stored and unpacked bytes.
+"""Maximum ratio of unpacked bytes to stored bytes.
 
-A layer unpacks to two to five times its size, and toolkit unpacks parts of it again when it reads files.
+A layer unpacks to two to five times its size, and toolkit may unpack parts of the layer several times.
 """
 
 
 class Budget:
-    """The limits for one image: lookups, read bytes, listed files, index memory and unpacked bytes."""
+    """The work left for one image: lookups, read bytes, listed files, index memory and unpacked bytes."""
 
     def __init__(self, name: str, looks: int = _LOOKS, size: int = _SIZE) -> None:
         self._name, self._looks, self._size = name, looks, size
@@ -46,13 +47,13 @@ class Budget:
             raise self._endless("it lists more files than toolkit's limit")
 
     def keep(self, texts: int) -> None:
-        """Count an index entry whose names take ``texts`` bytes."""
+        """Count the memory of an index entry whose names have ``texts`` bytes."""
         self._index -= _ENTRY + texts
         if self._index < 0:
             raise self._endless("it lists more files than toolkit's limit")
 
     def add_stored(self, size: int) -> None:
-        """Raise the limit of unpacked bytes for ``size`` stored bytes."""
+        """Raise the limit of unpacked bytes in proportion to ``size`` further stored bytes."""
         self._inflated += _RATIO * size
 
     def inflate(self, count: int) -> None:
@@ -68,9 +69,9 @@ class Budget:
 
 
 class BoundedTree:
-    """A file tree with a budget. ``unread`` maps files that exist but cannot be read to the reason.
+    """A file tree with a budget; ``unread`` has a reason for each existing file that toolkit cannot read.
 
-    ``hidden`` are folders that the runtime mounts other folders over, so that a rank sees none of their
+    ``hidden`` are folders over which the runtime mounts other folders, so that a rank sees none of their
     files.
     """
 

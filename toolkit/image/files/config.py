@@ -14,17 +14,18 @@ from toolkit.image.files.tree import FileTree
 
 RUNSCRIPT = "/.singularity.d/runscript"
 BEGINNING = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""The PATH of an image that sets no PATH (apptainer:internal/pkg/util/env)."""
+"""The PATH that Apptainer sets for an image without a PATH (apptainer:internal/pkg/util/env)."""
 _MOST = 1 << 16
 _ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
-"""Go's architecture names (GOARCH) in OCI configurations, and the different names that Linux uses."""
+"""Linux's names of architectures by Go's names (GOARCH), which OCI configurations use."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageConfig:
     """The configuration of an image.
 
-    ``architecture`` is Linux's name, such as ``x86_64``; ``origin`` names the source of the values.
+    ``architecture`` is Linux's name of the architecture, such as ``x86_64``. ``origin`` says from where the
+    values are.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -83,17 +84,17 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
 
 
 def architecture(go: str) -> str:
-    """Return Linux's name of an architecture from Go's name, for example ``x86_64`` for ``amd64``."""
+    """Return Linux's name for Go's name ``go`` of an architecture, for example ``x86_64`` for ``amd64``."""
     return _ARCHITECTURES.get(go, go)
 
 
 def _words(value: list[str] | str | None) -> tuple[str, ...]:
-    # Early Docker images store the command as one text, which a shell runs.
+    # Early Docker images store the command as one text, which Docker starts through a shell.
     return ("/bin/sh", "-c", value) if isinstance(value, str) else tuple(value or ())
 
 
 def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...] | None, str]:
-    """Return the command that ``apptainer run`` starts and its source, or None and the reason.
+    """Return the command that ``apptainer run`` starts and its source, or None and why it is unknown.
 
     For a converted OCI image, Apptainer's runscript contains the entrypoint and the command
     (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go). For any other image, the runscript itself is
@@ -115,7 +116,7 @@ def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[s
 
 
 def settings(config: ImageConfig | None, scripts: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a program in the image: its configuration, then Apptainer's ``scripts``.
+    """Return a program's variables in the image: from the configuration, then from Apptainer's ``scripts``.
 
     toolkit evaluates the scripts with Apptainer's default PATH, and then replaces that default with the
     image's own PATH.

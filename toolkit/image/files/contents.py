@@ -1,4 +1,4 @@
-"""Compute hashes of files in an image without unpacking the files to disk."""
+"""Compute the hashes of files in an image, without unpacking the files to disk."""
 
 import hashlib
 import posixpath

@@ -13,14 +13,16 @@ from toolkit.model.progress import Tell
 from toolkit.units import format_size
 
 _SECONDS = 900
-"""Timeout in seconds: the engine may pack the whole image before it sends the first byte."""
+"""The timeout for the first byte in seconds. It is long, because the engine may first pack the whole
+image."""
 
 
 @contextmanager
 def open_engine_image(name: str, tell: Tell) -> Iterator[BinaryIO]:
     """Open an image of the Docker engine as an archive in the format of ``docker save``.
 
-    The temporary file is in toolkit's cache folder, because other folders may lack the space.
+    toolkit stores the archive in a temporary file in its cache folder, because other folders may lack the
+    space.
 
     Raises:
         BadInput: if the Docker engine has no image with this name.

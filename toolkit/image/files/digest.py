@@ -20,7 +20,8 @@ _LINE = re.compile(
     r"\\?(?P<plain>[0-9a-fA-F]{64})(?:\s+\*?(?P<file>\S.*))?"
     r"|SHA256 \((?P<tagged>.+)\) = (?P<sum>[0-9a-fA-F]{64})"
 )
-"""A line of ``sha256sum``, with or without ``--tag``, or only a SHA-256."""
+"""A pattern for a line that ``sha256sum`` writes, with or without ``--tag``, and for a line with only a
+SHA-256."""
 _DIGESTS = "digests"
 _MOST_DIGESTS = 1000
 _MOST = 1 << 20
@@ -35,7 +36,7 @@ class _Noted(NamedTuple):
 
 
 def check_digest(sif: Path) -> str:
-    """Compare a SIF with the checksum file beside it; return the SHA-256, or an empty text without that file.
+    """Compare a SIF with its checksum file; return the SHA-256, or an empty text without a checksum file.
 
     Raises:
         CheckFailed: if the SIF's SHA-256 differs from the checksum file.
@@ -56,8 +57,8 @@ def check_digest(sif: Path) -> str:
 def noted_digest(sif: Path, digest: str) -> str:
     """Return the SHA-256 that the checksum file has for a SIF; ``digest`` is the SIF's real SHA-256.
 
-    Users may rename a SIF together with its checksum file. A line with another name and the real SHA-256
-    therefore also applies to the SIF.
+    Users may rename a SIF together with its checksum file. Therefore a line with another file name also
+    applies to the SIF if it has the real SHA-256.
 
     Raises:
         BadInput: if the checksum file has no line for the SIF.
@@ -97,10 +98,10 @@ def digest_file(sif: Path) -> Path:
 def known_sha256(path: Path) -> str:
     """Return the SHA-256 of a file; use the cached value of an earlier command if the file is unchanged.
 
-    toolkit treats a file as unchanged if its :func:`toolkit.image.files.filelock.identity` is the same; no
-    program can forge the identity. toolkit caches no hash of a file that was changed in the last two seconds:
-    the file may change again within one tick of the file system's clock. Checks of signatures always call
-    :func:`toolkit.files.hash_file`.
+    toolkit treats a file as unchanged if its :func:`toolkit.image.files.filelock.identity`, which no program
+    can forge, is the same. toolkit does not cache the hash of a file that changed in the last two seconds.
+    The file may change again within one tick of the file system's clock. Checks of signatures do not use the
+    cache but call :func:`toolkit.files.hash_file`.
     """
     file_identity, now = identity(path), time.time()
     name = hashlib.sha256(repr(file_identity).encode()).hexdigest()
@@ -115,8 +116,8 @@ def known_sha256(path: Path) -> str:
 def publish(part: Path, target: Path, digest: str) -> None:
     """Rename a finished SIF to ``target``, then write its checksum file; ``digest`` is its SHA-256.
 
-    Old checksum files are removed first, so that a SIF never has a wrong checksum. ``part`` must be in the
-    folder of :func:`behind_links`, because a rename cannot move a file to another file system.
+    toolkit first removes old checksum files, so that a SIF never has a wrong checksum. ``part`` must be in
+    the same folder as ``behind_links(target)``, because a rename cannot move a file to another file system.
     """
     checksums = _checksums(target)
     for noted in checksums:
@@ -131,7 +132,7 @@ def note(target: Path, digest: str) -> None:
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the checksum files of a SIF and of a link to it, each with the file name that it contains."""
+    """Return the checksum files of a SIF and of a link to the SIF, each with the file name in its line."""
     real = behind_links(target)
     names = {digest_file(real): real.name}
     linked = digest_file(target)

@@ -25,8 +25,9 @@ class _Image(msgspec.Struct, frozen=True):
 def choose(blobs: Blobs, tag: str) -> StoredImage:
     """Return the image with the name ``tag``, or the only image of the archive.
 
-    The digest of the image is the digest of its configuration, which does not depend on the Docker engine.
-    ``docker images`` shows the same value as the image's id, except with containerd's image store.
+    As the image's digest, toolkit uses the digest of its configuration, which does not depend on the Docker
+    engine. ``docker images`` shows the same value as the image's id, except if the engine uses containerd's
+    image store.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.
@@ -62,7 +63,7 @@ def _choose_image(name: str, images: list[_Image], tag: str) -> _Image:
     if not images:
         raise BadInput(f"{name}: the archive contains no image")
     if tag:
-        # docker save writes the full or the short image name, as in the user's command.
+        # docker save writes the full or the short image name, as the user wrote it in the command.
         wanted = {tag, f"{tag}:latest", f"docker.io/{tag}", f"docker.io/library/{tag}"}
         images = [i for i in images if wanted & set(i.RepoTags or ())] or _refuse_tag(name, images, tag)
     if len(images) > 1:

@@ -1,4 +1,4 @@
-"""Lock a file that processes replace by a rename, so that only one process at a time changes the file."""
+"""Lock a file that processes replace by a rename, so that only one process at a time replaces it."""
 
 import contextlib
 import fcntl
@@ -12,15 +12,15 @@ from typing import BinaryIO
 def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold an exclusive lock (flock(2)) on the file at ``path``; wait while another process holds the lock.
 
-    If another process replaced the file during the wait, toolkit locks the new file instead. Some network
-    file systems have no locks; callers then detect a change with :func:`identity`.
+    If another process replaces the file during the wait, toolkit locks the new file instead. On a network
+    file system without locks, callers detect a change by another process with :func:`identity`.
 
     Args:
         path: an existing regular file.
-        on_wait: called before the wait, if another process holds the lock.
+        on_wait: toolkit calls this function before it waits for another process.
 
     Raises:
-        OSError: if the file cannot be opened.
+        OSError: if toolkit cannot open the file.
     """
     while True:
         with _open_lock(path) as file:

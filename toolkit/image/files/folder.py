@@ -1,4 +1,4 @@
-"""Read an image that is unpacked in a folder (a sandbox)."""
+"""Read an image in the form of a folder (a sandbox)."""
 
 import errno
 import os
@@ -14,9 +14,9 @@ _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 class FolderTree:
     """The files of a sandbox.
 
-    No method follows a link, so no link can lead out of ``root``.
+    No method follows a symbolic link, so that no link can lead out of ``root``.
 
-    A method raises ``OSError`` if a file exists but cannot be read.
+    A method raises ``OSError`` if a file exists but toolkit cannot read it.
     """
 
     def __init__(self, root: Path) -> None:
@@ -51,7 +51,8 @@ class FolderTree:
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
         with self._host_path(path).open("rb") as file:
-            # A malicious ELF file can contain an offset that no file system accepts, so limit the offset.
+            # A malicious ELF file may contain an offset that is too large for the file system, so limit the
+            # offset.
             file.seek(min(offset, _FARTHEST))
             return file.read(size)
 

@@ -1,8 +1,8 @@
 """Read gzip and zstd files at any offset, with limits on the unpacked size.
 
-toolkit saves the state of a gzip decoder every few megabytes, so that a backward read is fast. The state of a
-zstd decoder cannot be copied. A backward read in a zstd file therefore starts from the beginning (``slow``),
-and callers cache what they need later.
+toolkit saves the state of a gzip decoder every few megabytes, so that a backward read is fast. ``zstandard``
+cannot save the state of a decoder. A backward read in a zstd file therefore starts from the beginning of the
+file (``slow``), and callers cache the content that they need later.
 """
 
 import bisect
@@ -24,7 +24,8 @@ _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"LZIP": "lzip", b"\x04\x22\x4d
 _FEED = 1 << 15
 _CHUNK = 1 << 18
 _WINDOW = 32 << 20
-"""Maximum window of a zstd frame in bytes: ``zstd -19`` needs 8 MiB, ``zstd --ultra -20`` needs 32 MiB."""
+"""Maximum window of a zstd frame in bytes. ``zstd -19`` needs 8 MiB, and ``zstd --ultra -20`` needs 32
+MiB."""
 
 
 def is_packed(head: bytes) -> bool:
@@ -38,10 +39,10 @@ def _is_zstd(head: bytes) -> bool:
 
 
 def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
-    """Return the unpacked content of a compressed source, or None if the source is not compressed.
+    """Return the unpacked content of a gzip or zstd source, or None if the source is not compressed.
 
     Raises:
-        BadInput: if toolkit does not support the compression.
+        BadInput: if the source has another compression, which toolkit does not support.
     """
     head = source.read_at(0, 6)
     if head.startswith(_GZIP):
@@ -58,7 +59,7 @@ def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
 
 
 class _Unpacked:
-    """Content that toolkit unpacks in chunks; ``_at`` is the offset after the current chunk."""
+    """Content that toolkit unpacks chunk by chunk; ``_at`` is the offset after the current chunk."""
 
     def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         self._source, self._name, self._budget = source, name, budget
@@ -79,7 +80,7 @@ class _Unpacked:
         return bytes(out)
 
     def _go(self, offset: int) -> None:
-        """Prepare a read at ``offset``; move back if the offset is before the current chunk."""
+        """Prepare a read at ``offset``, which may be before the current chunk."""
         raise NotImplementedError
 
     def _advance(self) -> bool:
@@ -105,7 +106,7 @@ class GzipSource(_Unpacked):
         return self._source.slow
 
     def _go(self, offset: int) -> None:
-        """Restore the last decoder state saved before ``offset``, unless the current position is nearer."""
+        """Restore the last state before ``offset``, unless the current position is nearer to ``offset``."""
         mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.at) - 1]
         if offset < self._at - len(self._chunk) or mark.at > self._at:
             self._unpacker = mark.unpacker.copy()
@@ -155,7 +156,7 @@ class GzipSource(_Unpacked):
 
 
 class _Feed(io.RawIOBase):
-    """A source as the file object that ``zstandard`` reads from."""
+    """A file object from which ``zstandard`` reads the bytes of a source."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source, self._at = source, 0

@@ -1,4 +1,4 @@
-"""Combine the tar layers of an image into one file tree, in which upper layers hide files of lower layers.
+"""Combine the tar layers of an image into one file tree; files of upper layers hide files of lower layers.
 
 toolkit applies layers as umoci does for Apptainer (opencontainers/umoci:oci/layer/tar_extract.go,
 opencontainers/image-spec:layer.md). Paths and links cannot leave the image's root. A whiteout file
@@ -28,15 +28,15 @@ _OPAQUE: Final = ".wh..wh..opq"
 _MAX_NAME = 255
 _MAX_PATH = 4095
 _MAX_LINKS = 40
-"""The limits of Linux (path_resolution(7), limits.h)."""
+"""Linux's limits on links in a path and on the length of a path (path_resolution(7), limits.h)."""
 _HELD = 8 << 20
 _CACHE_BYTES = 24 << 20
 _PIECE = 1 << 20
 _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
 _SOURCES = (".py", ".pyc", ".h", ".hpp")
-"""Endings of source files: most small files of a training image are source files, and the inspector needs few
-of them."""
+"""The suffixes of source files. Most small files of a training image are source files, but the inspector
+reads few."""
 
 
 class _Folder:
@@ -49,10 +49,10 @@ class _Folder:
 
 @dataclass(slots=True)
 class _Leaf:
-    """A file that is not a folder.
+    """A file in the tree, except a folder.
 
-    ``layer`` is the layer that added the file, ``source`` the layer with its bytes. ``why`` is the reason why
-    toolkit cannot read the file, or empty.
+    ``layer`` is the number of the layer that added the file, and ``source`` the number of the layer with its
+    bytes. ``why`` is the reason why toolkit cannot read the file; it is empty for a readable file.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class _Leaf:
 
 
 class LayeredTree:
-    """The combined files of all layers; ``add`` takes layers from the lowest to the highest.
+    """The combined files of all layers. Call ``add`` for each layer, from the lowest to the highest.
 
     ``name`` is the image's name in error messages.
     """
@@ -85,7 +85,7 @@ class LayeredTree:
         """Add a layer from its uncompressed tar.
 
         Raises:
-            CheckFailed: if the layer is damaged, or a container engine would refuse it.
+            CheckFailed: if the layer is damaged, or a container engine would refuse the layer.
         """
         self._sources.append(source)
         self._last = None
@@ -128,7 +128,7 @@ class LayeredTree:
             yield self._checked(source.read_at(node.offset + at, wanted), wanted)
 
     def part(self, path: str) -> SourceRange | None:
-        """Return a file as a range of its layer, or None if the path is not a readable file."""
+        """Return a file as a range of bytes in its layer, or None if ``path`` is not a readable file."""
         node = self._find(path)
         if not isinstance(node, _Leaf) or node.kind != "file" or node.why:
             return None
@@ -154,9 +154,9 @@ class LayeredTree:
         return data
 
     def _lent(self, number: int) -> ByteSource:
-        """Return the source of a layer.
+        """Return the bytes of the layer ``number``.
 
-        Only one zstd layer is open at a time, because each decoder needs memory for its window.
+        toolkit keeps only one zstd layer open at a time, because each decoder needs memory for its window.
         """
         source = self._sources[number]
         if self._open is not source:
@@ -213,7 +213,7 @@ class LayeredTree:
         return _Leaf(leaf.kind, layer, leaf.source, leaf.offset, leaf.size, leaf.target, leaf.why, leaf.kept)
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
-        """Return a compressed copy of a file that the inspector may need, if a second read would be slow."""
+        """Return a compressed copy of a file that toolkit may read later, if a later read would be slow."""
         if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
             return None
         if entry.size > _KEPT_TEXT and source.read_at(entry.offset, 4) != b"\x7fELF":
@@ -223,11 +223,11 @@ class LayeredTree:
         return compressed
 
     def _hide(self, folder: _Folder, name: str, layer: int) -> None:
-        """Apply a whiteout: remove one name of the lower layers, or all content of the folder."""
+        """Apply a whiteout: remove a name of the lower layers, or all their names in ``folder``."""
         self._last = None
         if name == _OPAQUE:
             self._prune(folder, layer)
-        elif not name.startswith(_WHITEOUT * 2):  # aufs uses other names with this prefix for its own data.
+        elif not name.startswith(_WHITEOUT * 2):  # aufs uses names with this prefix for its own data
             hidden = name.removeprefix(_WHITEOUT)
             below = folder.children.get(hidden)
             if below is not None and below.layer < layer:
@@ -244,7 +244,7 @@ class LayeredTree:
             waiting += [below for below in branch.children.values() if isinstance(below, _Folder)]
 
     def _folder(self, path: str, layer: int) -> _Folder:
-        """Return the folder of an archive member; create it if necessary, and follow links below the root."""
+        """Return the folder of an archive member; follow links below the root, and create missing folders."""
         if self._last and self._last[0] == path:
             return self._last[1]
         above, rest, links = [self._root], deque(_parts(path)), 0
@@ -254,7 +254,7 @@ class LayeredTree:
                 del above[max(len(above) - 1, 1) :]
                 continue
             below = above[-1].children.get(part)
-            # A folder in this layer replaces a file of a lower layer.
+            # A folder in this layer replaces the file of a lower layer.
             if below is None or (isinstance(below, _Leaf) and below.kind != "link" and below.layer < layer):
                 self._budget.keep(_weight(part))
                 above[-1].children[part] = below = _Folder(layer)
@@ -274,7 +274,7 @@ class LayeredTree:
         return above[-1]
 
     def _clean(self, name: str) -> str:
-        """Return the name of an archive member as a path below the root.
+        """Return the path below the image's root that an archive member's name means.
 
         Raises:
             CheckFailed: if the path leaves the root, or is longer than Linux allows.

@@ -1,4 +1,4 @@
-"""Save decoder states of gzip streams, so that a backward read need not start from the beginning."""
+"""Save the states of gzip decoders, so that a backward read does not start from the beginning of a stream."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -31,9 +31,9 @@ class Mark:
 
 
 class Marks:
-    """The saved decoder states of all streams of an image.
+    """The saved decoder states of all gzip streams of an image.
 
-    ``apart`` is the distance between two saved states in unpacked bytes.
+    ``apart`` is the minimum distance between two saved states of a stream, in unpacked bytes.
     """
 
     def __init__(self) -> None:
@@ -42,12 +42,12 @@ class Marks:
         self.apart = _APART
 
     def begin(self, first: Mark) -> list[Mark]:
-        """Return the list of saved states for a new stream; the list always keeps its first state."""
+        """Return a new stream's list of states with the state ``first``, which always stays in the list."""
         self._lists.append([first])
         return self._lists[-1]
 
     def note(self, marks: list[Mark], mark: Mark) -> None:
-        """Add a state; if there are too many states, drop every second state of each stream."""
+        """Add a state to a stream's list; drop every second state of all streams if there are too many."""
         marks.append(mark)
         self._count += 1
         if self._count > _MOST:

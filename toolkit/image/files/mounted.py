@@ -1,4 +1,4 @@
-"""Combine an image with a file system that the runtime mounts over one of its folders."""
+"""Combine the files of an image with a file system that the runtime mounts over a folder of the image."""
 
 import posixpath
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 
 class MountedTree:
-    """The files of ``base``, with the tree ``over`` mounted at ``place``, and extra files (``texts``)."""
+    """The files of ``base``, with ``over`` mounted at ``place``, and the additional files ``texts``."""
 
     def __init__(self, base: FileTree, over: FileTree, place: str, texts: Mapping[str, str]) -> None:
         self._base, self._over, self._place = base, over, place

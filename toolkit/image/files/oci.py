@@ -21,7 +21,7 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "38
 _MOST_DEEP = 8
 _MOST = 1000
 _MOST_LAYERS = 500
-"""Maximum number of layers that toolkit reads; container engines allow 127."""
+"""Maximum number of layers that toolkit reads; container engines allow 127 layers."""
 
 
 class _Platform(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class _Descriptor(msgspec.Struct, frozen=True):
 
 
 class _Manifest(msgspec.Struct, frozen=True):
-    """An index or a manifest: an index has ``manifests``, and a manifest has ``layers`` and ``config``."""
+    """An index, which has ``manifests``, or a manifest, which has ``layers`` and ``config``."""
 
     manifests: list[_Descriptor] | None = None
     layers: list[_Descriptor] | None = None
@@ -60,8 +60,8 @@ class _Candidate:
 def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     """Return the image with the name ``tag`` for the platform ``wanted``, for example ``linux/arm64``.
 
-    An empty ``wanted`` means this machine's platform. An image that is the only one in the layout is chosen
-    for any platform, unless ``wanted`` names another platform.
+    An empty ``wanted`` means this machine's platform; if the layout has only one image, the function then
+    returns this image, whatever its platform.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.
@@ -93,7 +93,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
 def _candidates(
     blobs: Blobs, listed: list[_Descriptor], names: tuple[str, ...], deep: int, digests: set[str]
 ) -> list[_Candidate]:
-    """Return the images of an index and of the indexes inside that index."""
+    """Return the images that an index lists, directly or through further indexes."""
     if deep > _MOST_DEEP or len(listed) + len(digests) > _MOST:
         raise CheckFailed(f"{blobs.name}: toolkit stopped reading: its indexes form a loop")
     candidates: list[_Candidate] = []
@@ -103,8 +103,8 @@ def _candidates(
         if (descriptor.digest, own) in {(c.descriptor.digest, c.names) for c in candidates}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
-            # Docker adds attestations as entries of an index (docs.docker.com/build/metadata/attestations);
-            # skip them.
+            # Skip attestations, which Docker adds as entries of an index
+            # (docs.docker.com/build/metadata/attestations).
             continue
         if descriptor.digest in digests and deep:
             continue
@@ -120,7 +120,7 @@ def _candidates(
 
 
 def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
-    """Return the images with the name ``tag``; without a tag, all images must have the same name."""
+    """Return the images with the name ``tag``; without a ``tag``, all images must have the same name."""
     if tag:
         named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]
         named = named or [c for c in candidates if c.descriptor.digest == tag]
@@ -157,7 +157,7 @@ def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _
 
 
 def this_platform() -> str:
-    """Return this machine's platform as an OCI index names it, for example ``linux/amd64``."""
+    """Return the name of this machine's platform in an OCI index, for example ``linux/amd64``."""
     machine = platform.machine()
     return f"linux/{_MACHINES.get(machine, machine)}"
 

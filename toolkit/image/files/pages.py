@@ -1,16 +1,17 @@
-"""Cache the pages of an image's file that toolkit has read, and read only the pages that it needs."""
+"""Read a file of an image page by page, only the pages that toolkit needs, and cache these pages."""
 
 from collections.abc import Callable
 
 _PAGE = 1 << 17
-"""The size of a page in bytes: one block of mksquashfs, because squashfs unpacks only whole blocks."""
+"""The size of a page in bytes, which is mksquashfs's block size, because toolkit unpacks only whole
+blocks."""
 _MOST = 32 << 20
 
 
 class Pages:
-    """The cached pages of a file.
+    """A file whose pages toolkit reads when it needs them, and then caches.
 
-    ``read(offset, size)`` returns bytes of the file, or fewer bytes at its end.
+    ``read(offset, size)`` returns ``size`` bytes of the file, or fewer bytes at the end of the file.
     """
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:

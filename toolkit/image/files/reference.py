@@ -1,4 +1,5 @@
-"""Parse the name of an image: a path, or a name with a transport as in Apptainer and skopeo."""
+"""Parse the name of an image: a path, or a name with a transport prefix, as Apptainer and skopeo accept
+it."""
 
 import re
 import shlex
@@ -12,7 +13,7 @@ from toolkit.model.facts import ImageFacts
 Transport = Literal["docker-archive", "oci-archive", "oci", "docker-daemon"]
 _TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 TRANSPORTS = tuple(f"{transport}:" for transport in _TRANSPORTS)
-"""The prefixes of image names that are not paths, for example ``docker-daemon:``."""
+"""The transport prefixes of image names, for example ``docker-daemon:``."""
 _REGISTRIES = ("docker", "oras")
 _SERVERS = ("http", "https")
 _LIBRARIES = ("library", "shub")
@@ -27,8 +28,8 @@ _NAME = re.compile(
 class Reference:
     """A parsed image name.
 
-    ``transport`` is None if the file itself shows its format. ``tag`` names one image of an archive with
-    several.
+    ``transport`` is None for a path; toolkit then reads the format from the file. ``tag`` selects one image
+    of an archive with several images.
     """
 
     shown: str
@@ -38,10 +39,10 @@ class Reference:
 
 
 def refer(image: str | Path) -> Reference:
-    """Parse the name of an image; check that a path exists.
+    """Parse the name of an image: an existing path, or the name of an image in a container engine.
 
     Raises:
-        BadInput: if the path does not exist and the text is not a valid image name.
+        BadInput: if no file has this path, and the text is not a valid name of such an image.
     """
     text = str(image)
     if isinstance(image, Path) or _exists(text):
@@ -60,14 +61,14 @@ def refer(image: str | Path) -> Reference:
 
 
 def sif_command(facts: ImageFacts) -> str:
-    """Return the shell command that converts an image to a SIF."""
+    """Return the shell command with which a user converts an image to a SIF."""
     if facts.path.startswith("docker-daemon:"):
         return shlex.join(("toolkit", "image", "sif", facts.path))
     return shlex.join(("apptainer", "build", *_for_apptainer(facts)))
 
 
 def _for_apptainer(facts: ImageFacts) -> tuple[str, str]:
-    """Return two arguments of ``apptainer build``: the SIF to write and the source image."""
+    """Return the two arguments of ``apptainer build``: the new SIF and the source image."""
     source = facts.path
     if not source.startswith(TRANSPORTS) and facts.format != "sandbox":
         source = f"{'oci' if facts.format == 'oci-layout' else facts.format}:{source}"
@@ -81,7 +82,7 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
         raise BadInput(f"{text}: nothing follows {transport}:")
     if known == "docker-daemon":
         return Reference(text, known, Path(), rest)
-    # Both a path and a tag may contain colons.
+    # Paths and tags may contain colons.
     cuts = [i for i, letter in enumerate(rest) if letter == ":"]
     for cut in (len(rest), *reversed(cuts)):
         if _exists(rest[:cut]):
@@ -90,7 +91,7 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
 
 
 def _fetching(transport: str, text: str) -> str:
-    """Return the command that downloads an image from an address; empty if the prefix is unknown."""
+    """Return the command that downloads the image at an address; empty for an unknown prefix."""
     if transport in _REGISTRIES:
         return f"`toolkit image pull {shlex.quote(text)} -o FILE`"
     if transport in _SERVERS:

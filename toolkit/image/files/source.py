@@ -1,4 +1,4 @@
-"""Read bytes at any offset from a file, from a part of a file, or from a file with a known digest."""
+"""Read bytes at any offset of a file, of a part of a file, or of a file whose digest toolkit verifies."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ _STEP = 1 << 20
 
 
 class ByteSource(Protocol):
-    """A source of bytes; ``slow`` is true if a backward read starts from the beginning."""
+    """A source of bytes; ``slow`` is true if a backward read must start from the beginning of the source."""
 
     @property
     def slow(self) -> bool: ...
@@ -47,7 +47,7 @@ class SourceRange:
 
 
 class HashingSource:
-    """A source whose digest is verified; bytes that were read in order are not read again for the digest."""
+    """A source whose digest toolkit verifies; bytes that callers read in order need no second read."""
 
     def __init__(self, source: ByteSource, digest: str, name: str) -> None:
         algorithm, _, self._wanted = digest.partition(":")
@@ -72,10 +72,10 @@ class HashingSource:
         return self._hash.hexdigest()
 
     def check(self) -> None:
-        """Read the remaining bytes, and compare the digest.
+        """Read the remaining bytes, and compare the digest of the whole source with the expected digest.
 
         Raises:
-            CheckFailed: if the digest of the content is wrong.
+            CheckFailed: if the digest is wrong.
         """
         if (digest := self.finish()) != self._wanted:
             raise CheckFailed(

@@ -1,7 +1,7 @@
 """List the members of a tar from an untrusted source.
 
-Python's tarfile keeps every member and every extended header in memory, whatever their size. tar(5) describes
-the format: ustar, PAX records and GNU long names.
+Python's tarfile keeps every member and every extended header in memory, whatever their size, so this module
+does not use it. tar(5) describes the formats: ustar, PAX records and GNU long names.
 """
 
 import re
@@ -26,7 +26,8 @@ _KINDS: dict[bytes, Kind] = {
 _NO_DATA = (b"1", b"2", b"3", b"4", b"5", b"6")
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
 _NOTES = (b"V", b"M", b"N", b"A", b"X")
-"""Types of members that are not files: a volume label, or data that other systems store beside a file."""
+"""Types of members that are not files, such as a volume label, or data that other systems store beside a
+file."""
 _RECORD = re.compile(rb"(\d{1,7}) ([^=]{1,256})=")
 _ENDS = bytes(_BLOCK)
 
@@ -34,7 +35,7 @@ _ENDS = bytes(_BLOCK)
 class TarMember(NamedTuple):
     """A member of a tar.
 
-    ``target`` is the target of a symbolic link, or the member that a ``hard`` link points to.
+    ``target`` is the target of a symbolic link, or, if ``kind`` is ``hard``, the name of the linked member.
     """
 
     name: str
@@ -83,13 +84,13 @@ def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember
 
 
 def _header(source: ByteSource, at: int, name: str) -> bytes | None:
-    """Return the header block at the offset ``at``, or None at the end of the tar."""
+    """Return the header block at the offset ``at``, or None if the tar ends there."""
     block = source.read_at(at, _BLOCK)
     if block == _ENDS:
         return None
     if len(block) == _BLOCK:
         return block
-    # Container engines accept a tar without two zero blocks at its end. zstd does not report a truncated
+    # Container engines accept a tar that does not end with two zero blocks. zstd does not report a truncated
     # frame.
     if block or source.slow or (at and not source.read_at(at - 1, 1)):
         raise _broken(name, "it is incomplete")
@@ -97,7 +98,7 @@ def _header(source: ByteSource, at: int, name: str) -> bytes | None:
 
 
 def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
-    """Return the values of an extended header, which apply to the next member."""
+    """Return the values of an extended header by name; they apply to the next member."""
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
     # Read the padding too, so that a source that computes a digest in order sees all bytes.
@@ -110,7 +111,7 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
         case b"K":
             return {"linkpath": _text(raw)}
         case _:
-            return {}  # a global header does not set the name of a file, so ignore it
+            return {}  # ignore a global header, because it does not set the name of a file
 
 
 def _entry(block: bytes, kind: bytes, headers: dict[str, str], at: int, size: int) -> TarMember:
@@ -123,7 +124,7 @@ def _entry(block: bytes, kind: bytes, headers: dict[str, str], at: int, size: in
 
 
 def _checked(block: bytes, name: str) -> tuple[bytes, int]:
-    """Return the type and the size in a header, after a check of its checksum."""
+    """Return the type and the size in a header, after a check of the header's checksum."""
     try:
         if _number(block[148:156]) != _sum(block):
             raise _broken(name, "a header whose checksum is wrong")
@@ -148,7 +149,7 @@ def _sum(block: bytes) -> int:
 
 
 def _number(field: bytes) -> int:
-    """Parse an octal number, or GNU's binary form of a large number."""
+    """Return the value of a number field: octal digits, or GNU's binary form of a large number."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     digits = field.partition(b"\0")[0].strip(b" ")
@@ -169,7 +170,7 @@ def _text(raw: bytes) -> str:
 
 
 def _records(raw: bytes, name: str) -> dict[str, str]:
-    """Return the PAX records that the inspector uses: path, linkpath, size and sparse files."""
+    """Return the PAX records that toolkit uses: path, linkpath, size and the records of sparse files."""
     records: dict[str, str] = {}
     at = 0
     while at < len(raw) and raw[at] != 0:
@@ -185,7 +186,7 @@ def _records(raw: bytes, name: str) -> dict[str, str]:
 
 
 def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int:
-    """Return the data offset of an old GNU sparse file, after the blocks with its map of gaps."""
+    """Return the offset of the data of an old GNU sparse file, after the blocks with its map of gaps."""
     more = block[482]
     while more:
         budget.list()
@@ -196,7 +197,7 @@ def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int
 
 
 def padded_size(size: int) -> int:
-    """Return the size of a member in a tar in bytes: a multiple of 512."""
+    """Return the bytes that a member of ``size`` bytes takes in a tar: the next multiple of 512."""
     return -(-size // _BLOCK) * _BLOCK
 
 

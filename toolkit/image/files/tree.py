@@ -1,4 +1,4 @@
-"""Read-only access to the files of an image in any storage format, without links that leave the image."""
+"""Read the files of an image in any storage format; no link can lead out of the image."""
 
 import fnmatch
 import posixpath
@@ -12,15 +12,15 @@ MAX_READ = 32 << 20
 """Maximum number of bytes that one read returns, so that a malicious image cannot fill the memory."""
 _MAX_LINKS = 40
 _MAX_PATH = 4095
-"""The limits of Linux (path_resolution(7))."""
+"""Linux's limits on a path (path_resolution(7))."""
 _MAX_PARTS = 100
-"""Maximum number of path parts in a pattern; toolkit's patterns have at most ten."""
+"""Maximum number of path parts in a pattern; toolkit's own patterns have at most ten parts."""
 
 
 class FileTree(Protocol):
     """The files of an image.
 
-    Paths are absolute and normalised; no method follows links.
+    All paths are absolute and normalised. No method follows links.
     """
 
     def kind(self, path: str) -> Kind | None:
@@ -30,7 +30,7 @@ class FileTree(Protocol):
         """Return the names in a folder; empty if the path is not a folder."""
 
     def target(self, path: str) -> str:
-        """Return the target of a link, as stored."""
+        """Return the target of a link, as the image stores it."""
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
         """Return the first ``limit`` bytes of a file."""
@@ -45,7 +45,7 @@ class Sliced(Protocol):
 
 
 def resolve(tree: FileTree, path: str) -> str | None:
-    """Return the path without links, resolved as the kernel would with the image as root; None if missing."""
+    """Return a path with all links resolved inside the image, as the kernel does; None if it is missing."""
     done, rest, links = "/", _parts(path), 0
     while rest:
         part = rest.popleft()
@@ -74,13 +74,13 @@ def _parts(path: str) -> deque[str]:
 
 
 def is_file(tree: FileTree, path: str) -> bool:
-    """Return whether ``path`` is a regular file or a link to one."""
+    """Return whether ``path`` is a regular file, or a link to a regular file."""
     real = resolve(tree, path)
     return real is not None and tree.kind(real) == "file"
 
 
 def read(tree: FileTree, path: str, limit: int = MAX_READ) -> bytes | None:
-    """Return the first ``limit`` bytes of a file after following links, or None if it is not a file."""
+    """Return the first ``limit`` bytes of a file after following links, or None if ``path`` is not a file."""
     real = resolve(tree, path)
     if real is None or tree.kind(real) != "file":
         return None
@@ -88,7 +88,7 @@ def read(tree: FileTree, path: str, limit: int = MAX_READ) -> bytes | None:
 
 
 def text(tree: FileTree, path: str, limit: int = MAX_READ) -> str | None:
-    """Return a file as text, with replacement characters for invalid UTF-8, or None if it is not a file."""
+    """Return a file as text (U+FFFD replaces invalid UTF-8), or None if ``path`` is not a file."""
     content = read(tree, path, limit)
     return None if content is None else content.decode("utf-8", "replace")
 
@@ -100,7 +100,7 @@ def names(tree: FileTree, path: str) -> tuple[str, ...]:
 
 
 def glob(tree: FileTree, pattern: str) -> Iterator[str]:
-    """Yield the paths that match a pattern such as ``/usr/lib/*/libmpi.so.*``, sorted.
+    """Yield the sorted paths that match a pattern such as ``/usr/lib/*/libmpi.so.*``.
 
     If several links lead to the same folder, toolkit searches the folder once.
     """

@@ -1,4 +1,4 @@
-"""Create temporary files whose names contain host and process id, so that toolkit can remove stale files."""
+"""Create temporary files. Their names contain host and process id, so that toolkit can remove stale files."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ _FOLDER = "toolkit-sif."
 
 
 def temporary_root() -> Path:
-    """Return the folder for large temporary files.
+    """Return the folder in which toolkit creates large temporary files.
 
     The first of these variables sets the folder: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``, ``TMPDIR``.
     """
@@ -45,7 +45,7 @@ def folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(target: Path) -> Iterator[Path]:
-    """Yield a hidden temporary path beside ``target``, and remove a file that is left there."""
+    """Yield a hidden temporary path beside ``target``, and remove a file that remains at that path."""
     remove_stale(target.parent, rf"{re.escape(f'.{target.name}.')}{_owner_pattern()}\.part")
     part = target.with_name(f".{target.name}.{_owner()}.part")
     try:
@@ -55,10 +55,11 @@ def beside(target: Path) -> Iterator[Path]:
 
 
 def remove_stale(root: Path, pattern: str) -> None:
-    """Remove files in ``root`` that match ``pattern`` and whose process (group ``pid``) has exited."""
+    """Remove files in ``root`` whose names match ``pattern`` and whose process (group ``pid``) has exited."""
     for path in root.iterdir():
         match = re.fullmatch(pattern, path.name)
-        # A shared folder may have files of other hosts, whose processes this machine cannot check.
+        # A shared folder may contain files of other hosts. This machine cannot check the processes of these
+        # hosts.
         if not match or match["host"] != host() or is_running(int(match["pid"])):
             continue
         if path.is_dir():
@@ -68,10 +69,11 @@ def remove_stale(root: Path, pattern: str) -> None:
 
 
 def require_space(where: Path, needed: int, what: str, fix: str) -> None:
-    """Raise an error if the disk of ``where`` has fewer than ``needed`` bytes free.
+    """Raise an error if the disk with the folder ``where`` has fewer than ``needed`` free bytes.
 
     Raises:
-        CheckFailed: with the free and the needed size.
+        CheckFailed: if the disk has too little space; the message has the free size, the needed size and
+            ``what``.
     """
     free = shutil.disk_usage(where).free
     if free < needed:

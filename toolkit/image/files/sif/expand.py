@@ -1,7 +1,7 @@
-"""Decompress one block into a limited number of bytes, independent of the size that the block claims.
+"""Decompress one block into a limited number of bytes, whatever size the block claims to have.
 
-``zstandard.decompress(max_output_size=…)`` trusts the size in a zstd frame. Each codec of this module writes
-into a limited buffer and stops at its end.
+``zstandard.decompress(max_output_size=…)`` trusts the size in a zstd frame. Each decoder of this module
+writes into a limited buffer and stops at the end of the buffer.
 """
 
 import io
@@ -12,7 +12,7 @@ from collections.abc import Callable
 WINDOW = 8 << 20
 """Maximum window of a zstd block in bytes, as RFC 8878 (3.1.1.1.2) recommends."""
 _DICTIONARY = 16 << 20
-"""Memory limit of the xz decoder in bytes; mksquashfs needs at most the size of one block."""
+"""Memory limit of the xz decoder in bytes; a file of mksquashfs needs at most the size of one block."""
 
 
 def expand(codec: str, data: bytes, most: int) -> bytes:
@@ -25,7 +25,7 @@ def expand(codec: str, data: bytes, most: int) -> bytes:
 
     Raises:
         ValueError: if the block is damaged, truncated, or unpacks to more than ``most`` bytes.
-        KeyError: if ``codec`` is another text.
+        KeyError: if ``codec`` is none of these names.
     """
     out = CODECS[codec](data, most)
     if len(out) > most:
@@ -73,7 +73,7 @@ def _whole(out: bytes, most: int, *, ended: bool) -> bytes:
 
 
 def _lz4(data: bytes, most: int) -> bytes:
-    """Unpack one raw LZ4 block (lz4/lz4:doc/lz4_Block_format.md); check each length before a copy."""
+    """Unpack one raw LZ4 block (lz4/lz4:doc/lz4_Block_format.md), and check each length before a copy."""
     out, position = bytearray(), 0
     while position < len(data):
         token = data[position]
@@ -93,15 +93,16 @@ def _lz4(data: bytes, most: int) -> bytes:
         if length <= distance:
             out += out[start : start + length]
         else:
-            # If a match overlaps its own output, its bytes repeat.
+            # If a match overlaps the end of the output, its bytes repeat.
             out += (out[start:] * (length // distance + 1))[:length]
     return bytes(out)
 
 
 def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
-    """Return a length and the position after it.
+    """Return a length of the LZ4 format, and the position after the length.
 
-    If the first value is 15, the following bytes are added until a byte is less than 255.
+    If the first value, ``start``, is 15, the length also includes the following bytes, up to and including
+    the first byte below 255.
     """
     total = start
     if start == 15:

@@ -1,4 +1,4 @@
-"""Find the partition of a SIF from which a container starts (apptainer/sif:pkg/sif/sif.go)."""
+"""Find the partition of a SIF with the container's root file system (apptainer/sif:pkg/sif/sif.go)."""
 
 import struct
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Sif:
 
 
 def is_sif(head: bytes) -> bool:
-    """Return whether the first bytes of a file are the header of a SIF."""
+    """Return whether ``head``, the first bytes of a file, is the header of a SIF."""
     return head[32:42] == MAGIC
 
 

@@ -9,21 +9,21 @@ from typing import BinaryIO
 from toolkit.errors import BadInput, CheckFailed, Damaged
 
 DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0x4005, 0x4006, 0x4009
-"""The types of SIF objects."""
+"""The type numbers of SIF objects (apptainer/sif:pkg/sif/sif.go)."""
 
 CYCLONEDX_JSON = struct.pack("<i", 1)
-"""The format number of an SBOM in its descriptor."""
+"""The number of the format CycloneDX JSON, as an SBOM's descriptor stores it."""
 
 MAGIC = b"SIF_MAGIC\0"
 
 SQUASHFS, PRIMARY = 1, 2
-"""Values in a partition's descriptor: the file system squashfs, and the type "primary system partition"."""
+"""Numbers in a partition's descriptor: the file system squashfs, and the type "primary system partition"."""
 
 _HEADER = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _GROUP = 0xF0000000
 _MOST = 1024
-"""Maximum number of descriptors; Apptainer writes 48."""
+"""Maximum number of descriptors that toolkit reads; Apptainer writes 48."""
 _CHUNK = 1 << 20
 _AGAIN = "copy or build the SIF again"
 
@@ -32,7 +32,8 @@ _AGAIN = "copy or build the SIF again"
 class SifHeader:
     """The first 128 bytes of a SIF.
 
-    ``fixed`` are the bytes that a signature covers. ``created`` and ``modified`` are Unix seconds.
+    ``fixed`` are the header bytes that a signature covers. ``created`` and ``modified`` are times in Unix
+    seconds.
     """
 
     launch: bytes
@@ -63,7 +64,7 @@ class SifHeader:
 
 @dataclass(frozen=True, slots=True)
 class SifDescriptor:
-    """A descriptor of the table, with all stored fields."""
+    """An entry of the descriptor table, which describes one object, with all stored fields."""
 
     kind: int
     used: bool
@@ -87,7 +88,7 @@ class SifDescriptor:
 
     @property
     def linked_group(self) -> int:
-        """The group number that a signature covers; 0 if the object is not a signature of a group."""
+        """The number of the group that a signature covers; 0 if the object is not a signature of a group."""
         return self.link_field & ~_GROUP if self.link_field & _GROUP == _GROUP else 0
 
     @property
@@ -97,7 +98,7 @@ class SifDescriptor:
         return f"object {self.number}" + (f" ({text})" if text.isprintable() and text else "")
 
     def fixed(self, first: int) -> bytes:
-        """Return the fields that a signature covers; ``first`` is the lowest object number in the group."""
+        """Return the bytes that a signature covers; ``first`` is the lowest object number in the group."""
         numbers = struct.pack("<i?IIq", self.kind, self.used, self.number - first, self.link_field, self.size)
         return numbers + struct.pack("<3q", self.created, self.uid, self.gid) + self.name + self.extra
 
@@ -111,7 +112,7 @@ class SifDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The header and all descriptors of a SIF, including unused descriptors."""
+    """The header and all descriptors of a SIF; unused descriptors are included."""
 
     header: SifHeader
     entries: tuple[SifDescriptor, ...]
@@ -175,7 +176,7 @@ def _cut(path: Path, what: str, end: int, size: int) -> Damaged:
 
 
 def pieces(file: BinaryIO, entry: SifDescriptor) -> Iterator[bytes]:
-    """Yield the content of an object in pieces."""
+    """Yield the content of an object in pieces, so that the whole object is never in memory."""
     file.seek(entry.offset)
     left = entry.size
     while left > 0 and (chunk := file.read(min(left, _CHUNK))):
@@ -193,7 +194,7 @@ def content(file: BinaryIO, entry: SifDescriptor, limit: int) -> bytes:
 class Object:
     """An object to add to a SIF.
 
-    ``group`` 0 means no group. ``about`` is the group that a signature covers.
+    A ``group`` of 0 means no group. For a signature, ``about`` is the number of the group that it covers.
     """
 
     kind: int
@@ -207,8 +208,8 @@ class Object:
 def add(file: BinaryIO, path: Path, *objects: Object) -> None:
     """Add objects to a SIF that is open for reading and writing, without moving existing objects.
 
-    The new objects get the creation time in the header, so that equal input gives equal bytes. Call this
-    function on a copy: during the write the file is not a valid SIF.
+    The new objects get the creation time in the SIF's header, so that equal input gives equal bytes. Call
+    this function on a copy of a SIF, because the file is not a valid SIF during the write.
 
     Raises:
         CheckFailed: if the descriptor table is full.

@@ -1,8 +1,8 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
-The library PySquashfsImage has no lz4, reads the whole tree first, and trusts every number, so a damaged
-image can fill the memory. This module reads only the needed parts and checks every number. The format is in
-Linux's Documentation/filesystems/squashfs.rst.
+The library PySquashfsImage does not support lz4, reads the whole tree first, and trusts every number, so a
+damaged image can fill the memory. This module reads only the needed parts and checks every number. Linux's
+Documentation/filesystems/squashfs.rst describes the format.
 """
 
 import struct
@@ -27,10 +27,10 @@ _MAX_NAMES = 200_000
 _MAX_NAME = 256
 _MAX_DEPTH = 256
 _COST = {"lz4": 8}
-"""The cost of LZ4 relative to the other codecs: Python code takes eight times longer per byte than a
-library."""
+"""The cost per byte of LZ4, relative to the other codecs: this LZ4 decoder is Python code and eight times
+slower than a library."""
 _MAX_BLOCKS = 1 << 14
-"""Maximum number of blocks that toolkit reads of one file: 2 GiB with mksquashfs's default block size."""
+"""Maximum number of blocks of one file: 2 GiB with mksquashfs's default block size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class _Inode:
 
 
 class SquashTree:
-    """The files of the squashfs that starts at ``offset`` in ``file``; ``name`` is for error messages."""
+    """The files of a squashfs that starts at ``offset`` in ``file``; error messages contain ``name``."""
 
     def __init__(self, file: BinaryIO, offset: int, name: str, budget: Budget | None = None) -> None:
         self._file, self._offset, self._name = file, offset, name
@@ -116,7 +116,7 @@ class SquashTree:
         return inode
 
     def _read_listing(self, folder: _Inode) -> dict[str, int]:
-        """Return the names in a folder, each with its inode reference."""
+        """Return the names in a folder, each with the reference of its inode."""
         left = folder.size - 3  # the size counts three bytes for "." and "..", which squashfs does not store
         entries: dict[str, int] = {}
         if left <= 0:
@@ -183,7 +183,7 @@ class SquashTree:
         return self._block(start, word)
 
     def _data(self, position: int, word: int, expected: int) -> bytes:
-        """Return a block of a file, and check its size against the inode (fs/squashfs/file_direct.c)."""
+        """Return a data block of a file, after a check of its size (fs/squashfs/file_direct.c)."""
         block = self._block(position, word)
         if len(block) != expected:
             raise self._broken(f"a block of {len(block)} bytes; expected {expected}")
@@ -201,7 +201,7 @@ class SquashTree:
         return self._content(position, stored, self._block_size, plain=bool(word & _STORED))
 
     def _cursor(self, table: int, block: int, offset: int) -> Callable[[int], bytes]:
-        """Return a function that reads the next bytes across consecutive metadata blocks."""
+        """Return a function that reads the next bytes of a metadata table, across its blocks."""
         data, following = self._metadata(table + block)
         data = data[offset:]
 
@@ -216,7 +216,7 @@ class SquashTree:
         return take
 
     def _read_metadata(self, position: int) -> tuple[bytes, int]:
-        """Return the content of a metadata block, and the position of the next block."""
+        """Return the unpacked content of a metadata block, and the position of the next block."""
         (word,) = struct.unpack("<H", self._bytes(position, 2))
         stored = word & 0x7FFF
         if not 0 < stored <= _METADATA:
@@ -227,7 +227,7 @@ class SquashTree:
         return content, position + 2 + stored
 
     def _content(self, position: int, stored: int, most: int, *, plain: bool) -> bytes:
-        """Return the unpacked content of a block, and count its work in the budget."""
+        """Return the unpacked content of a block, and count the work in the budget."""
         raw = self._bytes(position, stored)
         self._budget.read(stored if plain else _COST.get(self._codec, 1) * stored)
         if plain:

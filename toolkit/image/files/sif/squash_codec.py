@@ -1,4 +1,4 @@
-"""Name the compression of a squashfs by its number in the superblock (Linux: fs/squashfs/squashfs_fs.h)."""
+"""Convert the compression number in a squashfs superblock to a name (Linux: fs/squashfs/squashfs_fs.h)."""
 
 from toolkit.errors import BadInput
 from toolkit.image.files.sif.expand import CODECS
@@ -7,7 +7,7 @@ _NAMES = {1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
 
 
 def method(number: int) -> str:
-    """Return the name of the compression with this number in a superblock, for example ``zstd`` for 6."""
+    """Return the name of a compression from its number in the superblock, for example ``zstd`` for 6."""
     return _NAMES.get(number, f"method {number}")
 
 

@@ -1,8 +1,8 @@
 """Write a zstd squashfs from a folder in Python, without root; equal folders give equal bytes.
 
-The format is in Linux's Documentation/filesystems/squashfs.rst. All files belong to root, have the same time,
-and are readable. Compiled Python modules come first and are adjacent, because the start of a program reads
-them.
+Linux's Documentation/filesystems/squashfs.rst describes the format. All files belong to root, have the same
+modification time, and are readable. The data of compiled Python modules comes first, because a program reads
+these modules when it starts.
 """
 
 import os
@@ -29,14 +29,15 @@ Blocks of half this size need more reads, and blocks of four times this size nee
 """
 _METADATA = 8192
 _LEVEL = 3
-"""A low compression level, because toolkit packs the whole file again for each changed package."""
+"""The compression level of zstd. It is low, because toolkit packs the whole file again for each changed
+package."""
 _PLAIN, _PLAIN_TABLE = 1 << 24, 0x8000
 _NONE32, _NONE64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 _ZSTD, _NO_XATTRS = 6, 0x0200
 _HEAD = struct.Struct("<5I6H8Q")
 _PAGE = 4096
 _SPAN = 256
-"""Maximum number of entries after one folder header that Linux reads."""
+"""Maximum number of entries that Linux reads after one header of a folder."""
 _FIRST = (".pyc", ".so")
 _SMALL, _LARGE = 1 << 16, 1 << 32
 
@@ -59,9 +60,9 @@ class _Node:
 
 
 class _Table:
-    """A table of metadata blocks.
+    """A table that squashfs stores in metadata blocks.
 
-    A position in the table is the offset of a stored block, with an offset in the unpacked block.
+    A position in the table consists of the offset of a stored block and an offset in the unpacked block.
     """
 
     def __init__(self) -> None:
@@ -140,7 +141,7 @@ def _node(path: bytes, name: bytes) -> _Node:
 
 
 def _number_inodes(node: _Node) -> Iterator[_Node]:
-    """Yield all nodes below a node, then the node itself, and number their inodes in this order."""
+    """Number the inodes of all nodes below a node, then of the node; yield the nodes in this order."""
     count = 0
     waiting = [(node, False)]
     while waiting:
@@ -155,7 +156,7 @@ def _number_inodes(node: _Node) -> Iterator[_Node]:
 
 
 def _write_data(files: list[_Node], out: BinaryIO) -> list[bytes]:
-    """Write the data blocks: large files alone, small files together; return the fragment table."""
+    """Write the data blocks and return the fragment table; several small files share a block."""
     fragments: list[bytes] = []
     waiting: deque[tuple[Future[bytes], bytes, _Node | None]] = deque()
 
@@ -239,7 +240,7 @@ def _write_inode(node: _Node, parent: int, inodes: _Table, folders: _Table, when
 
 
 def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
-    """Return the type number of an inode, and its fields after the common header."""
+    """Return the type number of an inode, and the fields after the inode's common header."""
     if node.below is not None:
         start, offset = folders.place()
         size = sum(map(len, entries := list(_entries(node.below)))) + 3
@@ -259,7 +260,7 @@ def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
 
 
 def _entries(below: list[_Node]) -> Iterator[bytes]:
-    """Yield the entries of a folder; a header precedes the entries whose inodes are in one metadata block."""
+    """Yield a folder's entries; one header precedes the entries whose inodes are in one metadata block."""
     at = 0
     while at < len(below):
         first, span = below[at], list[_Node]()
