@@ -1,4 +1,4 @@
-"""Find how the activation of a conda or Python environment changes PATH, without running it."""
+"""Find how the activation of a conda or Python environment changes PATH, without running its scripts."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An activated environment: its prefix, the variable with its name, and the scripts that it sources."""
+    """An activated environment: its prefix, the variable with its name, and the scripts to source."""
 
     prefix: str
     variable: str
@@ -23,13 +23,13 @@ class Activation:
 
 
 def conda_hook_root(tree: FileTree, words: list[str]) -> str | None:
-    """Return the root of the conda installation whose shell functions a command sources, or None."""
+    """Return the root of the conda installation whose shell functions a command loads, or None."""
     match = _HOOK.match(words[1]) if len(words) == 2 and words[0] in _SOURCING else None
     return match[1] if match and UNTOLD not in words[1] and files.is_file(tree, words[1]) else None
 
 
 def read_activation(tree: FileTree, words: list[str], root: str) -> Activation | None:
-    """Return the environment that a command activates, or None; ``root`` is the sourced conda or empty."""
+    """Return the environment that a command activates, or None; ``root`` is the loaded conda, or empty."""
     if any(UNTOLD in word for word in words):
         return None
     first, *rest = words

@@ -1,7 +1,9 @@
-"""Read the ELF headers of a program or library: its architecture, its needed libraries, its search folders.
+"""Read the ELF headers of a program or a library, such as the libraries that it needs and their search
+folders.
 
-This module reads only the segment table and the dynamic section. Other ELF libraries read as many entries as
-a file claims to have, which may be billions. elf(5) and the System V ABI describe the format.
+This module reads only the segment table and the dynamic section, and limits the number of entries. Other ELF
+libraries read as many entries as a file claims to have, which may be billions. elf(5) and the System V ABI
+describe the format.
 """
 
 import struct
@@ -27,25 +29,25 @@ _TAGS = 1024
 _LONGEST = 4096
 _ALL = 32 << 20
 _MOST_TEXT = 1 << 18
-"""Maximum total size in bytes of the names in one file; a library of a training image has some thousand
-bytes."""
+"""Maximum total size in bytes of the names in one file. In a library of a training image, names take some
+thousand bytes."""
 _FILES = 200
 _VERSIONS = 500
 _SYMBOLS = 200_000
-"""Maximum number of symbols; a malicious file may claim billions."""
+"""Maximum number of symbols of a file; a malicious file may claim to have billions."""
 _ISA_NEEDED = 0xC0008002
-"""The property type GNU_PROPERTY_X86_ISA_1_NEEDED of the x86-64 ABI; bit n is set for level n + 1."""
+"""The type of the property GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 ABI). Its bit n means x86-64 level n + 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
     """The headers of an ELF file.
 
-    ``rpath`` and ``runpath`` contain ``$ORIGIN`` unchanged. ``rpath`` is empty if the file has a RUNPATH,
-    because ld.so then ignores the RPATH.
+    ``rpath`` and ``runpath`` are folders, in which ``$ORIGIN`` is not replaced. ``rpath`` is empty if the
+    file has a RUNPATH, because ld.so then ignores the RPATH.
 
-    ``versions`` are the symbol versions that the file needs from other libraries, for example ``GLIBC_2.34``.
-    ``level`` is the x86-64 level that the file requires, from 1 to 4.
+    ``versions`` are the symbol versions that the file needs from libraries, for example ``GLIBC_2.34``.
+    ``level`` is the x86-64 level that the file needs, from 1 to 4.
     """
 
     architecture: str | None
@@ -113,7 +115,7 @@ class Tables:
         return None
 
     def text(self, at: int) -> str:
-        """Return the text at this offset of the dynamic string table."""
+        """Return the text at the offset ``at`` of the dynamic string table."""
         start = self.place(self._strings) if self._strings is not None else None
         if start is None:
             raise ValueError("no string table")
@@ -124,7 +126,7 @@ class Tables:
         return text.decode("utf-8", "replace")
 
     def data(self) -> bytes:
-        """Return the bytes of loaded segments that are not executable, or of all loaded segments."""
+        """Return the bytes of the loaded segments that are not executable, or of all loaded segments."""
         loaded = [(offset, size, run) for kind, offset, _, size, run in self._segments if kind == _LOAD]
         start = self.place(self._strings) if self._strings is not None else None
         plain = [(offset, size) for offset, size, run in loaded if not run]
@@ -140,7 +142,7 @@ class Tables:
         return tuple(self.text(value) for tag, value in self.tags if tag == wanted)
 
     def versions(self) -> Iterator[str]:
-        """Yield the symbol versions that the file needs (``.gnu.version_r``)."""
+        """Yield the symbol versions that the file needs, from its section ``.gnu.version_r``."""
         start = self._first(_VERNEED)
         at = self.place(start) if start is not None else None
         files = 0
@@ -161,11 +163,11 @@ class Tables:
         return self._pages
 
     def first(self, tag: int) -> int | None:
-        """Return the first value of a tag in the dynamic section, or None."""
+        """Return the first value of a tag in the dynamic section, or None if the section lacks the tag."""
         return self._first(tag)
 
     def offset(self, tag: int) -> int | None:
-        """Return the file offset of the table that a tag of the dynamic section points to, or None."""
+        """Return the file offset of the table to which a tag of the dynamic section points, or None."""
         address = self._first(tag)
         return None if address is None else self.place(address)
 
@@ -184,7 +186,7 @@ class Tables:
         return None
 
     def symbol(self, name: str) -> bytes | None:
-        """Return the bytes at a defined symbol up to a NUL byte, or None if the symbol is undefined."""
+        """Return the bytes at a symbol's address up to a NUL byte, or None if the symbol is undefined."""
         strings, symbols = self._strings, self._first(_SYMTAB)
         names = self.place(strings) if strings is not None else None
         at = self.place(symbols) if symbols is not None else None
@@ -194,8 +196,8 @@ class Tables:
         wanted = self._pages.take(names, length).find(b"\0" + name.encode() + b"\0")
         if wanted < 0:
             return None
-        # Each symbol has a name of at least two bytes, which limits the number of symbols. Tools that edit
-        # ELF files move the names to the end.
+        # The name of a symbol has at least two bytes, so the size of the names limits the number of symbols.
+        # Tools that edit ELF files move the names to the end of the file.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:
@@ -221,7 +223,7 @@ def tables(pages: Pages) -> Tables | None:
 
 
 def symbol(pages: Pages, name: str) -> str | None:
-    """Return the text at a symbol of a library, or None if the symbol is undefined."""
+    """Return the text at a symbol's address in a library, or None if the symbol is undefined."""
     file_tables = tables(pages)
     try:
         text = file_tables.symbol(name) if file_tables else None
@@ -231,7 +233,7 @@ def symbol(pages: Pages, name: str) -> str | None:
 
 
 def data(pages: Pages) -> bytes:
-    """Return the bytes of an ELF file that may contain texts, or the first bytes of another file."""
+    """Return the bytes of an ELF file that may contain texts, or the first bytes of any other file."""
     file_tables = tables(pages)
     return file_tables.data() if file_tables else pages.take(0, _ALL)
 

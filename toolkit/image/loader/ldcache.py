@@ -9,14 +9,14 @@ _ENTRY = struct.Struct("<iIIIQ")
 _MOST = 50_000
 _LONGEST = 4096
 _ABI = {"x86_64": 0x0300, "i386": 0x0000, "aarch64": 0x0A00, "ppc64le": 0x0500, "s390x": 0x0400}
-"""The ABI flags of an index entry by architecture; one index may list libraries for i386 and x86-64."""
+"""The flags of an index entry for each architecture. One index may list libraries for i386 and x86-64."""
 
 
 def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str] | None:
-    """Return the path of each library in the index by soname, or None if the index is invalid.
+    """Return the path of each library in the index, by soname; None if the index is invalid.
 
-    If several libraries have the same soname, the result has the generic build. ld.so may prefer a build of
-    the same release for newer processors (glibc-hwcaps).
+    If several libraries have the same soname, the result has the build for all processors. ld.so may prefer a
+    build of the same release for newer processors (glibc-hwcaps).
     """
     start = content.find(_MAGIC)
     if start < 0 or start + _HEAD_SIZE > len(content):

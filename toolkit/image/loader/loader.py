@@ -20,25 +20,27 @@ from toolkit.image.loader.ldcache import read_cache
 _DEFAULT = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MOST_FILES = 2000
-"""Maximum number of programs and libraries whose headers toolkit reads; a training image has about a hundred
-relevant files."""
+"""Maximum number of programs and libraries whose headers toolkit reads. A training image has about a hundred
+of them."""
 _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
-"""The names of ld.so itself. toolkit does not search for ld.so, because every process already has it (Nix,
-Guix, EESSI)."""
+"""The names of ld.so itself. toolkit does not search for ld.so, because every process already has it, also
+with Nix, Guix or EESSI."""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
-"""The sizes of the caches; some training images need 20,000 lookups."""
+"""Maximum numbers of entries in the caches of paths, folders and needed libraries. Some training images need
+20,000 lookups."""
 _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
 """Maximum total size in bytes of the names that all programs and libraries list."""
 _CACHE_BYTES = 24 << 20
-"""Size in bytes of the cached file pages, and of the cached texts, so that toolkit unpacks a library once."""
+"""Maximum size in bytes of the cached file pages and of the cached texts, so that toolkit unpacks a library
+once."""
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
-"""The values of ``$LIB`` by architecture: on Debian, and on other distributions."""
+"""The values of ``$LIB`` in search folders, by architecture: on Debian, and on other distributions."""
 _NAME = 64
 """The memory in bytes of a Python string without its letters."""
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
@@ -46,16 +48,16 @@ _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
 
 @dataclass
 class Loader:
-    """Find libraries in one image, and cache the headers of the files."""
+    """Find libraries in one image as ld.so does, and cache the headers of the files."""
 
     tree: FileTree
     environment: dict[str, str]
     most: int = files.MAX_READ
-    """Maximum bytes of a file to read, if the tree cannot read a part of the file."""
+    """Maximum number of bytes to read of a file, if the tree cannot read parts of files."""
     spent: int = 0
-    """The number of bytes that toolkit has read to find needed libraries."""
+    """The number of bytes that toolkit has read so far to find needed libraries."""
     listed: int = 0
-    """The total size in bytes of the names that the files list."""
+    """The total size in bytes of the names that the files read so far list."""
     _elves: dict[str, Elf | None] = field(default_factory=dict)
     _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
     _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
@@ -65,12 +67,12 @@ class Loader:
 
     @cached_property
     def library_path(self) -> tuple[str, ...]:
-        """The folders in LD_LIBRARY_PATH."""
+        """The folders in the image's LD_LIBRARY_PATH."""
         return tuple(p for p in self.environment.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/"))
 
     @cached_property
     def architecture(self) -> tuple[str, str] | None:
-        """The architecture of the image, and the program whose header shows it; None if unknown."""
+        """The architecture of the image, and the program whose ELF header names it; None if unknown."""
         for program in _PROGRAMS:
             if (elf := self.elf(program)) and elf.architecture:
                 return elf.architecture, program
@@ -78,7 +80,7 @@ class Loader:
 
     @cached_property
     def index(self) -> dict[str, str] | None:
-        """The libraries in ldconfig's index, path by soname; None if the image has no index."""
+        """The path of each library in ldconfig's index, by soname; None if the image has no index."""
         content = files.read(self.tree, _CACHE, _MOST_CACHE)
         return read_cache(content, self.architecture[0] if self.architecture else None) if content else None
 
@@ -92,12 +94,12 @@ class Loader:
 
     @cached_property
     def default_folders(self) -> tuple[str, ...]:
-        """The folders that ld.so searches last for each program: from ld.so.conf, and its default folders."""
+        """The folders that ld.so searches last for each program, from ld.so.conf and by default."""
         return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
 
     @cached_property
     def offered_names(self) -> tuple[str, ...]:
-        """The sonames that :meth:`find` finds for a program without RPATH and RUNPATH, sorted."""
+        """The sorted sonames that :meth:`find` finds for a program without RPATH and RUNPATH."""
         last = self.standard if self.index is not None else self.default_folders
         lying = {
             name
@@ -108,7 +110,7 @@ class Loader:
         return tuple(sorted({*(self.index or ()), *lying}))
 
     def find(self, soname: str, *users: str) -> str | None:
-        """Return the path of the library that ld.so loads for ``soname``, or None if ld.so finds none.
+        """Return the path of the library that ld.so loads for ``soname``, or None if ld.so does not find it.
 
         ``users`` are the file that needs the library, then the file that loaded that file, up to the program.
         ld.so searches the RPATH of each of these files, then LD_LIBRARY_PATH, then ldconfig's index, then the
@@ -130,14 +132,14 @@ class Loader:
         return self._in_folders(self.standard, soname, wanted)
 
     def fixes(self, soname: str, *users: str) -> bool:
-        """Return whether an RPATH finds ``soname``, so that LD_LIBRARY_PATH has no effect."""
+        """Return whether ld.so finds ``soname`` through an RPATH, so that LD_LIBRARY_PATH has no effect."""
         if self._elf_folders(users[0], "runpath"):
             return False
         inherited = tuple(p for user in users for p in self._elf_folders(user, "rpath"))
         return self._in_folders(inherited, soname, self.elf(users[0])) is not None
 
     def _in_folders(self, folders: tuple[str, ...], soname: str, user: Elf | None) -> str | None:
-        """Return the first file with this name; like ld.so, skip files of other architectures."""
+        """Return the first file ``soname`` in ``folders``; like ld.so, skip files of other architectures."""
         for folder in dict.fromkeys(folders):
             path = posixpath.join(folder, soname)
             if not self._file(path):
@@ -178,7 +180,7 @@ class Loader:
         return self._elves[real]
 
     def pages(self, path: str) -> Pages:
-        """Return the pages of the file at ``path``; pages are read when they are needed."""
+        """Return the pages of the file at ``path``; toolkit reads a page when a caller needs it."""
         real = self.real_path(path)
         if real is None or self.tree.kind(real) != "file":
             return pages_of(b"")
@@ -197,7 +199,7 @@ class Loader:
         return self._pages[real]
 
     def looked_at(self) -> dict[str, Elf]:
-        """Return the headers of all programs and libraries that toolkit has read, by real path."""
+        """Return the headers of all programs and libraries that toolkit has read so far, by real path."""
         return {path: elf for path, elf in self._elves.items() if elf is not None}
 
     def texts(self, path: str) -> bytes:
@@ -211,7 +213,7 @@ class Loader:
         return self._texts[real]
 
     def closure(self, path: str, *users: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
-        """Return the path of each library that a file needs (by soname), and whether the list is complete.
+        """Return the libraries that a file needs (path by soname), and whether the list is complete.
 
         ``users`` are the files that load this file, up to the program. A missing library has the path None.
         """
@@ -279,14 +281,14 @@ def _put_variable(text: str, name: str, value: str) -> str:
 
 
 def _of_musl(tree: FileTree, loader: str) -> tuple[str, ...]:
-    """Return the folders that musl searches: from its path file, or its defaults (musl:ldso/dynlink.c)."""
+    """Return the folders that musl searches, from its path file or by default (musl:ldso/dynlink.c)."""
     name = posixpath.basename(loader).removesuffix(".so.1")
     written = re.split(r"[:\n]", files.text(tree, f"/etc/{name}.path", _MOST_TEXT) or "")
     return tuple(p for p in written if p.startswith("/")) or ("/lib", "/usr/local/lib", "/usr/lib")
 
 
 def _configured(tree: FileTree, path: str, visited: set[str]) -> list[str]:
-    """Return the folders in ld.so.conf and its included files, as ldconfig(8) reads them."""
+    """Return the folders in ld.so.conf and the files that it includes, as ldconfig(8) reads them."""
     real = files.resolve(tree, path)
     if real is None or real in visited or len(visited) >= _MOST_INCLUDED:
         return []

@@ -1,9 +1,9 @@
 """Find the components of Open MPI, PMIx and PRRTE in a binary, either built in or in a plugin.
 
-Each component has a structure with its names as text in its library's data (open-mpi/ompi:opal/mca/mca.h
-``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). The structure contains the names and
-versions of the project, the framework and the component. toolkit therefore finds components in stripped
-libraries too.
+For each component, the data of its library contains a structure (open-mpi/ompi:opal/mca/mca.h
+``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). The structure contains, as text, the names
+and versions of the project, the framework and the component. Therefore toolkit also finds components in
+stripped libraries.
 """
 
 import re
@@ -22,12 +22,12 @@ _START = re.compile(
 _WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
 _MOST = 2000
 _LARGEST = 100
-"""The limit for a version number; a larger number means that the bytes are not a component."""
+"""The largest plausible version number; bytes with a larger number are not a component."""
 
 
 @dataclass(frozen=True, slots=True)
 class McaComponent:
-    """A component; ``release`` is its project's version without suffixes such as ``rc1``."""
+    """A component; ``release`` is the version of its project, without suffixes such as ``rc1``."""
 
     project: str
     release: str
@@ -36,7 +36,7 @@ class McaComponent:
 
 
 def components(content: bytes) -> tuple[McaComponent, ...]:
-    """Return the components whose structures a binary contains, without duplicates, in file order."""
+    """Return the components whose structures a binary contains, in file order and without duplicates."""
     components_by_key: dict[McaComponent, None] = {}
     for number, start in enumerate(_START.finditer(content)):
         if number >= _MOST:
@@ -48,13 +48,13 @@ def components(content: bytes) -> tuple[McaComponent, ...]:
 
 
 def release(components: tuple[McaComponent, ...], *projects: str) -> str | None:
-    """Return the version that most components of these projects have, or None."""
+    """Return the version of most components of ``projects``, or None without such components."""
     named = Counter(c.release for c in components if c.project in projects)
     return named.most_common(1)[0][0] if named else None
 
 
 def by_framework(components: tuple[McaComponent, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
-    """Return the sorted component names of each framework, without the placeholder ``base``."""
+    """Return the sorted names of the components of each framework, without the placeholder ``base``."""
     return {
         framework: names
         for framework in frameworks
@@ -73,6 +73,6 @@ def _read(content: bytes, at: int) -> McaComponent | None:
 
 
 def _word(content: bytes, at: int, size: int) -> str:
-    """Return the text of a zero-padded field, or an empty text if the field is not a name."""
+    """Return the text of a zero-padded field of ``size`` bytes; empty if the field is not a name."""
     field = content[at : at + size].rstrip(b"\0")
     return field.decode() if _WORD.match(field) else ""

@@ -1,4 +1,4 @@
-"""Predict the error with which ld.so refuses to start a program of an image."""
+"""Predict the error that ld.so prints if it cannot start a program of an image."""
 
 import posixpath
 import re
@@ -10,14 +10,15 @@ from toolkit.image.loader.symbols import Symbols, read_symbols
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
 """The names of ld.so, which defines symbols for all programs."""
 _BASE = re.compile(r"(libc\.so\.6|libc-2[.\d]*\.so|ld-.*)\Z")
-"""The names of the C library and ld.so, which are always built together."""
+"""The names of the C library and of ld.so, which always belong to one build."""
 _MOST_PROGRAMS = 8
 _MOST = 150
-"""Maximum number of libraries of a program whose symbols toolkit compares; an MPI program loads forty."""
+"""Maximum number of libraries of a program whose symbols toolkit compares. An MPI program loads about
+forty."""
 
 
 class SymbolCheck:
-    """The symbols of an image's libraries, read once for each library."""
+    """Check whether the libraries of a program define its symbols; read the symbols of each library once."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -32,10 +33,10 @@ class SymbolCheck:
     def refusal(self, path: str, *, symbols: bool = True, scope: Iterable[str] = ()) -> str | None:
         """Return the error that ld.so prints when it loads a file, or None.
 
-        None means that ld.so loads the file, or that toolkit cannot predict the result.
+        None means that ld.so loads the file, or that toolkit cannot predict whether it does.
 
         ``scope`` are files that the process has already loaded. If ``symbols`` is false, toolkit compares
-        only versions: a Python extension, for example, finds symbols in its interpreter.
+        only versions, because for example a Python extension finds symbols in its interpreter.
         """
         closure, whole = self._loader.closure(path)
         if not whole or None in closure.values() or len(closure) > _MOST:
@@ -54,7 +55,7 @@ class SymbolCheck:
                 library = libraries.get(soname)
                 symbols = self.of(library) if library else None
                 if symbols is None or not symbols.defines:
-                    continue  # ld.so accepts a library that defines no versions
+                    continue  # ld.so accepts a library without symbol versions
                 if missing := next((v for v in versions if v not in symbols.defines), None):
                     return f"{library}: version `{missing}' not found (required by {file})"
         return None
@@ -74,7 +75,7 @@ class SymbolCheck:
 
 
 def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the ld.so error of each program that cannot start; ``programs`` maps paths to MPI libraries."""
+    """Return ld.so's error for each program that cannot start; ``programs`` maps paths to MPI libraries."""
     symbolic, lines = SymbolCheck(loader), {}
     for path, library in list(programs.items())[:_MOST_PROGRAMS]:
         extension = ".so" in posixpath.basename(path)

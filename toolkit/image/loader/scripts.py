@@ -19,19 +19,19 @@ from toolkit.program.shellwords import LONGEST, UNTOLD, blocks, commands, expand
 _MOST_TEXT = 1 << 16
 _MOST_SCRIPTS = 20
 _RUNTIME = frozenset(("01-base.sh", "94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh"))
-"""Scripts that Apptainer writes into every image for its command-line options
+"""The scripts that Apptainer adds to every image for Apptainer's command-line options
 (apptainer:internal/pkg/build/sources/base_environment.go).
 """
 DRIVER = "/.singularity.d/libs"
 """The folder where ``--nv`` and ``--rocm`` mount the host's GPU driver libraries."""
 _EXPORTING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _RUNNING = frozenset((".", "source", "eval", "module", "ml", "spack", "conda", "mamba", "micromamba"))
-"""Commands whose variables depend on the machine that runs them."""
+"""Commands that set variables to values that depend on the machine."""
 _SOURCING = frozenset((".", "source"))
 _ASKING = frozenset(("-e", "-f", "-r", "-s"))
 _FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)
-"""The start of a shell function; toolkit does not evaluate scripts with functions (conda.sh, Intel's
-setvars.sh)."""
+"""A pattern for the start of a shell function. toolkit does not evaluate scripts with functions, such as
+conda.sh and Intel's setvars.sh."""
 _MOST_SOURCED = 10
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 _DEFAULT = re.compile(r'"?\$\{\w+:?-')
@@ -40,12 +40,12 @@ _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The environment variables after the scripts of an image.
+    """The environment variables that the scripts of an image set.
 
-    ``values`` are the known variables. ``undecided`` has the reason for each variable that is unknown or
+    ``values`` has the known variables. ``undecided`` has a reason for each variable whose value is unknown or
     partly unknown.
 
-    If only some folders of a list such as PATH are known, ``values`` has the known folders.
+    If toolkit knows only some folders of a list such as PATH, ``values`` has these folders.
     """
 
     values: dict[str, str]
@@ -53,7 +53,7 @@ class Environment:
 
 
 def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> Environment:
-    """Return the variables after all of an image's scripts, run in order, starting from ``variables``."""
+    """Return the variables after all scripts of an image in order, starting from ``variables``."""
     shell = ImageShell(tree, {"PATH": BEGINNING, **(variables or {})})
     scripts = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
     own = (path for path in scripts if posixpath.basename(path) not in _RUNTIME)
@@ -63,13 +63,13 @@ def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> E
 
 
 def driver_searched(tree: FileTree) -> bool:
-    """Return whether a script of the image adds the GPU driver folder of the host to LD_LIBRARY_PATH."""
+    """Return whether a script of the image adds the folder with the host's GPU driver to LD_LIBRARY_PATH."""
     scripts = islice(files.glob(tree, "/.singularity.d/env/*.sh"), _MOST_SCRIPTS)
     return any(DRIVER in (files.text(tree, script, _MOST_TEXT) or "") for script in scripts)
 
 
 class ImageShell:
-    """The variables of a POSIX shell, as the scripts that it reads would set them."""
+    """A POSIX shell that only keeps track of variables while it reads scripts."""
 
     def __init__(self, tree: FileTree, variables: dict[str, str]) -> None:
         self.tree = tree
@@ -85,7 +85,7 @@ class ImageShell:
         self.conda = ""
 
     def read(self, script: str, text: str) -> bool:
-        """Update the variables for a script; return False if the script ends the shell with ``exit``."""
+        """Update the variables for a script; return False if the script stops the shell with ``exit``."""
         self.script = script
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
@@ -182,7 +182,7 @@ class ImageShell:
         return name in _EXPORTING or (name == "[" and self._tests_existing(rest))
 
     def _tests_existing(self, words: list[str]) -> bool:
-        """Return whether the words test with ``[`` for a file that exists in the image."""
+        """Return whether the words are a test with ``[`` for a file, and the file exists in the image."""
         path = expand(words[1], self.values.get) if len(words) == 3 and words[0] in _ASKING else ""
         return path.startswith("/") and UNTOLD not in path and files.is_file(self.tree, path)
 
@@ -213,9 +213,9 @@ class ImageShell:
         self.begun = self.begun or name == "PATH"
 
     def _value(self, assigned: str, word: str, name: str) -> str | None:
-        """Return the value of a variable, or None if the caller of the image may set it.
+        """Return the value of a variable, or None if the user's environment may set the variable.
 
-        An unset variable is empty if its name ends with PATH or if the word assigns the variable itself.
+        An unset variable is empty if its name ends with PATH, or if the word assigns this variable.
         """
         if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
             return None

@@ -1,9 +1,9 @@
-"""Find folders with software in an image that the system's package manager did not install.
+"""Find the folders of an image with software that the system's package manager did not install.
 
-toolkit searches prefixes below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), /usr/local and unusual
-folders of the root folder. toolkit also searches the folders in PATH, LD_LIBRARY_PATH and similar variables.
-The search is breadth-first and limited, and skips folders that usually contain neither programs nor
-libraries.
+toolkit searches installations below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), below /usr/local and
+below unusual folders of the root folder. toolkit also searches the folders in PATH, LD_LIBRARY_PATH and
+similar variables. The search is breadth-first and limited. It skips folders that usually contain neither
+programs nor libraries.
 """
 
 import errno
@@ -37,7 +37,7 @@ _IN_LIBRARIES = re.compile(
     r"(lib(64)?\Z|bin\Z|release|debug|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE
 )
 _IN_MPI = re.compile(rf"gcc\Z|{_IN_LIBRARIES.pattern}", re.IGNORECASE)
-"""openSUSE has /usr/lib64/mpi/gcc/openmpi4/lib64."""
+"""Names of folders to enter below a folder ``mpi``: openSUSE has /usr/lib64/mpi/gcc/openmpi4/lib64."""
 _IN_SYSTEM = re.compile(r"(lib(64)?\Z|bin\Z|openmpi|mpich|mvapich|mpi\Z|.*-linux-gnu|python3)", re.IGNORECASE)
 _BARREN = re.compile(
     r"(include|share|doc|man|etc|src|pkgs|var|tests?|__pycache__|node_modules|locale|ssl|conda-meta|cuda.*"
@@ -54,8 +54,8 @@ _WITHIN = {
     ".pixi": ("envs",),
     "share": ("julia/artifacts", "mamba/envs"),
 }
-"""Parts of skipped folders that do contain software: environments of conda and its variants, packages of
-``pip install --user``, and Julia depots.
+"""Parts of skipped folders that contain software: environments of conda and its variants, packages of ``pip
+install --user``, and Julia depots.
 """
 _PADDING = "__spack_path_"
 """The name prefix of Spack's padding folders, each of which contains one folder
@@ -68,10 +68,10 @@ _FILE = re.compile(
     r"|log|c|cc|cpp|f90|mod|dat|xml|whl|ya?ml|toml|rst|png|svg|sif|deb|rpm)\Z"
 )
 _DEEPEST = 12
-"""The maximum depth; NVIDIA's HPC SDK and Spack need it:
+"""The maximum depth of the search, which NVIDIA's HPC SDK and Spack need:
 /opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib."""
 _LOOSE = 4
-"""The maximum depth at which a file outside a folder ``bin`` may be a program."""
+"""The maximum depth at which toolkit treats a file outside a folder ``bin`` as a possible program."""
 _MOST_FOLDERS = 3000
 _MOST_NAMES = 30_000
 _MOST_LISTED = 400
@@ -79,11 +79,11 @@ _MOST_LISTED = 400
 
 @dataclass(frozen=True, slots=True)
 class SearchFolders:
-    """The folders with libraries, programs and Python packages.
+    """The folders of an image with libraries, programs and Python packages.
 
-    ``loose`` are possible programs outside folders ``bin``.
+    ``loose`` are the paths of possible programs outside folders ``bin``.
 
-    ``whole`` is false if a limit ended the search early.
+    ``whole`` is false if toolkit stopped the search at a limit.
     """
 
     libraries: tuple[str, ...]
@@ -153,7 +153,7 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Record a file that has the name of a skipped folder, and the files directly inside such folders."""
+        """Record a file with the name of a skipped folder, or the files directly in a skipped folder."""
         if name.startswith("."):
             return
         if files.is_file(self.tree, path):
@@ -210,7 +210,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
 
 @contextmanager
 def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
-    """Forget read errors in folders that the user may not enter; the user's ranks cannot enter them."""
+    """Ignore read errors in folders that the user may not enter: the user's ranks cannot enter them."""
     unread = tree.unread if isinstance(tree, BoundedTree) else {}
     before = set(unread)
     yield
@@ -219,7 +219,7 @@ def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
 
 
 def _named_prefixes(environment: dict[str, str]) -> Iterator[str]:
-    """Yield the installation prefixes in environment variables, except the system's prefixes."""
+    """Yield the installation prefixes that environment variables name, except the system's prefixes."""
     named = [environment.get(name, "") for name in _PREFIXES]
     named += [f"{depot}/artifacts" for depot in environment.get(_DEPOTS, "").split(":") if depot]
     named += [posixpath.dirname(p) for name in _NAMED for p in environment.get(name, "").split(":")]

@@ -21,11 +21,11 @@ _RELATIVE = 24
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """The symbols that a file defines, and the symbols that ld.so must find before the program starts.
+    """The symbols that a file defines, and the symbols that ld.so must find before a program starts.
 
-    ``imports`` are the symbols that ld.so binds when the program starts; functions that ld.so binds at their
-    first call are not included. ``needs`` maps a library's soname to the versions that the library must
-    define. ``defines`` are the versions that the file defines, or empty.
+    ``imports`` are the symbols that ld.so binds when the program starts, without functions that ld.so binds
+    at their first call. ``needs`` maps a library's soname to the versions that the library must define.
+    ``defines`` are the versions that the file itself defines.
     """
 
     exports: frozenset[bytes]
@@ -35,7 +35,7 @@ class Symbols:
 
 
 def read_symbols(pages: Pages) -> Symbols | None:
-    """Return the symbols of a 64-bit ELF file, or None if the file is damaged or is not such a file."""
+    """Return the symbols of a 64-bit ELF file, or None if the file is damaged or of another kind."""
     file_tables = tables(pages)
     if file_tables is None or not file_tables.wide:
         return None
@@ -68,7 +68,7 @@ def _entries(file: Tables) -> list[tuple[int, int, int, int, int, int]]:
 
 
 def _count(file: Tables) -> int:
-    """Return the number of symbols; ELF stores this number only in the hash tables."""
+    """Return the number of symbols in a file; ELF stores this number only in the hash tables."""
     if (at := file.offset(_HASH)) is not None:
         return int(struct.unpack("<II", file.pages.take(at, 8))[1])
     at = file.offset(_GNU_HASH)
@@ -108,7 +108,7 @@ def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
 
 
 def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
-    """Return the versions that the file requires of each library, without weak requirements."""
+    """Return the versions that the file needs from each library, without weak references."""
     versions_by_file: dict[str, tuple[str, ...]] = {}
     at = file.offset(_VERNEED)
     for _ in range(_MOST_FILES):

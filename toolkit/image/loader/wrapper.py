@@ -14,15 +14,15 @@ _TOOLS = frozenset(
         *("tail", "tee", "touch", "tr", "uname", "wc", "which", "whoami"),
     )
 )
-"""Programs that scripts run before they start the actual program."""
+"""Programs that a script usually runs before it starts the actual program."""
 
 
 def read_wrapper(
     tree: FileTree, variables: Mapping[str, str], path: str, text: str, arguments: list[str]
 ) -> tuple[Environment, list[str] | None]:
-    """Return the variables that a script sets, and the command that the script starts last.
+    """Return the variables that the script ``path`` sets, and the command that the script starts last.
 
-    The command is None if it depends on a condition, or on a variable that is known only at run time.
+    The command is None if it depends on a condition, or on a variable whose value toolkit does not know.
     """
     shell = ImageShell(tree, dict(variables))
     shell.read(path, text)
@@ -36,7 +36,7 @@ def read_wrapper(
 
 
 def certain_programs(text: str) -> tuple[str, ...]:
-    """Return the programs that a script always starts, as the script writes them."""
+    """Return the programs that a script always starts, with the names in the script."""
     return tuple(words[0] for sure, words, _ in _started_commands(text) if sure)
 
 
@@ -53,7 +53,7 @@ def _last(text: str) -> list[str] | None:
 
 
 def _started_commands(text: str) -> Iterator[tuple[bool, list[str], bool]]:
-    """Yield for each command whether it always runs, its words, and whether it follows ``exec``."""
+    """Yield for each command: whether the script always runs it, its words, and whether ``exec`` runs it."""
     depth = 0
     for before, words in commands(text):
         deeper, command = blocks(words)
@@ -67,7 +67,7 @@ def _started_commands(text: str) -> Iterator[tuple[bool, list[str], bool]]:
 
 
 def _runs(words: list[str]) -> bool:
-    """Return whether the words are ``command PROGRAM …``, which starts PROGRAM, and not ``command -v``."""
+    """Return whether the words are ``command PROGRAM …``, which starts a program, and not ``command -v``."""
     return words[:1] == ["command"] and len(words) > 1 and words[1][0] != "-"
 
 
