@@ -1,1 +1,1 @@
-"""Lock a recipe: record the files of the image and the steps of its build."""
+"""Lock a recipe: record the exact files of the image and the steps of its build."""

@@ -1,4 +1,4 @@
-"""Add the remaining fields of a lock, which follow from its rows in ``stacks.toml`` (pure functions)."""
+"""Compute the fields of a lock that follow from the rows of ``stacks.toml`` (pure functions)."""
 
 import re
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ def complete(
     build: Stage,
     run: Stage,
 ) -> Lock:
-    """Return the lock of a solution.
+    """Return the complete lock for the versions that the solver chose.
 
     Args:
-        named: the recipe with its name.
+        named: the recipe and its name.
         solution: the versions that the solver chose.
         needs: the packages and archives that a build of these versions needs.
         epoch: the modification time of every file in the image, in Unix seconds.
@@ -66,14 +66,14 @@ def _step(
         words=recipe.operations if horovod else needs.rows[component].configure,
         after=tuple(before for before in AFTER[component] if before in needs.compiled),
         wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, needs)),
-        # CUDA's compiler is an extra archive of Horovod's step, because the finished image contains none of
-        # its files.
+        # CUDA's compiler is not a component but an extra archive of Horovod's step, because the finished
+        # image contains none of the compiler's files.
         extra=needs.helpers if horovod else (),
         patches={name: patch_sha256(name) for name in needs.rows[component].patches},
     )
 
 
 def _is_needed(wheel: LockedFile, component: CompiledComponent, needs: Ingredients) -> bool:
-    """Return whether a component is compiled with a wheel: Python packages need the MPI that PyPI has."""
+    """Return whether the compilation of a component needs a wheel; Python packages need the MPI from PyPI."""
     words = [word for c, row in needs.rows.items() if c in MPIS for word in row.wheels]
     return component in PYTHON_PACKAGES and wheel.name in {word.partition("==")[0] for word in words}

@@ -1,7 +1,7 @@
-"""Download the files of a lock into the cache, verify each, and download damaged files again.
+"""Download the files of a lock into the cache, verify each file, and download damaged files again.
 
-The cache has a file at ``files/<sha256>/<name>``, always complete and verified. A partial download is beside
-that path as ``.<name>.part``, and the next run resumes it.
+In the cache, a complete and verified file has the path ``files/<sha256>/<name>``. A partial download is
+beside this path as ``.<name>.part``; the next run resumes the download.
 """
 
 import errno
@@ -36,11 +36,12 @@ from toolkit.units import format_size
 _AT_ONCE = 8
 _CHUNK = 1 << 20
 _TOLD_EVERY = 1.0
-"""Seconds between two progress messages."""
+"""The time in seconds between two progress messages."""
 _PAUSES = (1.0, 3.0, 9.0)
-"""Seconds before each retry of an address, because name servers and proxies fail under many requests."""
+"""The pause in seconds before each retry of an address. Name servers and proxies may fail under many
+requests."""
 _PATIENCE = 0.2
-"""Seconds between two checks whether another build has finished the same download."""
+"""The pause in seconds between two checks whether another build has finished the same download."""
 _UPGRADE = "toolkit image lock RECIPE --upgrade"
 
 
@@ -51,17 +52,18 @@ class _Wrong(CheckFailed):
 def fetch_files(
     files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE", mirrors: Mirrors | None = None
 ) -> dict[str, Path]:
-    """Download missing files; return the cached path of each file by SHA-256.
+    """Download the files that the cache lacks; return the path of each file by SHA-256.
 
-    ``recipe`` is the recipe's name in error messages. ``mirrors`` are used after this machine's own mirrors.
+    ``recipe`` is the recipe's name in error messages. toolkit tries ``mirrors`` after the mirrors of this
+    machine.
 
     Raises:
         BadInput: if the name or the hash of a file is not valid in a path.
-        CheckFailed: if all downloads of a file have a wrong hash, or the disk is full.
-        Missing: if no source has a file, or toolkit cannot write to the cache.
+        CheckFailed: if every source sends a file with a wrong hash, or the disk is full.
+        Missing: if no source sends a file, or toolkit cannot write to the cache.
     """
     wanted = {file.sha256: file for file in files}
-    # file names also come from a package index, and each name becomes part of a path
+    # A file name may be from a package index, and it becomes part of a path.
     for file in wanted.values():
         for fault in file_faults(file):
             raise BadInput(f"{quote_value(file.name)} {quote_value(file.version)}: {fault}")
@@ -87,17 +89,17 @@ def cost(files: Sequence[LockedFile]) -> str:
 
 
 def path_of(file: LockedFile) -> Path:
-    """Return the path of a file in the cache, even if the file does not exist."""
+    """Return the path at which the cache has, or would have, a file."""
     return cache_dir() / "files" / file.sha256 / file.file
 
 
 def is_fetched(file: LockedFile) -> bool:
-    """Return whether the cache has a file with the size and hash in the lock."""
+    """Return whether the cache has the file with the size and the hash in the lock."""
     return has_content(path_of(file), file.size, file.sha256)
 
 
 def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str) -> None:
-    """Download several files in parallel, the largest first; the first failure or an interrupt stops all."""
+    """Download files in parallel, the largest first; a failure or an interrupt stops all downloads."""
     stop = threading.Event()
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
@@ -116,7 +118,7 @@ def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: 
 
 
 def _so_far(files: Sequence[LockedFile], fetched: int) -> str:
-    """Return the progress of the download as text: the number of complete files, and the downloaded size."""
+    """Return the progress as text: the number of complete files, and the size of the downloaded bytes."""
     total = sum(file.size for file in files)
     fetched_bytes = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
     whole = "" if any(not file.size for file in files) else f" of {format_size(total)}"
@@ -157,9 +159,10 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
 
 
 def _take_turn(part: int, stop: threading.Event) -> None:
-    """Wait while another build downloads the same file.
+    """Lock the partial file ``part``; wait while another build downloads the same file.
 
-    The function polls, because an interrupt does not reach a thread that waits for a lock in the kernel.
+    The function polls the lock, because an interrupt cannot stop a thread that waits for a lock in the
+    kernel.
     """
     while True:
         try:
@@ -170,7 +173,7 @@ def _take_turn(part: int, stop: threading.Event) -> None:
 
 
 def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
-    """Download a file from one address, with retries after network errors."""
+    """Download a file from one address; retry after network errors."""
     for pause in _PAUSES:
         try:
             return _take(url, file, part, stop)
@@ -183,15 +186,15 @@ def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Even
 
 
 def _before_next(error: Missing, pause: float) -> float:
-    """Return the seconds before the next retry: toolkit's own pause, or the server's ``Retry-After``."""
+    """Return the seconds until the next retry: toolkit's own pause, or the server's ``Retry-After``."""
     retry_after = error.retry_after if isinstance(error, Busy) else ""
     return max(pause, pause_before(1, retry_after)) if retry_after else pause
 
 
 def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
-    """Append the bytes from an address to the partial file, and verify the SHA-256 of the whole file."""
+    """Append the bytes from an address to the partial file, and verify the SHA-256 of the complete file."""
     begun = os.fstat(part).st_size
-    if begun >= file.size:  # the partial file is damaged, or its final size is unknown
+    if begun >= file.size:  # the partial file is damaged, or the final size is unknown
         os.ftruncate(part, 0)
         begun = 0
     with (open_file_address if url.startswith("file:") else open_address)(url, start=begun) as body:
@@ -210,7 +213,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     digest = hash_file(Path(f"/proc/self/fd/{part}"))
     if digest != file.sha256:
         os.ftruncate(part, 0)
-        if begun:  # the partial file of an earlier run was the start of another file
+        if begun:  # the partial file of an earlier run belongs to another file
             return _take(url, file, part, stop)
         raise _Wrong(f"{without_login(url)}: SHA-256 {digest} instead of {file.sha256}")
     os.fsync(part)
@@ -229,7 +232,7 @@ def _interrupted_fetch() -> Missing:
 
 
 def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:
-    """Return the error for a file that no source provided; a wrong hash is reported first."""
+    """Return the error for a file that no source provided; a wrong hash has priority over other failures."""
     detail = [error.message for error in failures]
     again = _UPGRADE.replace("RECIPE", recipe)
     if any(isinstance(error, _Wrong) for error in failures):

@@ -1,4 +1,4 @@
-"""Collect the packages, requirements and archives that the build of a stack needs (pure functions)."""
+"""Collect the packages, Python requirements and archives that a stack's build needs (pure functions)."""
 
 from collections.abc import Iterable, Mapping
 from typing import get_args
@@ -18,25 +18,27 @@ AFTER: dict[CompiledComponent, tuple[CompiledComponent, ...]] = {
     "mpi4py": ("ucx", "pmix", "openmpi"),
     "horovod": ("ucx", "pmix", "openmpi"),
 }
-"""The compiled components in build order, each with the components that toolkit must build before it."""
+"""The compiled components in build order, each with the components that toolkit must build before."""
 
 HELPERS: tuple[Helper, ...] = get_args(Helper)
 
 _TOOLCHAIN = ("python3", "python3-dev", "g++", "make", "cmake", "pkg-config")
-"""The compilers, equal for all recipes, so that all builds share this layer; no image contains the layer."""
+"""The Debian packages with the compilers. They are equal for all recipes, so that all builds share one layer;
+finished images do not contain the layer."""
 
 _ALWAYS = ("python3",)
 _INSTALLER = ("pip", "setuptools<81", "wheel")
-"""Version 81 of setuptools removed pkg_resources, which older build scripts need."""
+"""The Python packages that install wheels. setuptools 81 removed pkg_resources, which older build scripts
+need."""
 
 
 class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
-    """The packages and archives that a resolver looks up.
+    """The packages and archives that toolkit looks up for a lock.
 
-    ``debian_build`` and ``debian_run`` are names of Debian packages. ``wheels``, ``packages`` and ``tools``
-    are Python requirements; ``packages`` come from the recipe. ``compiled`` are the compiled components in
-    build order. ``helpers`` are components whose archives the compilation also unpacks. ``indexes`` are the
-    recipe's extra package indexes.
+    ``debian_build`` and ``debian_run`` are the names of the Debian packages for the build and for the
+    finished image. ``wheels``, ``packages`` and ``tools`` are Python requirements; ``packages`` are from the
+    recipe. ``compiled`` are the compiled components in build order. ``helpers`` are components whose archives
+    the compilation also unpacks. ``indexes`` are the recipe's additional package indexes.
     """
 
     base: Base
@@ -52,12 +54,12 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sdists(self) -> tuple[CompiledComponent, ...]:
-        """The components that are compiled from their source distributions on PyPI."""
+        """The compiled components whose source code is a source distribution on PyPI."""
         return tuple(c for c in self.compiled if self.rows[c].archive is None)
 
 
 def ingredients(selection: Mapping[Component, Version], recipe: Recipe, table: Stacks) -> Ingredients:
-    """Return the packages and archives that the chosen versions of a recipe need."""
+    """Return the packages and archives that a build needs, from the chosen row of each component."""
     rows = {component: selection[component] for component in components() if component in selection}
     built = [row for component, row in rows.items() if component not in {"base", "python"}]
     return Ingredients(
@@ -75,7 +77,7 @@ def ingredients(selection: Mapping[Component, Version], recipe: Recipe, table: S
 
 
 def _is_compiled(row: Version) -> bool:
-    """Return whether a component is compiled or unpacked from an archive, and not installed as a package."""
+    """Return whether toolkit compiles or unpacks a component from an archive, instead of a package."""
     return row.archive is not None or row.provider == "source" or (row.provider == "pypi" and not row.wheels)
 
 

@@ -1,4 +1,4 @@
-"""Find, read, check, compare and write the lock of a recipe."""
+"""Find, read, check, compare and write the locks of recipes."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from toolkit.run.docker.mirrors import MIRROR
 
 SUFFIX = ".lock.json"
 MOST_LOCK = 32 << 20
-"""Maximum size in bytes of a lock that toolkit reads; shipped locks have 0.2 MB."""
+"""Maximum size in bytes of a lock that toolkit reads. A shipped lock has 0.2 MB."""
 _EARLIER = "toolkit.lock/1"
 _SHOWN_FAULTS = 6
 _AT = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?", re.DOTALL)
@@ -30,11 +30,11 @@ _LONGEST_FAULT = 300
 
 
 class EarlierLock(BadInput):
-    """The lock is from an earlier release of toolkit and has no build steps."""
+    """The error for a lock that an earlier release of toolkit wrote, without build steps."""
 
 
 class _Head(msgspec.Struct):
-    """The field of a lock that names its schema."""
+    """Only the field of a lock that names its schema."""
 
     schema: str = ""
 
@@ -42,8 +42,8 @@ class _Head(msgspec.Struct):
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file, build step or environment variable that differs between two locks.
 
-    ``old`` and ``new`` are versions, options or values. If only one lock has the entry, the text for the
-    other lock is empty.
+    ``old`` and ``new`` are the versions, options or values in the two locks; a lock without this entry has an
+    empty text.
     """
 
     where: str
@@ -53,10 +53,10 @@ class LockChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lock_path(name: str) -> Path:
-    """Return the path of a recipe's lock, which may not exist.
+    """Return the path of a recipe's lock, even if the lock does not exist.
 
-    The lock is beside the recipe, except for shipped recipes. For a shipped recipe, the user's own lock has
-    priority over the shipped lock. If toolkit is an installed package and ships no lock, a new lock is the
+    The lock of a user's recipe is beside the recipe. For a shipped recipe, the user's own lock has priority
+    over the shipped lock. If an installed toolkit ships no lock for a recipe, the path is the path of the
     user's own lock.
     """
     recipe = data.find("recipes", name, ".toml")
@@ -76,11 +76,11 @@ def own_path(name: str) -> Path:
 
 
 def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
-    """Parse a lock, check all of its fields, and return it.
+    """Parse the text of a lock, check all fields, and return the lock.
 
     Args:
         content: the lock as JSON.
-        name: the file name for the start of the error message.
+        name: the file name, with which an error message starts.
         fix: the hint of the error message.
 
     Raises:
@@ -115,12 +115,14 @@ def load_lock(name: str) -> Lock | None:
 
 
 def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
-    """Return the lock of the recipe with the name or path ``where``, after checks that it fits the recipe.
+    """Return the lock of the recipe at the name or path ``where``, after a check that the lock fits it.
 
-    ``accepted`` are hosts that the user trusts, in addition to the mirrors and the package index.
+    ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
+    index.
 
     Raises:
-        BadInput: if the lock is invalid, is out of date, or has files on a host that is not accepted.
+        BadInput: if the lock is invalid or out of date, or names files on a host that the user has not
+            accepted.
         Missing: if the recipe has no lock.
     """
     lock = load_lock(where)
@@ -139,7 +141,7 @@ def files_of(lock: Lock) -> tuple[LockedFile, ...]:
 
 
 def stale(lock: Lock, recipe: Recipe) -> str:
-    """Return why a lock is out of date, or an empty text if it fits the recipe."""
+    """Return why a lock is out of date, or an empty text if the lock fits the recipe."""
     if lock.recipe_sha256 != recipe_sha256(recipe):
         return "the recipe has changed since it was locked"
     return ""
@@ -151,7 +153,7 @@ def lock_command(name: str) -> str:
 
 
 def lock_to_replace(name: str) -> tuple[Lock | None, str]:
-    """Return the lock that a new lock replaces, or None and the reason why that lock is invalid."""
+    """Return the existing lock that a new lock replaces; or None, and the reason if that lock is invalid."""
     try:
         return load_lock(name), ""
     except BadInput as error:
@@ -159,7 +161,7 @@ def lock_to_replace(name: str) -> tuple[Lock | None, str]:
 
 
 def save_lock(lock: Lock, file: Path) -> None:
-    """Write a lock to a file, atomically.
+    """Write a lock to a file, with an atomic rename.
 
     Raises:
         CheckFailed: if toolkit cannot write the file, or a package source returned an invalid value.
@@ -181,7 +183,7 @@ def save_lock(lock: Lock, file: Path) -> None:
 
 
 def compare_locks(old: Lock, new: Lock) -> tuple[LockChange, ...]:
-    """Return the differences between two locks of a recipe, by build stage and name."""
+    """Return the differences between two locks of a recipe, sorted by build stage and name."""
     files = (
         change
         for where, before, after in _stages(old, new)
@@ -206,7 +208,7 @@ def _changes_of_values(where: str, old: Mapping[str, str], new: Mapping[str, str
 
 
 def _shape(error: Exception) -> str:
-    """Return a decoder's error message on one line, with the field first."""
+    """Return the message of a decoder's error on one line that starts with the field."""
     match = _AT.fullmatch(str(error))
     what, path = (match["what"], match["path"]) if match else (str(error), "")
     text = f"{path}: {what}" if path else what

@@ -27,7 +27,7 @@ def lock_of(
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return a new lock of a recipe; ``host`` are the facts of the target cluster.
+    """Return a new lock of a recipe; ``host`` has the facts of the target cluster.
 
     Raises:
         BadInput: if the recipe says that toolkit cannot build it.
@@ -51,7 +51,7 @@ def lock_of(
 def ensure_lock(
     client: "DockerClient", named: Named, where: str, tell: Tell, accepted: Collection[str] = ()
 ) -> Lock:
-    """Return the lock of the recipe ``where``; make and save the lock if there is none.
+    """Return the lock of the recipe ``where``; make and save a lock if the recipe has no lock.
 
     Raises:
         BadInput: for the reasons of :func:`~toolkit.image.locks.lock.fitting_lock`.

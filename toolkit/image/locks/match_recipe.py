@@ -1,4 +1,4 @@
-"""Choose a recipe for an image that works on a host, among the stacks that toolkit can build."""
+"""Choose, among the stacks that toolkit can build, a recipe for an image that works on a host."""
 
 import msgspec
 
@@ -19,9 +19,9 @@ def match_recipe(
 ) -> Recipe | None:
     """Return the first recipe with the frameworks of ``image`` whose image is predicted to work on the host.
 
-    The recipe has exact versions, so that it gives the same image without the host's facts. The result is
-    None if toolkit can build no such image, or if the program needs no MPI, because another image does not
-    help such a program.
+    The recipe has exact versions, so that it describes the same image without the host's facts. The result is
+    None if toolkit cannot build such an image. The result is also None if the program needs no MPI, because
+    another image does not help such a program.
     """
     if not program_of_name(programs_of(image, request)[0]).BY_MPI:
         return None
@@ -37,7 +37,7 @@ def match_recipe(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return the software to try: the image's exact versions, then any version, then only the frameworks."""
+    """Return the software to try in order: with the image's versions, with any versions, only frameworks."""
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}
     versions["mpi4py"] = image.mpi4py or ("" if image.horovod else None)

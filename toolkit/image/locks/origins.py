@@ -1,10 +1,12 @@
 """Find the download addresses of a lock's files.
 
-A lock contains no addresses of mirrors, because each site has its own mirrors.
+A lock does not contain addresses of mirrors, because each site has its own mirrors. It contains the origin of
+each file instead.
 
-The origin ``debian:PATH`` or ``debian-security:PATH`` is a file on a Debian mirror. ``index:PYTHON`` is a
-file that the package index has for this Python. Any other origin is an https address. toolkit downloads from
-a host that is neither a mirror nor the index only if the user accepts that host.
+The origin ``debian:PATH`` or ``debian-security:PATH`` means a file on a Debian mirror. The origin
+``index:PYTHON`` means a file that the package index has for this release of Python. Any other origin is an
+https address. toolkit downloads from a host that is neither a mirror nor the index only if the user accepts
+the host.
 """
 
 import contextlib
@@ -24,18 +26,18 @@ from toolkit.run.web.http import without_login
 
 INDEX = "index"
 ACCEPT = "--accept-origin"
-"""The option by which the user accepts a host."""
+"""The command-line option with which the user accepts a host."""
 _NAMED = 8
-"""Maximum number of hosts and of files in a message."""
+"""Maximum number of hosts, and of files, that an error message lists."""
 
 
 def of_index(python: str) -> str:
-    """Return the origin of a file on the package index; ``python`` is a release such as 3.11."""
+    """Return the origin of a file on the package index; ``python`` is a minor release such as 3.11."""
     return f"{INDEX}:{python}"
 
 
 def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collection[str]) -> None:
-    """Raise an error if files are on hosts that the user has not accepted.
+    """Raise an error if a file is on a host that the user has not accepted.
 
     Args:
         files: the files of a lock.
@@ -43,7 +45,7 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
         accepted: the accepted hosts, with the port if the address has a port.
 
     Raises:
-        BadInput: if a host is not accepted; the message lists the hosts and the files.
+        BadInput: if the user has not accepted a host; the message lists these hosts and their files.
     """
     foreign: dict[str, list[str]] = defaultdict(list)
     known = {host.lower() for host in accepted} | _known_hosts()
@@ -62,7 +64,7 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
 
 
 def hosts_of(places: Iterable[str]) -> frozenset[str]:
-    """Return the hosts of addresses in lower case, with the port if the address has a port."""
+    """Return the hosts of addresses in lower case, each with the port if the address has a port."""
     return frozenset(
         without_login(place).partition("://")[2].partition("/")[0].lower() for place in places
     ) - {""}
@@ -74,7 +76,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _known_hosts() -> set[str]:
-    """Return the hosts of this machine's configured mirrors and package index."""
+    """Return the hosts of the mirrors and of the package index that this machine's configuration names."""
     places = [mirror for several in of_machine().values() for mirror in several]
     places += [pip_places().index, *pip_places().indexes]
     return set(hosts_of(places))
@@ -114,8 +116,8 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
 def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, ...]]:
     """Return the addresses of files on the package indexes, by SHA-256.
 
-    toolkit queries all indexes together, then each index alone for the files that are still missing. A file
-    that no index has gets no address.
+    toolkit first queries all indexes together, and then queries each index alone for the missing files. The
+    result omits a file that no index has.
     """
     urls = _offered(files, python, index=None)
     indexes = ("", *pip_places().indexes)
@@ -128,7 +130,7 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
 
 
 def _offered(files: Sequence[LockedFile], python: str, index: str | None) -> dict[str, str]:
-    """Return the address of each file that an index, or all indexes, has for the releases of ``files``."""
+    """Return the addresses of the releases of ``files``, from one index or, without ``index``, from all."""
     pins = sorted({f"{file.name}=={file.version}" for file in files})
     try:
         text = wheels.lock_all_files(pins, python=python, index=index)

@@ -1,4 +1,4 @@
-"""Make a lock without files, to render the Dockerfile of an image that toolkit cannot build here."""
+"""Make a lock without files, from which toolkit renders the Dockerfile of an image that it cannot build."""
 
 from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import Ingredients, ingredients
@@ -13,9 +13,9 @@ from toolkit.model.solution import Component
 def outline_recipe(named: Named) -> Lock:
     """Return a lock with the fields that follow from the recipe and the rows of ``stacks.toml``.
 
-    The base image has its name and no digest. Source archives have their hashes from ``stacks.toml``; source
-    distributions have no hashes, and the lock has no packages and wheels. Nothing can build an image from
-    such a lock.
+    The base image has a name but no digest. Source archives have the hashes in ``stacks.toml``; source
+    distributions have no hashes. The lock has no packages and no wheels, so no program can build an image
+    from this lock.
     """
     solution, rows = solve_recipe_rows(named)
     needs = ingredients(rows, named.recipe, stacks())

@@ -1,4 +1,4 @@
-"""Read the patches that toolkit applies to source code of components (``recipes/patches``)."""
+"""Read the patches in ``recipes/patches``, which toolkit applies to the source code of components."""
 
 import hashlib
 
@@ -16,7 +16,7 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
     """Return the content of each patch of a lock, by file name.
 
     Raises:
-        BadInput: if toolkit lacks a patch, or has another patch with that name.
+        BadInput: if toolkit does not have a patch, or its patch of this name has another hash.
     """
     contents: dict[str, bytes] = {}
     for step in lock.steps:

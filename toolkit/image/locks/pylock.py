@@ -1,4 +1,4 @@
-"""Read a ``pylock.toml``, and choose the wheels for an image's Python."""
+"""Read a ``pylock.toml``, and choose the wheels or source distributions for an image's Python."""
 
 import datetime as dt
 import tomllib
@@ -17,19 +17,19 @@ from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import address_host
 
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
-"""The minor number of the oldest glibc 2 that has wheels for an architecture; 17 for others."""
+"""The minor number of the oldest glibc 2 for which an architecture has wheels; 17 for other architectures."""
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
 DatedFile = tuple[LockedFile, int]
-"""A file and its upload time in Unix seconds; 0 if unknown."""
+"""A file, and the time of its upload in Unix seconds; 0 if the time is unknown."""
 
 
 def wheels_of(
     text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
 ) -> tuple[DatedFile, ...]:
-    """Return the wheel of each package for a Python; its size is 0 if the lock does not state a size.
+    """Return the wheel of each package for a Python; the size is 0 if ``text`` does not state it.
 
-    ``python`` is a full version such as 3.11.4. For a wheel on one of the hosts ``foreign``, the origin is
+    ``python`` is a full version such as 3.11.4. If a wheel is on one of the hosts ``foreign``, its origin is
     its address.
 
     Raises:
@@ -54,7 +54,7 @@ def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
 
 
 def environment(python: str, architecture: str) -> Environment:
-    """Return the values of environment markers; ``python`` is a full version such as 3.11.4."""
+    """Return the values of the environment markers; ``python`` is a full version such as 3.11.4."""
     return {
         "implementation_name": "cpython",
         "implementation_version": python,
@@ -71,7 +71,7 @@ def environment(python: str, architecture: str) -> Environment:
 
 
 def tags(python: str, glibc: str, architecture: str) -> list[Tag]:
-    """Return the tags of wheels that run on this Python, glibc and architecture, the best first."""
+    """Return the tags of wheels that work with this Python, glibc and architecture, the best first."""
     number = (int(python.split(".")[0]), int(python.split(".")[1]))
     platforms = list(_platforms(glibc, architecture))
     interpreter = f"cp{number[0]}{number[1]}"
@@ -108,7 +108,7 @@ def _sdist(package: Package, origin: str) -> DatedFile:
 
 
 def _local_size(url: str) -> int:
-    """Return the size of a ``file:`` address in bytes; 0 for other addresses or a missing file."""
+    """Return the size in bytes of the file at a ``file:`` address; 0 for another address or no file."""
     if not url.startswith("file:"):
         return 0
     try:

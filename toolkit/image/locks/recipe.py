@@ -1,4 +1,4 @@
-"""Read a recipe and check its values; errors name the file, the line, the field and the choices."""
+"""Read a recipe and check its values; error messages name the file, the line, the field and the choices."""
 
 import hashlib
 import re
@@ -20,18 +20,18 @@ from toolkit.versions import is_wish
 _EARLIER = "toolkit.recipe/1"
 _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
-"""Components that the recipe can match to the cluster: the MPI to its PMIx, and CUDA to its driver."""
+"""Components that a recipe can match to the cluster: the MPI to the PMIx, and CUDA to the driver."""
 
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The syntax of a recipe's name, which is also the name of its image."""
 _ADDED = frozenset({"indexes"})
-"""Keys that later releases added to the schema."""
+"""Keys that later releases of toolkit added to the schema."""
 _INDEX = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%+/-]*)?")
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
 
 class Named(NamedTuple):
-    """A recipe and its name, which is the stem of its file name and the name of its image."""
+    """A recipe and its name, which is the file name without its suffix and the name of the image."""
 
     name: str
     recipe: Recipe
@@ -43,15 +43,15 @@ class Named(NamedTuple):
 
 
 def names() -> list[str]:
-    """Return the names of all recipes, including the user's own recipes."""
+    """Return the names of all shipped recipes and of the user's own recipes."""
     return data.names("recipes", ".toml")
 
 
 def load(name: str, table: Stacks | None = None) -> Named:
     """Read a recipe by its name or path, and check its values.
 
-    If ``table`` is given, it must contain the recipe's base and architecture. Omit ``table`` to compare a
-    recipe with its lock only.
+    If ``table`` is given, the recipe's base and architecture must be in ``table``. Omit ``table`` if you only
+    compare the recipe with its lock.
 
     Raises:
         BadInput: if a field is invalid; the message has the file, the line, the field and the choices.
@@ -88,10 +88,10 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
 
 
 def recipe_sha256(recipe: Recipe) -> str:
-    """Return the SHA-256 of a recipe's values, without comments and without the order of its text.
+    """Return the SHA-256 of a recipe's values, which does not depend on comments and on the order of keys.
 
-    A key that a later release added changes the hash only if the recipe sets the key, so old locks stay
-    valid.
+    A key that a later release of toolkit added changes the hash only if the recipe sets the key, so old locks
+    stay valid.
     """
     values = msgspec.to_builtins(recipe, order="deterministic")
     fields = {key: value for key, value in values.items() if value or key not in _ADDED}
@@ -99,7 +99,7 @@ def recipe_sha256(recipe: Recipe) -> str:
 
 
 def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
-    """Yield the invalid fields of a recipe, the most basic first."""
+    """Yield the invalid fields of a recipe, with the most basic field first."""
     for field, text in (("title", recipe.title), ("unbuildable", recipe.unbuildable)):
         if not text.isprintable() or len(text) > LONGEST_LINE:
             yield FieldFault(field, f"expected one line of printable text, at most {LONGEST_LINE} characters")
@@ -119,7 +119,7 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
 
 
 def _no_text(want: object) -> FieldFault | None:
-    """Return the first entry of ``want`` that is not a text; msgspec does not name the entry."""
+    """Return the fault of the first entry of ``want`` that is not a text; msgspec does not name the entry."""
     for name, wish in want.items() if isinstance(want, dict) else ():
         if not isinstance(wish, str):
             return FieldFault(f"want.{name}", f"expected 'str', got '{type(wish).__name__}'")
@@ -152,7 +152,7 @@ def _of_base(recipe: Recipe, table: Stacks) -> Iterator[FieldFault]:
 
 
 def _user_of_mpi(recipe: Recipe) -> str:
-    """Return the part of the image that is built with an MPI; empty if no part is."""
+    """Return the first part of the image that needs an MPI for its build; empty if no part needs it."""
     if "mpi4py" in recipe.want:
         return "mpi4py"
     return "Horovod over MPI" if "mpi" in recipe.operations else ""

@@ -1,6 +1,6 @@
-"""Look up the files of a solution at the package manager and the package index, and make the lock.
+"""Look up the files of a solution with the package manager and on the package index, and make the lock.
 
-toolkit installs nothing on this machine and runs no code of a package.
+toolkit does not install packages on this machine and does not run their code.
 """
 
 import tarfile
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _UNUSED = ("libclang",)
-"""Wheels that other wheels require although no program in an image uses them: only a build of TensorFlow
+"""Wheels that other wheels require, although no program in an image uses them. Only a build of TensorFlow
 needs libclang."""
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
-"""Wheels that another wheel replaces: tf-keras requires the GPU wheel, which is three times as large."""
+"""The wheels that a wheel replaces: tf-keras requires TensorFlow's GPU wheel, which is three times as large
+as the wheel for CPUs."""
 
 _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
-"""The minor numbers of glibc 2 for which uv has a platform name."""
+"""The minor releases of glibc 2 for which uv has a platform name."""
 
 
 def resolve(
@@ -52,10 +53,10 @@ def resolve(
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return the lock of a solution; the image may be for another processor than this machine's.
+    """Return the lock of a solution; the image may be for another architecture than this machine's.
 
-    ``needs`` lists the packages and archives that the build needs. ``newer_base`` asks the registry for the
-    newest base image.
+    ``needs`` lists the packages and archives that the build needs. If ``newer_base`` is true, toolkit looks
+    up the newest base image in the registry.
 
     Raises:
         CheckFailed: if a Debian package or a wheel is not available.
@@ -96,8 +97,8 @@ def _debian(
     row, foreign = needs.base, wanted != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the packages")
-    # The base image for this machine's processor does not fit another processor. For another processor,
-    # toolkit therefore treats no package as installed.
+    # For another architecture, toolkit treats no package as installed, because the engine has only the base
+    # image for this machine's architecture.
     published = base.published and not foreign
     minimal = () if published else ESSENTIAL_PACKAGES
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
@@ -123,7 +124,7 @@ def _debian(
 
 
 class _Python:
-    """Queries to the package index for the Python of one image."""
+    """The queries to the package index for the Python of an image."""
 
     def __init__(
         self, needs: Ingredients, architecture: str, run: Sequence[LockedFile], name: str, tell: Tell
@@ -185,10 +186,10 @@ def _build_requirements(sdists: Sequence[DatedFile], python: _Python) -> tuple[s
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:
-    """Return all requirements in the metadata of a source distribution, with the markers of extras.
+    """Return all requirements in a source distribution's metadata; markers name the extras.
 
-    Old source distributions have no requirements in PKG-INFO. Their file ``requires.txt`` has sections for
-    the extras; the first section has no name.
+    Old source distributions do not list requirements in PKG-INFO but in ``requires.txt``. This file has a
+    section for each extra; the first section has no name.
 
     Raises:
         CheckFailed: if the archive is not a valid source distribution.
@@ -240,7 +241,7 @@ def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
 def _with_sizes(
     files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors
 ) -> tuple[LockedFile, ...]:
-    """Return the files with their sizes; toolkit downloads a file if the index does not state its size."""
+    """Return the files with their sizes; download a file if the index does not state its size."""
     paths = fetch_files([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
     return tuple(
         f if f.size else msgspec.structs.replace(f, size=paths[f.sha256].stat().st_size) for f in files

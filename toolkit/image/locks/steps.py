@@ -9,18 +9,18 @@ from toolkit.data import shipped_folder
 from toolkit.model.lock import PYTHON_PACKAGES, CompiledComponent, Lock, LockedFile, LockedStep
 
 PREFIX = "/opt/mpi"
-"""The prefix of a compiled MPI and its dependencies in the image."""
+"""The installation prefix of a compiled MPI and of its dependencies in the image."""
 
 _COMMON = ("packages.sh", "compile.sh", "python.sh")
 _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "libjansson4", "libsframe1")
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """The compilation of one component from the archive ``source``, after the components in ``after``.
+    """The compilation of a component from the archive ``source``, after the components in ``after``.
 
     ``wheels`` are the image's wheels that the compilation uses; ``requirements`` are these wheels and the
-    build tools. ``extra`` are further archives from which the compile script unpacks files. ``words`` are the
-    arguments of ``sh``. ``patches`` maps file names to SHA-256.
+    build tools. ``extra`` are further archives that the compile script unpacks. ``words`` are the arguments
+    of ``sh``. ``patches`` has the SHA-256 of each patch by file name.
     """
 
     component: CompiledComponent
@@ -40,12 +40,12 @@ def steps_of(lock: Lock) -> tuple[Step, ...]:
 
 
 def output_of(step: Step) -> str:
-    """Return the file name pattern of a step's result."""
+    """Return the pattern of the file name of a step's result."""
     return f"{step.component}-*.whl" if step.requirements else f"{step.component}.tar"
 
 
 def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> str:
-    """Return a hash of all inputs of a step; ``before`` has the hashes of the steps before it."""
+    """Return a hash of all inputs of a step; ``before`` has the hashes of the steps that it depends on."""
     parts = shipped_folder("containers") / "parts"
     depends = {
         "base": [lock.base.published, *(file.sha256 for file in lock.base.packages)],
@@ -61,13 +61,13 @@ def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> s
 
 
 def strippers(lock: Lock) -> tuple[LockedFile, ...]:
-    """Return the locked Debian packages that contain the program ``strip``."""
+    """Return the lock's Debian packages that provide the program ``strip``."""
     packages = (*lock.build.debian, *lock.run.debian)
     return tuple(f for f in packages if f.name in _STRIP or f.name.startswith("binutils-"))
 
 
 def requirement_lines(files: Sequence[LockedFile]) -> bytes:
-    """Return a pip requirements file with hashes, so that pip installs only these files."""
+    """Return the text of a pip requirements file with hashes, so that pip installs only these files."""
     lines = (f"{f.name}=={f.version} --hash=sha256:{f.sha256}\n" for f in sorted(files, key=lambda f: f.name))
     return "".join(lines).encode()
 
