@@ -1,1 +1,1 @@
-"""Convert an image of the Docker engine to a SIF file."""
+"""Convert an image of the Docker engine to a SIF."""

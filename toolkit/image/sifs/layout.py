@@ -1,7 +1,7 @@
 """Convert the output of ``docker save`` to an OCI layout, which Apptainer reads faster.
 
-From a docker-archive, Apptainer compresses and unpacks each layer again: 70 s for a TensorFlow image of 1.5
-GB on 2 cores. From an OCI layout, Apptainer needs 25 s.
+From a Docker archive, Apptainer compresses each layer and unpacks it again. For a TensorFlow image of 1.5 GB,
+Apptainer needs 70 s on 2 cores. From an OCI layout, Apptainer needs 25 s.
 """
 
 import hashlib
@@ -36,17 +36,17 @@ class _Blob(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """A layer of the archive; ``form`` is the suffix of its media type for its compression."""
+    """A layer of the archive; ``form`` is the suffix of its media type, which names the compression."""
 
     blob: _Blob
     form: str
 
 
 def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
-    """Write an OCI layout to ``folder`` from the stream ``chunks``, without the whole stream in memory.
+    """Write an OCI layout to ``folder`` from ``chunks``, the output of ``docker save``.
 
-    Layers that are already compressed stay compressed; Docker engines with containerd's image store send such
-    layers.
+    The whole stream is never in memory. Layers that are already compressed stay compressed; Docker engines
+    with containerd's image store send such layers.
 
     Raises:
         CheckFailed: if the stream is truncated, or does not contain exactly one image.
@@ -74,7 +74,7 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[str, _Blob]]:
-    """Write each file of the archive to ``blobs``, with the SHA-256 of its content as file name."""
+    """Write each file of the archive to ``blobs`` under its SHA-256 as the file name; yield name and blob."""
     done = 0
     with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks), _CHUNK), mode="r|") as archive:
         for member in archive:
@@ -98,7 +98,7 @@ def _copy(source: IO[bytes], blobs: Path) -> _Blob:
 
 
 def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]:  # noqa: ANN401 - JSON of any shape
-    """Compare the digest of each unpacked layer with the configuration; yield the layers."""
+    """Compare the digest of each unpacked layer with the image's configuration; yield the layers."""
     named = config["rootfs"]["diff_ids"]
     if len(named) != len(layers):
         raise ValueError(f"it has {len(layers)} layers, but its configuration names {len(named)}")
@@ -144,7 +144,7 @@ def _descriptor(kind: str, blob: _Blob) -> dict[str, object]:
 
 
 class _ChunkReader(io.RawIOBase):
-    """A readable file whose content is a sequence of chunks."""
+    """A file object from which callers read the content of a sequence of chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)

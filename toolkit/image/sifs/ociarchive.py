@@ -10,9 +10,9 @@ from toolkit.run.registry.manifest import OCI_MANIFEST, ImageManifest, digest_of
 
 _NAME = "org.opencontainers.image.ref.name"
 _FULL_NAME = "io.containerd.image.name"
-"""The annotation with the image name for containerd's image store.
+"""The annotation from which containerd's image store reads the image name.
 
-With only the tag, containerd stores the image without a name.
+If an archive has only the tag, containerd stores the image without a name.
 """
 
 

@@ -17,14 +17,14 @@ EPOCH = "SOURCE_DATE_EPOCH"
 """The environment variable with the time of a build in Unix seconds (reproducible-builds.org)."""
 
 _LATEST = (1 << 32) - 1
-"""The latest time that squashfs can store, in unsigned 32 bits."""
+"""The latest time in Unix seconds that squashfs can store; it stores a time in 32 bits without sign."""
 
 
 class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The configuration of an image, with the field names of opencontainers/image-spec:config.md.
 
-    Encoded as JSON, the configuration is the file ``oci-config.json`` in a SIF. The configuration omits host
-    names and the id of the base image, which differ between images with equal content.
+    toolkit stores the configuration as JSON in the object ``oci-config.json`` of a SIF. The configuration
+    omits host names and the id of the base image, which differ between images with equal content.
     """
 
     User: str = ""
@@ -39,7 +39,7 @@ class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_config(image: "Image") -> OciConfig:
-    """Return the configuration that the Docker engine has for an image.
+    """Return the configuration of an image in the Docker engine.
 
     Raises:
         BadInput: if the configuration does not match the OCI specification.
@@ -58,10 +58,11 @@ def read_config(image: "Image") -> OciConfig:
 def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ) -> int:
     """Return the modification time of a SIF and of all files in it, in Unix seconds.
 
-    An image that toolkit built from a lock has the time in the label ``org.opencontainers.image.created``,
-    equal for two builds of that lock. For other images the time is ``SOURCE_DATE_EPOCH``, or the creation
-    time of the image, because their label may be older than their files. A compiled Python module records the
-    time of its source, and Python compiles the module again at each start if that time differs.
+    An image that toolkit built from a lock has this time in the label ``org.opencontainers.image.created``;
+    the time is equal for two builds of one lock. For any other image, the time is ``SOURCE_DATE_EPOCH`` or
+    the image's creation time, because its label may be older than its files. A compiled Python module
+    contains the time of its source file. If this time differs, Python compiles the module again at each
+    start.
 
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.

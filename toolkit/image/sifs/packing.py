@@ -1,4 +1,4 @@
-"""List the compressions for a SIF; docs/images.md has measurements of each."""
+"""List the compressions that a SIF can have; docs/images.md has measurements of each compression."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from toolkit.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """A compression: ``options`` are options of mksquashfs, and ``purpose`` is the text that users see."""
+    """A compression of a SIF; ``options`` are mksquashfs's options, and ``purpose`` is the text for users."""
 
     name: str
     purpose: str

@@ -1,4 +1,4 @@
-"""Write a pseudo file for ``mksquashfs -pf``, which lists files that mksquashfs adds to a squashfs."""
+"""Write a pseudo file for ``mksquashfs -pf``. It lists files that mksquashfs adds to a squashfs."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ _START = b"#\n# START OF DATA - DO NOT MODIFY\n#\n"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A folder, a file with ``content``, or a link with ``target``; root owns it.
+    """A folder, a file with ``content``, or a link to ``target``; the owner is root.
 
     ``path`` is relative to the root of the squashfs, without a leading slash.
     """
@@ -36,5 +36,5 @@ def pseudo_file(nodes: Iterable[Node], epoch: int) -> bytes:
 
 
 def _escaped(path: str) -> str:
-    """Return a path with a backslash before blanks, quotes and backslashes (squashfs-tools: pseudo.c)."""
+    """Return a path with a backslash before each blank, quote and backslash (squashfs-tools: pseudo.c)."""
     return re.sub(r'([\s\\"])', r"\\\1", path)

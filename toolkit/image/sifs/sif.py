@@ -1,8 +1,8 @@
-"""Convert an image of the Docker engine to a SIF, and rename the SIF to its final name after a check.
+"""Convert an image of the Docker engine to a SIF, check the SIF, and rename it to its final name.
 
-mksquashfs runs in a container of the image and writes the squashfs to its final position in the SIF. toolkit
-then writes the header around the squashfs. The result does not depend on the time, the host or the folder, so
-equal images give equal files.
+mksquashfs runs in a container of the image and writes the squashfs at its final position in the SIF. toolkit
+then writes the header and the metadata before the squashfs. The SIF does not depend on the time, the host or
+the folder, so equal images give equal SIF files.
 """
 
 import contextlib
@@ -43,18 +43,20 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 _LEAST_SHARE = 8
-"""The minimum size of a SIF is one eighth of its image; toolkit checks the free space before it starts."""
+"""The divisor for the minimum size of a SIF: a SIF has at least one eighth of its image's size. toolkit
+checks the free disk space before it starts."""
 _FULL = "no space left on device"
 _KEPT_LINES = 12
 _MOST_OF_AN_OBJECT = 1 << 20
 _SOURCE = "toolkit.source"
-"""The label with the hash of all build inputs, which only images that toolkit built have."""
+"""The label with the hash of all build inputs; only images that toolkit built have this label."""
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """A SIF that toolkit wrote, or an existing SIF of the same image and packing (``reused``).
+    """The SIF of an image; ``reused`` is true for an existing SIF of the same image and packing.
 
-    ``untried`` is the reason why this machine could not start the image; empty if it started the image.
+    ``untried`` is the reason why this machine cannot start containers; it is empty if this machine started
+    the SIF.
     """
 
     schema: str = "toolkit.sif/1"
@@ -76,10 +78,10 @@ def convert(
     packing: Packing = DEFAULT,
     fresh: bool = False,
 ) -> Converted:
-    """Write an image as the SIF ``target`` with a checksum file, unless an equal SIF exists.
+    """Write an image as the SIF ``target`` with a checksum file, unless ``target`` already has this content.
 
-    If ``target`` is a symbolic link, toolkit writes the file that the link points to. After an error, toolkit
-    leaves no incomplete file.
+    If ``target`` is a symbolic link, toolkit writes the file to which the link points. After an error,
+    toolkit removes the incomplete file.
 
     Raises:
         CheckFailed: if the conversion fails, the disk is full or the result is incomplete.
@@ -127,10 +129,10 @@ def convert(
 def write(
     client: "DockerClient", name: str, source: "Image", part: Path, tell: Tell, *, packing: Packing = DEFAULT
 ) -> None:
-    """Write an image of the Docker engine as the SIF ``part``, without a check of the result.
+    """Write an image of the Docker engine as the SIF ``part``; do not check the result.
 
     Raises:
-        CheckFailed: if the image cannot be packed; an incomplete file ``part`` may remain.
+        CheckFailed: if toolkit cannot pack the image; an incomplete file ``part`` may remain.
     """
     size = size_of(source)
     fix = "free space on that disk, or write the SIF to another folder with -o"
@@ -165,14 +167,14 @@ def write(
 
 
 def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> str:
-    """Check a new SIF; return the reason why this machine could not start it, or an empty text.
+    """Check a new SIF; return the reason why this machine cannot start containers, or an empty text.
 
     Raises:
         CheckFailed: if the SIF is truncated, damaged, from another image, or does not start.
     """
     try:
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
-    except (BadInput, Damaged) as error:  # toolkit wrote the file, so the error is not the user's
+    except (BadInput, Damaged) as error:  # toolkit wrote the file, so this is not an error of the user
         raise CheckFailed(error.message, fix=error.fix) from error
     actual = runtime.labels(sif)
     if any(actual.get(name) != value for name, value in labels.items()):
@@ -183,7 +185,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     if done.status == 0:
         return ""
     last = done.output.strip().splitlines()[-_KEPT_LINES:]
-    # check the machine itself, because the runtime also reports a mount error for a broken image
+    # Check the machine, because the runtime also reports a mount error for a broken image.
     if why := start_obstacle():
         return why
     raise CheckFailed("toolkit wrote the SIF, but no command runs in it", detail=last)
@@ -192,8 +194,8 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
 def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
     """Return the SHA-256 of the SIF ``target`` if it already has this content; otherwise an empty text.
 
-    Only images that toolkit built are reused: the configuration of another image does not identify its
-    content.
+    toolkit reuses only SIF files of images that toolkit built, because the configuration of another image
+    does not identify its content.
     """
     if _SOURCE not in config.Labels:
         return ""
@@ -208,7 +210,7 @@ def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
 
 @contextlib.contextmanager
 def full_disks(where: Path) -> Iterator[None]:
-    """Convert the error of a full disk to an error message with the disk's path."""
+    """Convert the operating system's error for a full disk to an error message with the path."""
     try:
         yield
     except OSError as error:
@@ -218,7 +220,7 @@ def full_disks(where: Path) -> Iterator[None]:
 
 
 def _metadata(sif: Path) -> bytes:
-    """Return the contents of all objects of a SIF except its file system: definition, labels, signatures."""
+    """Return the contents of a SIF's objects except its file system, such as definition and signatures."""
     with sif.open("rb") as file:
         sif_file = read_sif(file, sif)
         return b"".join(

@@ -1,6 +1,7 @@
-"""Write the header of a SIF around a squashfs at its final position (apptainer/sif: pkg/sif/create.go).
+"""Write the header of a SIF in front of a squashfs at its final position (apptainer/sif: pkg/sif/create.go).
 
-The header and the table contain no time, host name or random number, so equal content gives equal bytes.
+The header and the table contain no time of the conversion, host name or random number, so equal content gives
+equal bytes.
 """
 
 import hashlib
@@ -44,7 +45,7 @@ _ARCHITECTURES = {
 
 
 def metadata_objects(definition: str, metadata: bytes, config: bytes) -> tuple[Object, ...]:
-    """Return the objects that Apptainer puts before the squashfs, in Apptainer's order."""
+    """Return the objects before the squashfs, in the order in which Apptainer writes them."""
     return (
         Object(DEFINITION, definition.encode()),
         Object(JSON, metadata, "inspect-metadata.json"),
@@ -61,7 +62,8 @@ def partition_offset(objects: Sequence[Object]) -> int:
 def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: int) -> None:
     """Write the header, the table and ``objects`` to a file with a squashfs at :func:`partition_offset`.
 
-    ``architecture`` is Go's name, such as ``amd64``. ``epoch`` is the time of all objects in Unix seconds.
+    ``architecture`` is Go's name of the architecture, such as ``amd64``. ``epoch`` is the time of all objects
+    in Unix seconds.
 
     Raises:
         BadInput: if the SIF format has no number for the architecture.

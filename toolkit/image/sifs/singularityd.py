@@ -1,4 +1,4 @@
-"""Write the files that a SIF has in addition to the image: ``/.singularity.d`` and mount points.
+"""Write the files that a SIF has in addition to the image's files: ``/.singularity.d`` and mount points.
 
 The scripts have the same effect as the scripts of Apptainer 1.4 (apptainer: internal/pkg/build/sources): a
 program gets the same variables, arguments and labels.
@@ -19,11 +19,11 @@ from toolkit.image.sifs.pseudo import Node
 
 ROOT = ".singularity.d"
 EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
-"""Files of the image over which the Docker engine mounts its own files; the container runtime fills them at
-the start."""
+"""Files of the image over which the Docker engine mounts its own files. In the SIF they are empty; the
+container runtime fills them at the start."""
 
 KERNEL_FOLDERS = ("dev", "proc", "sys")
-"""Folders in which a container sees the kernel's files and not the image's files."""
+"""Folders in which a container sees the kernel's files instead of the image's files."""
 
 _FOLDERS = ("etc", "home", "root", "var")
 _OPEN_FOLDERS = ("tmp", "var/tmp")
@@ -56,9 +56,9 @@ exec "$@"
 
 
 def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tuple[Node, ...]:
-    """Return all files and folders to add to the squashfs, folders before their content.
+    """Return all files and folders to add to the squashfs, each folder before its content.
 
-    Existing files of the image stay, except in ``.singularity.d`` and :data:`EMPTY`.
+    The image's own files stay unchanged, except in ``.singularity.d`` and :data:`EMPTY`.
     """
     folders = (*KERNEL_FOLDERS, *_FOLDERS, ROOT, f"{ROOT}/actions", f"{ROOT}/env", f"{ROOT}/libs")
     files = {
@@ -76,7 +76,7 @@ def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tupl
 
 
 def scripts(config: OciConfig) -> dict[str, bytes]:
-    """Return the scripts of ``.singularity.d`` by their path in that folder."""
+    """Return the scripts in ``.singularity.d``, by path in this folder."""
     folder = shipped_folder("containers") / "singularity.d"
     file_contents = {
         str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()
@@ -90,12 +90,12 @@ def scripts(config: OciConfig) -> dict[str, bytes]:
 def environment(variables: Iterable[str]) -> str:
     """Return the script that sets the image's variables.
 
-    If the caller has set a variable, the caller's value has priority, except for PATH.
+    If the user's environment has a variable, its value has priority over the image's value, except for PATH.
     """
     lines = ["#!/bin/sh"]
     for name, separator, value in (variable.partition("=") for variable in variables):
         if not _NAME.fullmatch(name):
-            continue  # a shell cannot set a variable with such a name
+            continue  # a shell cannot set a variable with this name
         if not separator:
             lines.append(f'export {name}="${{{name}:-}}"')
         elif name == "PATH":
@@ -108,8 +108,8 @@ def environment(variables: Iterable[str]) -> str:
 def runscript(config: OciConfig) -> str:
     """Return the script that starts the image's command.
 
-    A container starts in the caller's folder. A program whose name is relative to the image's working
-    directory therefore gets its full path.
+    A container starts in the user's folder. If the image's command is relative to the image's working
+    directory, the script therefore has its full path.
     """
     entrypoint, command = _anchor_program(config.Entrypoint, config.WorkingDir), config.Cmd
     if not entrypoint:
@@ -120,12 +120,15 @@ def runscript(config: OciConfig) -> str:
 
 
 def definition(image: str) -> str:
-    """Return the definition text of a SIF from the Docker engine's ``image``, as Apptainer stores it."""
+    """Return the definition that Apptainer stores in a SIF of the Docker engine's image ``image``."""
     return f"bootstrap: docker-daemon\nfrom: {image}\n\n"
 
 
 def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing: str) -> dict[str, str]:
-    """Return the image's labels and the labels that a SIF adds; ``architecture`` is Go's name, ``amd64``."""
+    """Return the labels of a SIF: the image's labels and additional labels.
+
+    ``architecture`` is Go's name of the architecture, such as ``amd64``.
+    """
     when = datetime.fromtimestamp(epoch, UTC)
     schema, source = "org.label-schema", "org.label-schema.usage.singularity.deffile"
     return {
@@ -140,7 +143,7 @@ def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing
 
 
 PACKING = "toolkit.sif.for"
-"""The label with the name of the packing that toolkit wrote the SIF with."""
+"""The label with the name of the packing with which toolkit wrote the SIF."""
 
 
 def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> bytes:
@@ -172,5 +175,5 @@ def _double_quoted(words: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text in which a backslash precedes the special characters of a double-quoted string."""
+    """Return a text with a backslash before each character that is special in a shell's double quotes."""
     return re.sub(r'([\\"`$])', r"\\\1", text)

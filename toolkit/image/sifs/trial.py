@@ -1,4 +1,4 @@
-"""Check a new SIF by reading it, and find the reason why this machine cannot start containers."""
+"""Check a new SIF by reading all its folders, and find out why this machine cannot start containers."""
 
 import os
 from pathlib import Path
@@ -13,12 +13,12 @@ from toolkit.run.local import LocalRunner
 
 _FUSE = "/dev/fuse"
 _NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
-"""The files that a container runtime needs to start a command."""
+"""The files in a SIF that a container runtime needs to start a command."""
 _READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
 _ASK_SECONDS = 10.0
 _LOOKS = 20_000_000
-"""The limit of lookups; it is higher than for other images, because toolkit wrote this SIF and reads all
-folders."""
+"""The limit of lookups in a SIF. It is higher than for other images, because toolkit wrote the SIF and reads
+all folders."""
 
 
 def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
@@ -46,6 +46,6 @@ def start_obstacle() -> str:
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         result = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # the reason is unknown without unshare, and an error in the image is more likely
+    except Missing:  # without unshare the reason is unknown, and an error in the image is more likely
         return ""
     return "" if result.ok else f"this machine does not allow user namespaces: {result.errors.strip()}"
