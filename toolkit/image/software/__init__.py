@@ -1,1 +1,1 @@
-"""Find the software in an image: MPI, PMIx, network libraries, CUDA and Python packages."""
+"""Find the software in an image: MPIs, PMIx, network libraries, CUDA and Python packages."""

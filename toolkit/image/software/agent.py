@@ -1,4 +1,4 @@
-"""Find the program with which the image's ``mpirun`` would start daemons on other nodes (usually ssh)."""
+"""Find the program with which the image's ``mpirun`` starts its daemons on other nodes (usually ssh)."""
 
 import posixpath
 import re
@@ -11,19 +11,20 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""The names of the parameter in Open MPI 4 and 5 and in PRRTE; the last such line of a file is used
-(open-mpi/ompi:docs/mca.rst)."""
+"""A pattern for a line that sets the agent's parameter, by its names in Open MPI 4 and 5 and in PRRTE. The
+last such line of a file applies (open-mpi/ompi:docs/mca.rst)."""
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
-"""Texts that identify a launcher of Open MPI 4 or older. (PRRTE has no component ``isolated``.)"""
+"""Texts that identify a launcher of Open MPI 4 or older. PRRTE, the launcher of Open MPI 5, has no component
+``isolated``."""
 
 
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     """Return the path of the remote agent, and the variable or file that names it.
 
-    A variable of the image, or the settings file of its Open MPI, may list remote agents; the first existing
-    agent is used, otherwise ssh. The path is empty if a variable forbids other nodes. ``mpirun`` is the real
-    path of the launcher, which determines the folder of the settings file.
+    A variable of the image, or the settings file of its Open MPI, may list agents. mpirun uses the first
+    agent that exists, and by default ssh. The path is empty if a variable forbids other nodes. ``mpirun`` is
+    the real path of the launcher, which determines the folder of the settings file.
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":
@@ -39,12 +40,12 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
 
 
 def _of_orte(loader: Loader, mpirun: str) -> bool:
-    # Read the whole file, because a small launcher names the program that it starts anywhere in its code.
+    # Read the whole file, because a small launcher may contain the name of the agent anywhere in its code.
     content = files.read(loader.tree, mpirun, _LARGEST) or b""
     return any(text in content for text in _ORTE)
 
 
 def _first(loader: Loader, listed: str) -> str | None:
-    """Return the first existing program of a list such as ``ssh -q : rsh``."""
+    """Return the first program of a list such as ``ssh -q : rsh`` that exists in the image."""
     words = (word.split()[0] for word in listed.split(":") if word.split())
     return next(filter(None, map(loader.program, words)), None)

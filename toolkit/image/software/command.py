@@ -1,4 +1,5 @@
-"""Find the program that a command starts in an image, through PATH, ``#!`` lines and shell scripts."""
+"""Find the program that a command finally starts in an image, through PATH, ``#!`` lines and shell
+scripts."""
 
 import ast
 import posixpath
@@ -15,7 +16,8 @@ _MAGIC = b"\x7fELF"
 _HEAD = 256
 _MOST_TEXT = 1 << 18
 _MOST_STEPS = 4
-"""Maximum number of programs in a chain: a script, the interpreter of its first line, and the program.
+"""Maximum number of programs in a chain: for example a script, the interpreter in its first line, and the
+program that the script starts.
 """
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?\Z")
 _SHELL = re.compile(r"(ba|da|k|z)?sh\Z")
@@ -24,7 +26,7 @@ _HANDS_ON = re.compile(r'(?<!\w)exec\s+"?\$(@|\{@\}|\*)')
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
-"""Python modules that load an MPI at import."""
+"""Python modules that load an MPI when a program imports them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,9 @@ class StartedProgram:
     """The program that a command starts after all wrappers.
 
     ``path`` is the file in the image. ``modules`` are the modules that a Python script imports, or None if
-    the script is unknown. ``environment`` are the variables of the program, also those that wrapper scripts
-    set. ``chain`` are the started files in order. ``why`` is the reason why the program is unknown, or empty.
+    the script is unknown. ``environment`` has the variables of the program, including variables from wrapper
+    scripts. ``chain`` are the files that start, in order. ``why`` is the reason why the program is unknown;
+    it is empty for a known program.
     """
 
     path: str = ""
@@ -72,17 +75,17 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
 
 @dataclass(frozen=True, slots=True)
 class EntryScript:
-    """A shell script in the image's entry point that sets variables and then runs its arguments."""
+    """A shell script in the image's entry point that sets variables and then starts its arguments."""
 
     path: str
     sets: Mapping[str, str]
-    """The variables that the script sets to a value different from the image's environment."""
+    """The variables to which the script gives another value than the image's environment."""
 
 
 def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | None:
-    """Return the entry point script that sets variables before it runs its arguments, or None.
+    """Return the entry point script that sets variables before it starts its arguments, or None.
 
-    ``apptainer exec`` runs a command without the entry point.
+    ``apptainer exec`` starts a command without the entry point, so the command does not get these variables.
     """
     words = entrypoint[1:] if entrypoint and _SHELL.match(posixpath.basename(entrypoint[0])) else entrypoint
     path = _find(loader, words[0], StartedProgram(environment=dict(loader.environment))) if words else None
@@ -100,7 +103,7 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Remove ``env NAME=VALUE`` from the start of a command, and add these variables to the environment."""
+    """Remove ``env NAME=VALUE`` from the start of a command, and add the variables to the environment."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, program
     environment, rest = dict(program.environment), words[1:]
@@ -127,7 +130,7 @@ def _first_line(head: bytes) -> list[str] | None:
 def _of_binary(
     loader: Loader, words: list[str], program: StartedProgram, script: str | None
 ) -> StartedProgram:
-    """Return the program; for a Python interpreter, add the modules that its script imports."""
+    """Return the program of a binary; for a Python interpreter, add the modules that its script imports."""
     if not _PYTHON.match(posixpath.basename(words[0])):
         return program
     text = script
@@ -162,7 +165,7 @@ def _imported_modules(text: str | None) -> frozenset[str] | None:
 def _of_shell(
     loader: Loader, words: list[str], program: StartedProgram
 ) -> StartedProgram | tuple[list[str], StartedProgram]:
-    """Return the command that a shell starts, and the variables that the shell sets before.
+    """Return the command that a shell starts last, and the variables that the shell sets before.
 
     ``words`` start with the shell, for example ``sh script.sh x`` or ``sh -c 'a; b'``.
     """
@@ -189,7 +192,7 @@ def _merge_variables(before: Mapping[str, str], exports: Environment) -> dict[st
 
 
 def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the package folders that a Python of the image searches, in order."""
+    """Return the package folders that a program's Python searches, in order."""
     prefix = posixpath.dirname(posixpath.dirname(program.path))
     own = [site for site in sites if site.startswith(f"{prefix}/lib")]
     if prefix == "/usr":
@@ -206,5 +209,5 @@ def _base_sites(loader: Loader, prefix: str, sites: tuple[str, ...]) -> Iterator
 
 
 def needs_mpi_module(program: StartedProgram, module: str) -> bool:
-    """Return whether a Python program may import ``module``; true if toolkit does not know its imports."""
+    """Return whether a Python program may import ``module``; true if toolkit does not know the imports."""
     return program.modules is None or module in program.modules

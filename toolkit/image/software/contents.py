@@ -1,4 +1,4 @@
-"""List the names of the commands and Python modules that an image offers."""
+"""List the names of the commands and Python modules in an image."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -29,9 +29,9 @@ _LONGEST_CACHE = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The commands on PATH, and the modules that any Python of the image can import.
+    """The names of the commands on PATH, and of the modules that any Python of the image can import.
 
-    ``whole`` is false if a ``.pth`` file may add modules with unknown names.
+    ``whole`` is false if a ``.pth`` file may add modules whose names toolkit does not know.
     """
 
     commands: frozenset[str]
@@ -40,13 +40,13 @@ class Contents:
     folders: frozenset[str] = frozenset()
     """The folders on the image's PATH."""
     libraries: frozenset[str] = frozenset()
-    """The sonames that ld.so finds in the image; empty if unknown."""
+    """The sonames of libraries that ld.so finds in the image; empty if unknown."""
     applications: Mapping[str, str] = field(default_factory=dict)
-    """Names of Python files and packages in folders for applications, each with its folder."""
+    """The names of Python files and packages in folders for applications, each with its folder."""
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
-    """Return the commands and modules in an image; a broken link counts as a file."""
+    """Return the names of the commands and modules in an image; a broken link counts as a file."""
     path = [folder for folder in facts.environment.get("PATH", _PATH).split(":") if folder.startswith("/")]
     commands = frozenset(name for folder in path for name in files.names(tree, folder))
     folders = list(_sites(tree, path, facts.environment.get("PYTHONPATH", "")))
@@ -65,9 +65,10 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
 
 
 def _applications(tree: FileTree) -> dict[str, str]:
-    """Return the Python files and packages in folders in which Docker often starts an image (WORKDIR).
+    """Return the Python files and packages in folders that Docker images often use as working directory.
 
-    Apptainer starts a container in the user's folder instead, so a relative path does not find these files.
+    Apptainer starts a container in the user's folder instead, so a relative path does not lead to these
+    files.
     """
     folders = (folder for pattern in _APPLICATIONS for folder in files.glob(tree, pattern))
     found: dict[str, str] = {}
@@ -81,7 +82,7 @@ def _applications(tree: FileTree) -> dict[str, str]:
 
 
 def _libraries(tree: FileTree, facts: ImageFacts) -> frozenset[str]:
-    """Return the names in ldconfig's index and in the folders of ``LD_LIBRARY_PATH``."""
+    """Return the sonames in ldconfig's index, and the file names in the folders of LD_LIBRARY_PATH."""
     cached = read_cache(files.read(tree, _CACHE, _LONGEST_CACHE) or b"", facts.architecture)
     if not cached:
         return frozenset()
@@ -101,12 +102,12 @@ def _sites(tree: FileTree, path: list[str], pythonpath: str) -> Iterator[str]:
 
 
 def _module(name: str) -> str:
-    """Return the module name of a file: ``_cffi`` for ``_cffi.cpython-311-x86_64-linux-gnu.so``."""
+    """Return a file's module name, for example ``_cffi`` for ``_cffi.cpython-311-x86_64-linux-gnu.so``."""
     return name.partition(".")[0] if name.endswith(_ENDS) else name
 
 
 def linked_folders(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
-    """Return the folders that a ``.pth`` file adds, and whether it adds only these modules."""
+    """Return the folders that a ``.pth`` file adds, and whether it adds no other modules."""
     text = files.text(tree, posixpath.join(folder, name), _LONGEST) or ""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     known = "__editable__" not in text

@@ -18,15 +18,15 @@ _TOOLKITS = (
     "/usr/lib64",
 )
 _COMPAT = ("compat", "compat/lib", "compat/lib.real")
-"""The folders of cuda-compat, in its package and in NVIDIA's framework images.
+"""The folders of the libraries of cuda-compat, in its package and in NVIDIA's framework images.
 
-NVIDIA's images have ``compat/lib`` in LD_LIBRARY_PATH, and create that link at their start if a check
-succeeds.
+NVIDIA's images have ``compat/lib`` in LD_LIBRARY_PATH. They create the link ``compat/lib`` at their start if
+a check succeeds.
 """
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
-"""The folder below site-packages/nvidia that contains the library; NVIDIA's wheel has this name after
-``nvidia_``.
+"""The folder below site-packages/nvidia that contains a library, by the library's name. The name of NVIDIA's
+wheel is ``nvidia_`` and the name of this folder.
 """
 _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
 _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
@@ -35,7 +35,7 @@ _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 def library(finder: Finder, name: str) -> PackageVersion | None:
     """Return the version of a CUDA library from its file name or its wheel, or None.
 
-    Libraries beside the Python packages come first, because these packages load them before other libraries.
+    Libraries from wheels have priority, because the Python packages load these libraries first.
     """
     part = _WHEELS[name]
     for site in finder.places.sites:
@@ -56,10 +56,10 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 
 
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
-    """Return the driver version of the forward-compatibility package (cuda-compat), and its folders.
+    """Return the driver version of the forward-compatibility package cuda-compat, and its folders.
 
-    The version is in the file name of the package's ``libcuda.so``. The package in /usr/local/cuda comes
-    first.
+    The version is in the file name of the package's ``libcuda.so``. The package in /usr/local/cuda has
+    priority.
     """
     tree = finder.loader.tree
     cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
@@ -75,13 +75,13 @@ def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
 
 
 def tensorflow(finder: Finder) -> PackageVersion | None:
-    """Return the version of TensorFlow in any of its Python packages, or None."""
+    """Return the version of TensorFlow from any of its Python packages, or None without TensorFlow."""
     names = ("tensorflow", "tensorflow_cpu", "tensorflow_gpu", "intel_tensorflow", "tensorflow_rocm")
     return python_package(finder.loader.tree, finder.places.sites, *names)
 
 
 def tensorflow_built(finder: Finder, name: str) -> PackageVersion | UnknownVersion | None:
-    """Return ``cuda_version`` or ``cudnn_version`` in TensorFlow's build_info; None if built without CUDA."""
+    """Return the value ``name`` in TensorFlow's ``build_info``; None if TensorFlow was built without CUDA."""
     for site in finder.places.sites:
         path = f"{site}/tensorflow/python/platform/build_info.py"
         content = files.text(finder.loader.tree, path, _MOST)
@@ -108,7 +108,7 @@ def pytorch(finder: Finder) -> PackageVersion | None:
 
 
 def pytorch_cuda(finder: Finder) -> PackageVersion | UnknownVersion | None:
-    """Return the CUDA version that PyTorch was built with, or None if it was built without CUDA."""
+    """Return the CUDA version for which PyTorch was built, or None if PyTorch was built without CUDA."""
     path, content = _torch(finder)
     match = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
     if match is None:
@@ -119,7 +119,7 @@ def pytorch_cuda(finder: Finder) -> PackageVersion | UnknownVersion | None:
 
 
 def pytorch_rocm(finder: Finder) -> PackageVersion | UnknownVersion | None:
-    """Return the ROCm version that PyTorch was built with, or None if it was built without ROCm.
+    """Return the ROCm version for which PyTorch was built, or None if PyTorch was built without ROCm.
 
     Source: pytorch/pytorch:tools/generate_torch_version.py, which writes ``hip`` beside ``cuda``.
     """
@@ -149,7 +149,7 @@ def _folders(finder: Finder) -> Iterator[str]:
 
 
 def _newest(finder: Finder, folder: str, name: str) -> str | None:
-    """Return the file of a library in a folder whose name has the longest version, or None."""
+    """Return the file of a library with the longest version in its file name, or None."""
     form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
     named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]
     return posixpath.join(folder, max(named, key=len)) if named else None

@@ -1,4 +1,4 @@
-"""Describe an image from its files, and list where stack.json in the image differs from its files."""
+"""Describe an image from its files, and list the values of stack.json that differ from these files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,7 +50,7 @@ _PREFIXES = (
     "NVIDIA_DISABLE_REQUIRE",
 )
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
-"""Image formats that a runtime starts with the scripts inside the image."""
+"""The image formats for which a runtime runs the scripts in the image."""
 _NOT_WHOLE = "the image has more folders than toolkit searches"
 _NO_HOROVOD = "horovod: the package has no native library"
 
@@ -66,16 +66,16 @@ def describe(
     config: ImageConfig | None = None,
     view: RankView = WHOLE_IMAGE,
 ) -> ImageFacts:
-    """Return the facts of an image that the rules need; ``config`` is the image's OCI configuration.
+    """Return the facts of an image; ``config`` is the image's OCI configuration.
 
-    With a ``view``, the facts are what a rank sees: its program's MPI, and no files that a mount hides.
+    With a ``view``, the facts are what a rank sees: the MPI of its program, and no files that mounts hide.
 
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.
     """
     tree = BoundedTree(opened, budget, view.hidden)
     book = ImageEvidence()
-    # The scripts start from Apptainer's default PATH; settings() inserts the image's own PATH later.
+    # The scripts start with Apptainer's default PATH; settings() inserts the image's own PATH later.
     own = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
     exports = _with_answers(environment(tree, own), view.told, book)
     variables = settings(config, exports.values)
@@ -123,14 +123,14 @@ def _add_software(
     mpirun: str | None,
     book: ImageEvidence,
 ) -> ImageFacts:
-    """Add the facts about the software in an image.
+    """Return the facts with additional facts about the software in the image.
 
     Args:
         facts: the facts known so far.
         finder: finds libraries in the image.
         hvd: the image's Horovod package.
-        mpis_and_programs: the MPIs of the image, and the MPI that each program loads.
-        mpirun: the real path of the ``mpirun`` on the image's PATH.
+        mpis_and_programs: the MPIs of the image, and the path of the MPI that each program loads, by program.
+        mpirun: the real path of ``mpirun`` on the image's PATH, or None.
         book: records the evidence of each fact.
     """
     mpis, programs = mpis_and_programs
@@ -142,7 +142,7 @@ def _add_software(
 
 
 def _entry_facts(loader: Loader, entrypoint: tuple[str, ...]) -> dict[str, Any]:
-    """Return the facts about the entry point script: its path and the variables that it sets."""
+    """Return the facts about the entry point script: its path, and the variables that it sets."""
     entry = entry_script(loader, entrypoint)
     return {"entry_script": entry.path, "entry_sets": _of_interest(entry.sets)} if entry else {}
 
@@ -198,7 +198,7 @@ def _mpis(
 
 
 def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
-    """Return the variables of an image; ``answers``, which a container printed, replace unknown values."""
+    """Return an image's variables; ``answers``, which a container printed, replace unknown values."""
     if answers is None:
         return env
     known = {name: value for name, value in env.values.items() if name not in env.undecided}
@@ -209,7 +209,7 @@ def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: Ima
 
 
 def _environment(variables: dict[str, str], undecided: dict[str, str], book: ImageEvidence) -> dict[str, str]:
-    """Return the variables of interest without partly unknown values, which would mislead users."""
+    """Return the variables that affect a launch, without partly unknown values, which would mislead users."""
     names = {*_of_interest(variables), *_of_interest(undecided)}
     for name in sorted(names & undecided.keys()):
         book.unknown[f"environment.{name}"] = undecided[name]
@@ -296,7 +296,7 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add the C library and processor that the files read so far require; call this function last."""
+    """Add the glibc version and the x86-64 level that the files read so far need; call this function last."""
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,
@@ -338,7 +338,7 @@ def _real(loader: Loader, name: str) -> str | None:
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
-    """Return the path of the C library that the MPI loads, or that /bin/sh loads."""
+    """Return the path of the C library that the first MPI loads or, without an MPI, that /bin/sh loads."""
     loaded = first.loads.get("libc.so.6") if first else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 
@@ -380,7 +380,7 @@ def _architecture(
     if loader.architecture:
         book.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
         return loader.architecture[0]
-    # an image of Nix or Guix may have no shell
+    # An image of Nix or Guix may not have a shell.
     library = loader.elf(first.mpi.library) if first else None
     if first and library and library.architecture:
         book.evidence["architecture"] = f"{first.mpi.library}: {library.architecture}"

@@ -1,4 +1,4 @@
-"""Record the evidence for each fact of an image."""
+"""Record the evidence of each fact of an image."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from toolkit.image.software.packages import PackageVersion, UnknownVersion
 
 _SURELY = {"digest"}
-"""Facts whose absence does not depend on any file."""
+"""The facts whose absence does not depend on files of the image."""
 
 
 @dataclass
 class ImageEvidence:
-    """``evidence`` has a line for each known fact; ``absent`` and ``unknown`` have a reason for any other."""
+    """A line of evidence for each known fact, and a reason for each fact that is absent or unknown."""
 
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
 
     def reasons(self) -> dict[str, dict[str, str]]:
-        """Return the fields of :class:`ImageFacts` with the evidence and the reasons."""
+        """Return the evidence and the reasons as fields of :class:`ImageFacts`."""
         return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
 
     def take(self, name: str, version: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
-        """Record the evidence of a fact, or why it is absent or unknown; return the fact's value."""
+        """Record the evidence of the fact ``name``, or why it is absent or unknown; return its value."""
         if isinstance(version, UnknownVersion):
             self.unknown[name] = version.reason
             return None
@@ -33,7 +33,7 @@ class ImageEvidence:
         return version.version
 
     def doubt(self, unread: Mapping[str, str]) -> None:
-        """Change absent facts to unknown if toolkit could not read some files (path → reason)."""
+        """Change absent facts to unknown if toolkit could not read the files ``unread`` (path → reason)."""
         if not unread:
             return
         path, reason = next(iter(unread.items()))
@@ -44,7 +44,7 @@ class ImageEvidence:
     def list(
         self, name: str, names: tuple[str, ...] | None, line: str, *, known: bool = True
     ) -> tuple[str, ...] | None:
-        """Record the evidence of a list of names, or why it is absent or unknown; return the list."""
+        """Record the evidence of the list ``names``, or why it is absent or unknown; return the list."""
         book = self.evidence if names is not None else self.absent if known else self.unknown
         book[name] = line
         return names

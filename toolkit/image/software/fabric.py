@@ -1,4 +1,5 @@
-"""Find the network libraries of an image (UCX, libfabric, verbs), and hwloc, which binds ranks to cores."""
+"""Find the network libraries of an image (UCX, libfabric, libibverbs), and hwloc, which binds ranks to
+cores."""
 
 import posixpath
 import re
@@ -38,26 +39,26 @@ _PREFIXES = {
     "usdf": "usnic",
     "ucx": "ucx",
 }
-"""The prefix of a provider's function names, and the provider's name (ofiwg/libfabric:prov).
+"""The name of each libfabric provider, by the prefix of its function names (ofiwg/libfabric:prov).
 
-The function names are in log messages, so stripped libraries contain the names too.
+Log messages contain the function names, so stripped libraries contain the names, too.
 """
 _OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
-"""The folders of Intel MPI's own libfabric, in the order in which mpi4py searches (mpi4py/_mpiabi.py).
+"""The folders of Intel MPI's own libfabric, in the order in which mpi4py searches them (mpi4py/_mpiabi.py).
 
 Intel MPI's env/vars.sh uses the first two folders.
 """
 _SURE = 5
-"""Minimum number of function names that identify a provider."""
+"""The minimum number of function names in a library that prove that the library contains a provider."""
 _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A list of names and its source.
+    """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, ``line`` is the reason why the list is absent, or, if ``known`` is false, why it is
-    unknown.
+    If ``names`` is None, ``line`` is the reason why the list is absent or, if ``known`` is false, why the
+    list is unknown.
     """
 
     names: tuple[str, ...] | None
@@ -68,17 +69,18 @@ class Parts:
 _SEARCHED = re.compile(
     rb"Search for providers in specific path.{0,400}?\(default: (/[^)]{1,200})\)", re.DOTALL
 )
-"""The help text of FI_PROVIDER_PATH in libfabric, which contains its compiled-in plugin folder."""
+"""A pattern for the help text of FI_PROVIDER_PATH in libfabric, which contains the compiled-in plugin
+folder."""
 
 
 def ucx(finder: Finder) -> PackageVersion | UnknownVersion | None:
-    """Return the version of UCX, read from its main library libucp."""
+    """Return the version of UCX from its main library, libucp."""
     path = finder.anywhere("libucp.so.0")
     return finder.version(path, ("libucx0", "libucx0t64"), rb"1\.\d{1,3}\.\d{1,3}")
 
 
 def ucx_transports(finder: Finder) -> Parts:
-    """Return the transports of UCX: built into libuct, or modules beside it."""
+    """Return the transports of UCX, which are built into libuct or are modules beside libuct."""
     path = finder.anywhere("libuct.so.0")
     if path is None:
         return Parts(None, "libuct.so.0: not in the image")
@@ -91,11 +93,11 @@ def ucx_transports(finder: Finder) -> Parts:
 
 
 def libfabric(finder: Finder, prefix: str | None) -> str | None:
-    """Return the path of the libfabric that programs load, or of the libfabric inside Intel MPI.
+    """Return the path of the libfabric that programs load, or of Intel MPI's own libfabric.
 
-    Intel's mpirun sources env/vars.sh, which adds the folder to LD_LIBRARY_PATH unless I_MPI_ROOT is set. An
-    mpi4py for several MPIs opens Intel MPI's libfabric by its path. Other programs do not find this
-    libfabric.
+    ``prefix`` is the installation prefix of Intel MPI. Its mpirun sources env/vars.sh, which adds the folder
+    of its libfabric to LD_LIBRARY_PATH unless I_MPI_ROOT is set. An mpi4py for several MPIs opens this
+    libfabric by its path. Other programs do not find it.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -112,12 +114,12 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
 
 
 def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | UnknownVersion | None:
-    """Return the version of the libfabric at ``path``."""
+    """Return the version of the libfabric at ``path``, or None without libfabric."""
     return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
 
 
 def carries_libfabric(mpi: ImageMpi) -> bool:
-    """Return whether an MPICH contains its own libfabric: built with ``ofi``, and linked with no libfabric.
+    """Return whether an MPICH contains its own libfabric: built with ``ofi``, but not linked with libfabric.
 
     Source: pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, option --with-libfabric=embedded.
     """
@@ -127,7 +129,7 @@ def carries_libfabric(mpi: ImageMpi) -> bool:
 
 
 def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
-    """Return the providers of libfabric, both built in and as plugins beside the library."""
+    """Return the providers of libfabric: providers inside the library, and plugins beside the library."""
     if mpi is not None and carries_libfabric(mpi):
         names = tuple(sorted(_built_in(finder, mpi.library)))
         if not names:
@@ -149,12 +151,12 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
 
 
 def unsearched_folder(finder: Finder, path: str | None) -> str | None:
-    """Return the folder of libfabric's plugins if libfabric does not search that folder.
+    """Return the folder with libfabric's plugins if libfabric does not search this folder.
 
-    The result is empty if libfabric finds providers without that folder, and None if unknown.
+    The result is empty if libfabric finds its providers without such a folder, and None if unknown.
 
-    libfabric searches FI_PROVIDER_PATH, or its compiled-in folder, which it contains as text
-    (ofiwg/libfabric:src/fabric.c, fi_ini).
+    libfabric searches the folders in FI_PROVIDER_PATH or, by default, its compiled-in folder, which the
+    library contains as text (ofiwg/libfabric:src/fabric.c, fi_ini).
     """
     if path is None:
         return None
@@ -174,7 +176,7 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:
-    """Return the providers whose function names a library contains."""
+    """Return the names of the providers whose function names a library contains."""
     counted: dict[str, set[bytes]] = {}
     for match in _FUNCTION.finditer(finder.loader.texts(path)):
         if name := _PREFIXES.get(match[1].decode()):
@@ -183,7 +185,7 @@ def _built_in(finder: Finder, path: str) -> set[str]:
 
 
 def verbs(finder: Finder) -> Parts:
-    """Return the loadable drivers of libibverbs, which are in the folder ``libibverbs`` beside it."""
+    """Return the loadable drivers of libibverbs, from the folder ``libibverbs`` beside the library."""
     path = finder.anywhere("libibverbs.so.1")
     if path is None:
         return Parts(None, "libibverbs.so.1: not in the image")
@@ -194,9 +196,9 @@ def verbs(finder: Finder) -> Parts:
 
 
 def nccl_ofi(finder: Finder) -> PackageVersion | None:
-    """Return the path of NCCL's plugin for libfabric (aws-ofi-nccl) as a version, or None.
+    """Return NCCL's plugin for libfabric (aws-ofi-nccl), with its path in place of a version, or None.
 
-    Plugins for other networks have the same name: HPC-X's plugin for InfiniBand is also libnccl-net.so.
+    Plugins for other networks have the same file name: HPC-X's plugin for InfiniBand is also libnccl-net.so.
     """
     loader = finder.loader
     for folder in dict.fromkeys((*loader.library_path, *loader.default_folders, *finder.places.libraries)):
@@ -211,14 +213,14 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
 
 
 def nccl_ofi_found(finder: Finder) -> bool | None:
-    """Return whether ld.so finds NCCL's libfabric plugin by its name; None without a plugin."""
+    """Return whether ld.so finds NCCL's plugin for libfabric by its name; None without this plugin."""
     plugin = nccl_ofi(finder)
     folders = {*finder.loader.library_path, *finder.loader.default_folders}
     return posixpath.dirname(plugin.version) in folders if plugin else None
 
 
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | UnknownVersion | None:
-    """Return the version of the hwloc that programs load or Open MPI contains (component ``hwloc201``)."""
+    """Return the version of the hwloc that programs load, or that Open MPI contains (as ``hwloc201``)."""
     path = finder.find_reachable("libhwloc.so.15") or finder.find_reachable("libhwloc.so.5")
     version = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
     if version is None:

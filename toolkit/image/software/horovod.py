@@ -18,17 +18,18 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # the C++ mangled name starts with its length, because NCCLAllreduce ends with the same letters
+    # Search with the length before the mangled C++ name, because the longer name NCCLAllreduce ends with the
+    # same letters.
     "ccl": (b"12CCLAllreduce",),
 }
-"""Texts in a Horovod library that show how it was built: class names in the C++ type information, and
-function names (horovod/horovod:horovod/common/ops).
+"""Texts in a Horovod library that show for which operations it was built: class names in the C++ type
+information, and function names (horovod/horovod:horovod/common/ops).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class HorovodPackage:
-    """A Horovod installation; ``libraries`` maps a framework to the path of its native library."""
+    """A Horovod installation; ``libraries`` has the path of the native library for each framework."""
 
     libraries: dict[str, str]
     built: tuple[str, ...]
@@ -55,10 +56,10 @@ def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
 def built_for(
     loader: Loader, package: HorovodPackage, framework: str
 ) -> PackageVersion | UnknownVersion | None:
-    """Return the framework version that Horovod was built with, from Horovod's metadata.json.
+    """Return the version of ``framework`` for which Horovod was built, from Horovod's metadata.json.
 
-    horovod/horovod:horovod/tensorflow/CMakeLists.txt writes metadata.json; Horovod compares the versions when
-    an import fails.
+    The build of Horovod writes metadata.json (horovod/horovod:horovod/tensorflow/CMakeLists.txt). If the
+    import of Horovod fails, Horovod compares the versions.
     """
     library = package.libraries.get(framework)
     if library is None:

@@ -1,4 +1,4 @@
-"""Find libraries in an image as the image's programs find them, and the versions of these libraries."""
+"""Find libraries in an image as the image's programs find them, and read the versions of these libraries."""
 
 import posixpath
 import re
@@ -23,7 +23,7 @@ _LIBC = (
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds libraries in an image; ``loads`` are the libraries that the MPI loads (soname → path)."""
+    """Find libraries in an image; ``loads`` has the libraries that the image's MPI loads (soname → path)."""
 
     loader: Loader
     places: SearchFolders
@@ -31,11 +31,11 @@ class Finder:
     loads: dict[str, str]
 
     def find_reachable(self, soname: str) -> str | None:
-        """Return the library that the MPI loads, or that any program would load, or None."""
+        """Return the path of the library that the MPI loads, or that any program can load, or None."""
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
-        """Return a library that programs can load, or any file with its name in the image, or None."""
+        """Return the path of a library that programs can load, or of any file with this name, or None."""
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.find_reachable(soname) or next(
             (p for p in lying if files.is_file(self.loader.tree, p)), None
@@ -46,14 +46,15 @@ class Finder:
     ) -> PackageVersion | UnknownVersion | None:
         """Return a library's version from its package, or from a text in the library.
 
-        A text in the library counts only if it is the only number that can be the version.
+        ``form`` matches the version in the text of a library; the version is unknown unless exactly one
+        number matches.
         """
         package = next((name for name in names if name in self.packages), None)
         if package and (path is None or _of_system(self.loader, path)):
             return PackageVersion(self.packages[package], f"dpkg: {package} {self.packages[package]}")
         if path is None:
             return None
-        # The version usually follows a NUL byte, but compilers may put other bytes directly before the
+        # A NUL byte usually precedes the version, but a compiler may put other bytes directly before the
         # version.
         for before in (rb"\0", rb"(?<![\d.])"):
             versions = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
@@ -62,13 +63,13 @@ class Finder:
         return UnknownVersion(f"{path} does not contain its version")
 
     def folder(self, path: str) -> str:
-        """Return the folder of a library, with all links resolved."""
+        """Return the folder of the library at ``path``, after following links."""
         return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
 
     def split_plugins(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
-        """Return the paths of loadable plugins, and the missing libraries of the other plugins, by name.
+        """Return loadable plugins (path by name), and the missing libraries of other plugins (by name).
 
-        ``form`` matches a plugin's file name; its group 1 is the plugin's name.
+        ``form`` matches the file name of a plugin; group 1 is the name of the plugin.
         """
         good: dict[str, str] = {}
         bad: dict[str, str] = {}
@@ -86,9 +87,9 @@ class Finder:
 
 
 def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | UnknownVersion | None:
-    """Return the glibc release from a text in the system's C library, or in the C library ``loaded``.
+    """Return the release of glibc from a text in the system's C library, or in the C library ``loaded``.
 
-    Images of Nix and Guix have no C library in the usual folders.
+    Images of Nix and Guix do not have a C library in the usual folders.
     """
     last_path = None
     lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))

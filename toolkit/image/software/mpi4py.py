@@ -1,7 +1,7 @@
 """Find the MPI that an mpi4py for several MPIs loads.
 
-Wheels of mpi4py since 4.1 have one extension for each MPI ABI. mpi4py tries MPI libraries in a fixed order,
-and the first library that it can open selects the extension (mpi4py:src/mpi4py/_mpiabi.py).
+Wheels of mpi4py since 4.1 have one extension module for each MPI ABI. mpi4py tries MPI libraries in a fixed
+order. The first library that it can open selects the extension (mpi4py:src/mpi4py/_mpiabi.py).
 """
 
 import posixpath
@@ -19,7 +19,7 @@ _OPEN_MPI = b"ompi_mpi_comm_self"
 
 
 def variants(loader: Loader, site: str) -> dict[str, str]:
-    """Return the path of each mpi4py extension by ABI; empty if mpi4py was built for one MPI."""
+    """Return the path of each mpi4py extension, by ABI; empty if mpi4py was built for one MPI."""
     folder = f"{site}/mpi4py"
     if not files.is_file(loader.tree, f"{folder}/_mpiabi.py"):
         return {}
@@ -28,7 +28,7 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 
 
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
-    """Return the extension that Python imports, and the path of the MPI that it loads (empty if missing).
+    """Return the extension that Python imports, and the path of the MPI that it loads (empty if none).
 
     The result is None if mpi4py was built for one MPI, because its only extension names that MPI.
     """
@@ -46,7 +46,7 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
 
 
 def _library(loader: Loader, path: str, opened: str | None) -> str | None:
-    """Return the MPI of an extension: the opened library if its soname matches, or the library found."""
+    """Return an extension's MPI: ``opened`` if its soname matches, or the library that ld.so finds."""
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
     elf = loader.elf(opened) if opened else None
@@ -78,8 +78,8 @@ def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
 def _folders(loader: Loader, site: str) -> Iterator[str]:
     """Yield the library folders that mpi4py searches.
 
-    mpi4py searches the folders of the virtual environment and of its Python; an empty text then means ld.so's
-    own search.
+    These are folders of the virtual environment and of its Python. The last value is empty and stands for
+    ld.so's own search.
     """
     prefix = site.partition("/lib/python")[0]
     settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)

@@ -20,7 +20,7 @@ _LABELS = {
     "features": "features",
     "Custom Information": "custom",
 }
-"""The labels in the text of MPI_Get_library_version, and the variables that hold the values
+"""The labels in the text of MPI_Get_library_version, each with the suffix of the variable that has its value
 (pmodels/mpich:src/binding/c and src/util/mpir_get_library_version; src/mpi/init/globals.c).
 """
 _LINE = rb"MPICH [A-Za-z0-9 ]{2,20}:[ \t]*%s\n"
@@ -29,8 +29,8 @@ _FIRST = (
     rb"\0(MPICH Custom Information:[ \t]*%s\n)(?=\0)",
 )
 _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
-"""A function that exists only in builds with ``threadcomm``, which is the only optional feature up to release
-5.0 (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
+"""A function that only builds with the feature ``threadcomm`` have; up to release 5.0, MPICH has no other
+optional feature (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
 """
 _LONGEST = 8191
 """Maximum length of the version text in bytes: MPI_MAX_LIBRARY_VERSION_STRING without the NUL byte."""
@@ -38,7 +38,8 @@ _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
-"""Cray MPICH has its own release numbers; in its text, the version of MPICH follows after Cray's release."""
+"""A pattern for the release of Cray MPICH, which has its own numbers; in its text, the version of MPICH
+follows the release."""
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
 _REST = (
@@ -49,24 +50,24 @@ _TOGETHER = (
     re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
     re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
 )
-"""The pattern of these values next to each other in memory, in the two orders that compilers produce."""
+"""A pattern for values that are next to each other in memory, in the two orders that compilers produce."""
 _BEFORE = re.compile(
     rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
     rb"(?P<FC>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""The pattern of the compilers' names in front of these values, for libraries without symbol names. Each text
-must look like the name of a compiler."""
+"""A pattern for the compilers' names before these values, for libraries without symbol names. Each text must
+look like the name of a compiler."""
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
-"""The pattern of functions in MPICH's shared memory module. Every build contains the names of some settings,
-which this pattern excludes."""
+"""A pattern for functions in MPICH's shared memory module. The pattern excludes the names of settings that
+every build contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class MpichDescription:
-    """The facts in an MPICH library; None for facts that the library does not contain."""
+    """The facts in an MPICH library; a fact is None if the library does not contain it."""
 
     version: str | None = None
     text: str | None = None
@@ -101,8 +102,8 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Mpi
 def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
     """Return the launch interfaces of an MPICH (``pmi1``, ``pmi2``, ``pmix``), and how toolkit found each.
 
-    The PMI-1 wire protocol of Slurm's pmi2 plugin and of Hydra is built in, and the text ``PMI_FD`` shows it.
-    A build for Slurm's own PMI libraries is linked with these libraries instead.
+    Most builds contain the PMI-1 wire protocol, which Slurm's pmi2 plugin and Hydra use; the text ``PMI_FD``
+    shows this protocol. A build for Slurm's own PMI libraries is linked with these libraries instead.
     """
     faces: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}
@@ -116,7 +117,7 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
 
 
 def _variable(library: Pages, name: str) -> str | None:
-    """Return a variable of the build description; its prefix was ``MPIR_`` before MPICH 3.3."""
+    """Return a variable of the build description; before MPICH 3.3, its prefix was ``MPIR_``."""
     text = symbol(library, f"MPII_Version_{name}")
     return text if text is not None else symbol(library, f"MPIR_Version_{name}")
 
@@ -132,21 +133,21 @@ def _texts(match: "re.Match[bytes]") -> dict[str, str]:
 
 
 def _features(content: bytes, device: str | None) -> str | None:
-    """Return the list of features, or None if the library does not show it."""
+    """Return the list of optional features, or None if the library does not show them."""
     if _THREADCOMM in content:
         return "threadcomm"
     return "" if device and device.startswith("ch3") else None
 
 
 def _device(text: str | None) -> str | None:
-    """Return the device as its configure option names it: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``."""
+    """Return the device in the form of the configure option: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``."""
     if not text or not re.fullmatch(r"ch\d[\w:, ]{0,60}", text.strip()):
         return None
     return ",".join(text.replace(",", " ").split())
 
 
 def _text(content: bytes, values: dict[str, str | None]) -> str | None:
-    """Return the text of MPI_Get_library_version, made from the format strings in the library."""
+    """Return the text of MPI_Get_library_version, from the format strings in the library."""
     pieces = [m[1].decode() for first in _FIRST if (m := re.search(first, content))]
     if not pieces:
         return None
@@ -170,7 +171,7 @@ def _intel(content: bytes, device: str | None) -> MpichDescription:
     release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
     if release is None:
         return MpichDescription(device=device)
-    # Until 2020, a release was an update, for example 2019 Update 4, with packages named 2019.4.243.
+    # Until 2020, Intel MPI had updates: 2019 Update 4 has packages with the version 2019.4.243.
     number = ".".join(part.decode() for part in release.groups() if part)
     text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{match[2].decode()}"
     return MpichDescription(version=number, text=text, device=device)

@@ -1,4 +1,4 @@
-"""Find the launcher (mpirun or mpiexec) of an MPI library."""
+"""Find the launcher (mpirun or mpiexec) that belongs to an MPI library."""
 
 import posixpath
 
@@ -15,23 +15,23 @@ _KINDS = (
     ("hydra", (b"HYDRA", b"hydra")),
     ("openmpi", (b"libopen-rte", b"prterun", b"ompi", b"orterun", b"libprrte")),
 )
-"""Texts in a launcher that identify its kind; the first match in this order is used.
+"""Texts in a launcher that identify its kind; the first match in this order decides.
 
-Launchers of one kind contain texts of the kinds after it.
+A launcher may also contain texts of kinds that come later in this order.
 """
 _HEAD = 8 << 20
 _STARTER = "mpiexec.hydra"
-"""The program that Intel MPI's mpirun script starts by its name, through PATH."""
+"""The program that Intel MPI's script mpirun starts through PATH."""
 _VARIABLES = ("mpivars.sh", "../env/vars.sh", "../setvars.sh")
-"""Scripts that Intel MPI's mpirun sources. The scripts put Intel MPI's folder first on PATH, unless
-I_MPI_ROOT is set."""
+"""The scripts that Intel MPI's mpirun sources. They put Intel MPI's folder first on PATH, unless I_MPI_ROOT
+is set."""
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
-    """Return the real path of an installation's launcher, and the path at which toolkit found it.
+    """Return the real path of an installation's launcher, and the path at which toolkit found the launcher.
 
-    If several MPIs share /usr/bin, update-alternatives sets ``mpirun``. toolkit therefore skips a launcher of
-    another kind.
+    If several MPIs are installed in /usr, ``mpirun`` may belong to another MPI (update-alternatives). toolkit
+    therefore skips a launcher of another kind.
     """
     names = _NAMES.get(implementation, _NAMES[""])
     beside = [posixpath.join(prefix, "bin", name) for name in names]
@@ -46,9 +46,9 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
 
 
 def _started_by(loader: Loader, real: str, path: str) -> tuple[str, str]:
-    """Return the launcher, or the Hydra beside it if its script would start another installation's Hydra.
+    """Return the launcher, or the Hydra beside it if the launcher is a script that starts another Hydra.
 
-    Intel MPI's mpirun starts mpiexec.hydra through PATH, where an MPICH's mpiexec.hydra may come first.
+    Intel MPI's mpirun starts mpiexec.hydra through PATH, on which MPICH's mpiexec.hydra may come first.
     """
     content = files.read(loader.tree, real, _HEAD) or b""
     folder = posixpath.dirname(path)

@@ -10,11 +10,12 @@ from toolkit.image.loader.loader import Loader
 from toolkit.sonames import plain, without_hash
 
 _INNER = re.compile(r"lib(open_mpi|open-pal|open-rte|mpi)\.so")
-"""The inner libraries of Open MPI; since 6.0, libopen_mpi has everything except the MPI interface."""
+"""A pattern for the inner libraries of Open MPI. Since 6.0, libopen_mpi has all code except the MPI
+interface."""
 _FRAMEWORKS = (
     "btl", "pml", "mtl", "pmix", "ess", "plm", "ras", "schizo", "smsc", "shmem", "accelerator", "hwloc",
 )  # fmt: skip
-"""The MCA frameworks that communicate or start ranks."""
+"""The MCA frameworks whose components communicate or start ranks."""
 _PLUGIN = re.compile(r".*/mca_([a-z]+)_(\w+)\.so\Z")
 _PMIX = re.compile(r"(ext|pmix)\d+x{0,2}\Z")
 _OWN_PMIX = re.compile(r"pmix\d+x{0,2}\Z")
@@ -27,8 +28,8 @@ _MOST_PLUGINS = 300
 class OpenMpi:
     """The facts of an Open MPI.
 
-    ``files`` are the loadable plugins by framework and name. ``broken`` maps each other plugin to the
-    libraries that it lacks.
+    ``files`` has the path of each loadable plugin, by framework and name. ``broken`` has the missing
+    libraries of each other plugin.
     """
 
     release: str | None
@@ -69,7 +70,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 def interfaces(
     loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
-    """Return the launch interfaces and how toolkit found each (None if unknown), and a line of evidence."""
+    """Return how toolkit found each launch interface (None if unknown), and a line of evidence."""
     how, reason = _seen_interfaces(loader, openmpi, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
@@ -87,7 +88,7 @@ def _seen_interfaces(
         if face:
             how[face] = f"component {name}" if ("pmix", name) in openmpi.files else "linked"
     if not names and (plugin := openmpi.files.get(("ess", "pmi"))):
-        # Before Open MPI 2.0, the component ess_pmi was linked with Slurm's PMI libraries.
+        # Before Open MPI 2.0, builds linked the component ess_pmi with Slurm's PMI libraries.
         linked = {plain(soname).partition(".so")[0] for soname in loader.closure(plugin)[0]}
         how |= {face: "component ess_pmi" for face, lib in _OLD.items() if lib in linked}
     if names:
@@ -106,10 +107,10 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 
 @dataclass(frozen=True, slots=True)
 class OpenMpiFolder:
-    """An Open MPI whose plugin folder was moved.
+    """An Open MPI that is not in the folder for which it was built.
 
-    ``library`` was built for the plugin folder ``built_for``. ``led_by`` is the variable that should contain
-    the real folder.
+    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` is the variable that should
+    contain the real folder.
     """
 
     library: str
@@ -118,14 +119,14 @@ class OpenMpiFolder:
 
 
 def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
-    """Return the moved Open MPI that searches for its plugins in a missing folder, or None.
+    """Return the Open MPI if it searches for its plugins in a missing folder, or None.
 
-    The missing folder comes from Open MPI's configuration, or from OPAL_PREFIX in the image. If another
-    variable of the image names a plugin folder, the result is None.
+    The missing folder is from the configuration of Open MPI's build, or from OPAL_PREFIX in the image. If
+    another variable of the image names a plugin folder, the result is None.
 
     HPC-X is built for a folder that does not exist. A conda package has the same fault if conda did not
     replace its prefix (conda/conda#10284). Such an Open MPI does not start if its shared memory components
-    are plugins; otherwise it works without plugins. Source: open-mpi/ompi:opal/mca/installdirs.
+    are plugins; otherwise it runs without plugins. Source: open-mpi/ompi:opal/mca/installdirs.
     """
     pal = next(
         (p for soname, p in needed.items() if p and without_hash(soname).startswith("libopen-pal.")), None
@@ -152,11 +153,12 @@ def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) 
 _LEADING = ("OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
 _AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
 _PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
-"""The prefix and the exec_prefix that configure set; conda fills shortened paths with zero bytes."""
+"""A pattern for the prefix and the exec_prefix that configure set; conda fills shortened paths with zero
+bytes."""
 _LIBRARIES = re.compile(
     rb"(?<=\0)\$\{(?:exec_)?prefix\}((?:/[^\0/]{1,60}){0,5}/(?:lib(?!exec)\w{0,20}|[\w.]{1,20}-linux-gnu\w{0,9}))(?=\0)"
 )
-"""The library folders of Open MPI itself and of a bundled PMIx or hwloc."""
+"""A pattern for the library folders of Open MPI itself and of a bundled PMIx or hwloc."""
 _PLUGINS = re.compile(rb"\0\$\{libdir\}(/openmpi[^\0/]{0,20})\0")
 _LONGEST = 2048
 
@@ -177,7 +179,7 @@ def _not_loading(openmpi: OpenMpi) -> str:
 
 
 def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
-    """Return the loadable plugins by framework and name, and the libraries that other plugins lack."""
+    """Return the loadable plugins by framework and name, and the missing libraries of the other plugins."""
     loading: dict[tuple[str, str], str] = {}
     broken: dict[str, str] = {}
     for file in _files(loader, path, real)[:_MOST_PLUGINS]:
@@ -193,7 +195,7 @@ def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str]
 
 
 def plugin_files(loader: Loader, path: str, real: str) -> bool:
-    """Return whether an Open MPI has plugins, which are components in separate files."""
+    """Return whether an Open MPI has plugins, that is, components in separate files."""
     return bool(_files(loader, path, real))
 
 
@@ -214,14 +216,14 @@ def _merge_components(
     for framework, name in plugins:
         merged.setdefault(framework, set()).add(name)
     if number and int(number.partition(".")[0]) < 5 and "vader" in merged.get("btl", set()):
-        # In Open MPI 3 and 4, the component btl/sm only reports that btl/vader replaces it
-        # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1). ompi_info does not list btl/sm either.
+        # In Open MPI 3 and 4, the component btl/sm only prints that btl/vader replaces it
+        # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1). ompi_info does not list btl/sm, either.
         merged["btl"].discard("sm")
     return {framework: tuple(sorted(names)) for framework, names in sorted(merged.items())}
 
 
 def _full(number: str, contents: list[bytes]) -> str:
-    """Return the version with a suffix such as ``rc2``, if the libraries contain only that form."""
+    """Return the version with a suffix such as ``rc2`` if the libraries contain only this form."""
     pattern = re.compile(rb"\0v?" + re.escape(number).encode() + rb"(" + _SUFFIX.encode() + rb")?(?=\0)")
     suffixes = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}
     return number + suffixes.pop() if len(suffixes) == 1 else number
@@ -230,7 +232,7 @@ def _full(number: str, contents: list[bytes]) -> str:
 def _text(release: str, contents: list[bytes]) -> str | None:
     """Return the text of MPI_Get_library_version (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
 
-    The result is None if the library does not contain one of the text's parts.
+    The result is None if the library lacks a part of the text.
     """
     content = next((c for c in contents if b"Open MPI v%d.%d.%d\0" in c and b", package: %s\0" in c), b"")
     number = re.match(r"\d+\.\d+\.\d+", release)
@@ -242,7 +244,7 @@ def _text(release: str, contents: list[bytes]) -> str | None:
     )
     revision = _only(
         rb"\0(v" + re.escape(number[0]).encode() + rb"(?:[-a-z0-9.]{0,40}))(?=\0)", whole
-    )  # the revision is a tag of Open MPI's repository
+    )  # the revision is a tag in Open MPI's repository
     date = _only(rb"\0((?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d\d, 20\d\d)(?=\0)", whole)
     if not (package and revision and date):
         return None

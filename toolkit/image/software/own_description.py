@@ -1,4 +1,4 @@
-"""Compare stack.json in an image with the image's real contents."""
+"""Compare stack.json, an image's description of itself, with the image's real contents."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """Values that toolkit reads only for this comparison: None if unreadable, empty if missing."""
+    """Values that toolkit reads only for this comparison; None if unreadable, empty if missing."""
 
     numpy: str | None = None
     hwloc: str | None = None
@@ -26,14 +26,14 @@ class ComparedVersions:
 
 
 def labels(tree: FileTree) -> dict[str, str]:
-    """Return the labels of an image; empty if it has none or they are invalid."""
+    """Return the labels of an image; empty if the image has no labels or its labels are invalid."""
     content, _ = _json(tree, _LABELS)
     values = content.items() if isinstance(content, dict) else ()
     return {str(k): str(v) for k, v in values if isinstance(v, str | int | float)}
 
 
 def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
-    """Return the content of stack.json, or None and the reason.
+    """Return the content of stack.json, or None and the reason why toolkit cannot read it.
 
     The reason is empty if the image has no stack.json.
     """
@@ -44,7 +44,7 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
 
 
 def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
-    """Return a line for each value of stack.json that differs from the image, without unknown values."""
+    """Return a line for each known value of stack.json that differs from the image."""
     if facts.stack is None:
         return ()
     try:
@@ -77,7 +77,7 @@ def _unread(name: str, facts: ImageFacts) -> bool:
 
 def _agree(name: str, described: str, actual: str) -> bool:
     if name == "python" and actual.count(".") == 1:
-        # toolkit may know only the minor release of an interpreter outside a virtual environment
+        # toolkit may know only the minor release of a Python outside a virtual environment.
         return described == actual or described.startswith(f"{actual}.")
     return described == actual or (bool(described and actual) and is_same_version(described, actual))
 
@@ -92,13 +92,13 @@ def _line(name: str, described: str, actual: str) -> str:
 def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
     if facts.distribution is None:
         return []
-    # os-release also has the release's code name, which stack.json omits
+    # os-release also contains the code name of the release, which stack.json omits.
     actual = facts.distribution.partition(" (")[0]
     return [] if stack.distribution == actual else [_line("distribution", stack.distribution, actual)]
 
 
 def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
-    """Compare the operations that leave a trace in Horovod's library: MPI, Gloo and NCCL."""
+    """Return the differences in Horovod's operations that its library shows: MPI, Gloo and NCCL."""
     if also.operations is None:
         return []
     listed = {o for o in stack.horovod_operations if o in {"mpi", "gloo", "nccl"}}
@@ -108,13 +108,13 @@ def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
 
 
 def _json(tree: FileTree, path: str) -> tuple[object, str]:
-    """Return the JSON in a file, or an error text; both are empty if the file does not exist."""
+    """Return the JSON value in a file, or an error text; both are empty if the file does not exist."""
     content = files.read(tree, path, _MOST)
     if content is None:
         return None, ""
     try:
         value: object = msgspec.json.decode(content)
-        # a value that decodes may be nested too deeply to encode
+        # A decoded value may be nested too deeply to encode it again.
         msgspec.json.encode(value)
     except DECODE_ERRORS as error:
         return None, f"{path}: no JSON: {error}"

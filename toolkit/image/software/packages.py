@@ -9,10 +9,10 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 
 _MOST_TEXT = 8 << 20
-"""Maximum number of bytes of dpkg's status file (about 8,000 packages). The decoded text may need four times
-as much memory."""
+"""Maximum number of bytes of dpkg's status file, enough for about 8,000 packages. The decoded text may need
+four times as much memory."""
 _BLOCK = 1 << 16
-"""Maximum number of bytes of one package's entry."""
+"""Maximum number of bytes of one package's entry in the status file."""
 _LONGEST = 100
 _MOST = 1 << 16
 """Maximum number of bytes of os-release."""
@@ -20,7 +20,7 @@ _MOST = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class PackageVersion:
-    """A version and the file or text that it comes from."""
+    """A version, and the file or text from which toolkit read it."""
 
     version: str
     evidence: str
@@ -28,13 +28,13 @@ class PackageVersion:
 
 @dataclass(frozen=True, slots=True)
 class UnknownVersion:
-    """The reason why the version of some software in the image is unknown."""
+    """The reason why the version of a software in the image is unknown."""
 
     reason: str
 
 
 def debian(tree: FileTree) -> dict[str, str]:
-    """Return the version of each package that dpkg has installed, by name."""
+    """Return the version of each package that dpkg lists as installed, by name."""
     versions: dict[str, str] = {}
     for block in _blocks(files.read(tree, "/var/lib/dpkg/status", _MOST_TEXT) or b""):
         # A line that starts with a space continues the field above.
@@ -46,7 +46,7 @@ def debian(tree: FileTree) -> dict[str, str]:
 
 
 def _blocks(content: bytes) -> Iterator[str]:
-    """Yield the blocks of text between empty lines."""
+    """Yield the blocks of a text, which empty lines separate."""
     at = 0
     while at < len(content):
         end = content.find(b"\n\n", at)
@@ -56,7 +56,7 @@ def _blocks(content: bytes) -> Iterator[str]:
 
 
 def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> PackageVersion | None:
-    """Return the version of the first package in ``names`` that a folder contains, or None."""
+    """Return the version of the first package in ``names`` that a package folder contains, or None."""
     for folder in folders:
         listed = files.names(tree, folder)
         for name in names:
@@ -70,7 +70,7 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Pac
 
 
 def read_distribution(tree: FileTree) -> PackageVersion | UnknownVersion | None:
-    """Return the distribution in os-release(5), for example ``debian 12 (bookworm)``; None without a file."""
+    """Return the distribution from os-release(5), such as ``debian 12 (bookworm)``; None without the file."""
     content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
     if content is None:
         return None

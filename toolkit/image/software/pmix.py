@@ -1,4 +1,4 @@
-"""Find the PMIx client library of an MPI, its version and its components."""
+"""Find the PMIx client of an MPI, its version and its components."""
 
 import posixpath
 import re
@@ -11,21 +11,22 @@ from toolkit.image.loader.loader import Loader
 from toolkit.image.software.packages import PackageVersion
 
 _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
-"""The frameworks for security, storage and transport, in which PMIx client and server must be compatible."""
+"""The PMIx frameworks, such as security and transport, in which client and server must be compatible."""
 _VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
 """The frameworks without which a PMIx client does not start."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
 _MOST = 100
 _MOST_PLUGINS = 10
-"""Maximum number of plugins to read; all plugins of one build have the same release."""
+"""Maximum number of plugins from which toolkit reads the release; all plugins of one build have the same
+release."""
 _NUMBER = re.compile(r"\A(\d+\.\d+\.\d+)(?:a|b|rc)\d+\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Pmix:
-    """A PMIx client library; ``library`` is empty if the client is built into the MPI.
+    """A PMIx client; ``library`` is empty if the MPI contains the client.
 
-    ``plugins`` is true if the client needs components in separate files.
+    ``plugins`` is true if components that the client needs are in separate files.
     """
 
     version: PackageVersion | None
@@ -35,7 +36,7 @@ class Pmix:
 
 
 def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
-    """Return the facts of a libpmix and of the plugins beside it."""
+    """Return the facts of a libpmix and of the plugins beside the library."""
     real = files.resolve(loader.tree, library) or library
     content = loader.texts(real)
     built_in = mca.components(content)
@@ -48,10 +49,10 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 def built_in(
     loader: Loader, mpi: str, where: str, release: str | None, components_of_mpi: tuple[mca.McaComponent, ...]
 ) -> Pmix:
-    """Return the facts of the PMIx inside an Open MPI, whose plugins are in ``lib/pmix``.
+    """Return the facts of the PMIx client inside an Open MPI, whose plugins are in ``lib/pmix``.
 
-    A pre-release of Open MPI such as 4.1.7a1 contains the PMIx of the final release, unless its components
-    name another release.
+    toolkit assumes that a pre-release of Open MPI such as 4.1.7a1 contains the PMIx of the final release,
+    unless its components name another PMIx release.
     """
     real = files.resolve(loader.tree, where) or where
     if release := release or _of_plugins(loader, real):
@@ -88,8 +89,8 @@ def _version(
     by_itself = (
         PackageVersion(match[1].decode(), f"{real} says OpenPMIx {match[1].decode()}") if match else None
     )
-    # A distribution's libpmix may contain the name of a release candidate, although patches make it the final
-    # release.
+    # The libpmix of a distribution may contain the name of a release candidate, although patches make it the
+    # final release.
     if by_itself and not real.startswith("/usr/lib/"):
         return by_itself
     if by_name := knowledge.pmix_of_file(real):
@@ -105,7 +106,7 @@ def _version(
 def _components(
     loader: Loader, real: str, all_components: tuple[mca.McaComponent, ...]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the component names by framework, without plugins that lack a library."""
+    """Return the names of the components by framework, without plugins that lack a library."""
     names = {framework: set(own) for framework, own in mca.by_framework(all_components, *_FRAMEWORKS).items()}
     for file in _plugins(loader, real)[:_MOST]:
         named = _PLUGIN.match(file)

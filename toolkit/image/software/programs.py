@@ -19,9 +19,9 @@ MPI_SONAME = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)"
     r"(-[0-9a-f]{8})?\.so(\.\d+)*\Z"
 )
-"""The file names of MPI libraries, without language bindings.
+"""A pattern for the file names of MPI libraries, except libraries for language bindings.
 
-auditwheel adds a hash to the names of libraries that it bundles (pypa/auditwheel:src/auditwheel/repair.py).
+auditwheel adds a hash to the file names of bundled libraries (pypa/auditwheel:src/auditwheel/repair.py).
 """
 _MPI4PY = "mpi4py/MPI.*so"
 _EXTENSIONS = (
@@ -35,47 +35,47 @@ _OF_R = (
     "/usr/lib64/R/library",
     "/usr/local/lib/R/library",
 )
-"""The folders of R packages in Debian, rocker and Fedora; conda has R packages beside its Python."""
+"""The folders of R packages in Debian, rocker and Fedora; the R packages of conda are beside its Python."""
 _RMPI = ("Rmpi/libs/Rmpi.so", "pbdMPI/libs/pbdMPI.so")
 _OWN = re.compile(
     r"(mpi(run|exec|cc|cxx|c\+\+|CC|f77|f90|fort|java|version|vars|chversion|exec\.\w+|run\.\w+)"
     r"|mpi-\w+|ompi[-_].*|orte.*|opal.*|osh.*|shmem.*|prte.*|prun.*|pterm.*|pmix.*|hydra.*|impi_.*|IMB-.*)\Z"
 )
-"""Programs that belong to an MPI itself, so that they do not show which MPI the user's programs load."""
+"""A pattern for the programs of an MPI itself, which do not show which MPI the user's programs load."""
 _MAGIC = b"\x7fELF"
 _SYSTEM = ("/usr/bin", "/usr/libexec", "/usr/sbin")
 _MOST = 600
 _MOST_OF_SYSTEM = 3000
 _HEAD = 4 << 20
 _ALL = 96 << 20
-"""Maximum number of bytes to read in the search for programs; the headers of one program take some hundred
+"""Maximum number of bytes to read in the search for programs. The headers of one program take some hundred
 thousand bytes.
 """
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
-"""Texts in a program with a statically linked MPI; Hydra and Slurm contain some of these texts for
-debuggers."""
+"""Texts that all occur in a program with this statically linked MPI. Hydra and Slurm contain some of these
+texts for debuggers."""
 _MOST_READ = 48 << 20
 
 
 def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
-    """Return the real path of the MPI that each program loads; empty if ld.so does not find that MPI."""
+    """Return the real path of the MPI that each program loads; empty if ld.so does not find the MPI."""
     extensions = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**extensions, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
 def missing_mpis(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the name of the missing MPI library for each program whose MPI ld.so does not find."""
+    """Return the soname of the missing MPI library of each program whose MPI ld.so does not find."""
     missing = (path for path, library in programs.items() if not library)
     return {path: name for path in missing if (name := named_mpi(loader, path))}
 
 
 def named_mpi(loader: Loader, path: str) -> str:
-    """Return the soname of the MPI that a file needs directly or through a library, or an empty text."""
+    """Return the soname of the MPI that a file needs, directly or through a library; otherwise empty."""
     return next((name for name in loader.closure(path)[0] if MPI_SONAME.match(name)), "")
 
 
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
-    """Return the file through which a program loads an MPI, with the MPI's path; None if unknown or none.
+    """Return the file through which a program loads an MPI, with the MPI's path; None without such a file.
 
     For a program with a statically linked MPI, the program itself is the MPI's path.
     """
@@ -102,7 +102,7 @@ def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) 
 
 
 def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
-    """Return the extensions in one folder that load an MPI, each with that MPI's path."""
+    """Return a module's extensions in one package folder that load an MPI, each with the MPI's path."""
     if module == "mpi4py" and (extension := find_extension(loader, site)):
         return dict([extension])
     patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]
@@ -112,7 +112,7 @@ def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
 
 
 def linked_into(loader: Loader, path: str) -> str:
-    """Return the name of the MPI that is statically linked into a program, or an empty text."""
+    """Return the name of the MPI with which a program is statically linked, or an empty text."""
     content = files.read(loader.tree, path, _MOST_READ) or b""
     return next((name for name, texts in _STATIC if all(text in content for text in texts)), "")
 
@@ -120,8 +120,8 @@ def linked_into(loader: Loader, path: str) -> str:
 def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
     """Return the programs and MPIs of an image that a mount hides, each with the folder of the mount.
 
-    ``tree`` is the image as a rank sees it. ``whole`` reads all files of the image. ``places`` are the
-    image's software folders.
+    ``places`` are the image's software folders. ``tree`` has the files that a rank sees. ``whole`` reads all
+    files of the image.
     """
     libraries = loaded_mpis(whole, places, ())
     listed = (file for pair in libraries.items() for file in pair if file)
@@ -130,13 +130,13 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 
 def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs that, without the image's LD_LIBRARY_PATH, load another MPI or no MPI."""
+    """Return the programs that load another MPI, or no MPI, without the image's LD_LIBRARY_PATH."""
     if not loader.library_path:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     differing: dict[str, str] = {}
-    # the limit is reached; the result is correct for the programs that were searched
+    # the limit is reached; the result is correct for all programs before it
     with suppress(CheckFailed):
         for path, library in programs.items():
             if bare.spent > _ALL:
@@ -147,7 +147,7 @@ def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str
 
 
 def programs_with_fixed_path(loader: Loader, programs: dict[str, str]) -> tuple[str, ...]:
-    """Return the programs that link an MPI directly and find it through their RPATH."""
+    """Return the programs that are linked with an MPI and find this MPI through their RPATH."""
     paths_of_programs: list[str] = []
     for path, library in programs.items():
         elf, name = loader.elf(path), named_mpi(loader, path)
@@ -183,10 +183,10 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # Use a second loader, so that files that need no MPI do not count as needs of the image.
+    # Use a second loader, so that the needs of files without an MPI do not count as needs of the image.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     libraries: dict[str, str] = {}
-    # the image has more files than the limit; the remaining files are not searched
+    # the image has more files than the limit; toolkit does not search the remaining files
     with suppress(CheckFailed):
         for path in _elves(loader, candidates, most):
             if scout.spent > _ALL:
@@ -198,7 +198,7 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
 
 
 def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
-    """Yield the paths that are ELF files, without duplicates and without programs of an MPI."""
+    """Yield the paths of ELF files, without duplicates and without programs of an MPI itself."""
     paths: set[str] = set()
     for path in islice(candidates, most):
         real = files.resolve(loader.tree, path)
@@ -237,7 +237,7 @@ def _programs(loader: Loader, folders: tuple[str, ...]) -> Iterator[str]:
 
 
 def _loaded_mpi(loader: Loader, path: str) -> str | None:
-    """Return the path of the MPI that a file loads; empty if it is missing, None if the file needs no MPI."""
+    """Return the path of the MPI that a file loads; empty if the MPI is missing, None if it needs no MPI."""
     name = named_mpi(loader, path)
     library = loader.closure(path)[0].get(name)
     if library:

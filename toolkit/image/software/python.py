@@ -1,4 +1,4 @@
-"""Find the version of an image's Python, and whether it reads packages of the user's home folder."""
+"""Find the version of an image's Python, and whether this Python reads packages in the user's home folder."""
 
 import re
 
@@ -15,12 +15,12 @@ _SHARED = re.compile(r"^include-system-site-packages\s*=\s*true", re.MULTILINE |
 
 
 def has_system_packages(settings: str) -> bool:
-    """Return whether the virtual environment with this ``pyvenv.cfg`` also uses the system's packages."""
+    """Return whether a virtual environment uses the system's packages; ``settings`` is its ``pyvenv.cfg``."""
     return _SHARED.search(settings) is not None
 
 
 def reads_home(loader: Loader, program: str = "") -> bool:
-    """Return whether a Python reads packages in ~/.local; ``program`` is by default the first Python on PATH.
+    """Return whether the Python ``program``, by default the first on PATH, reads packages in ~/.local.
 
     A virtual environment without the system's packages does not read ~/.local (CPython:Lib/site.py, venv()).
     """
@@ -36,8 +36,8 @@ def _settings_beside(program: str) -> str:
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | UnknownVersion | None:
     """Return the version of the first python3 on PATH, or None if the image has no Python.
 
-    The version comes from pyvenv.cfg, from the package, or from a text in the program or its library. Without
-    any of these, only the minor release is known, from the program's real name.
+    The version is from pyvenv.cfg, from the Debian package, or from a text in the program or its library.
+    Without these sources, toolkit knows only the minor release, from the program's real name.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:
@@ -62,7 +62,7 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Unknown
 
 
 def _of_text(loader: Loader, real: str, minor: str) -> PackageVersion | None:
-    """Return the version from a text in the interpreter or in its libpython, or None."""
+    """Return the version in a text of the interpreter or of its libpython, or None."""
     libraries = [p for s, p in loader.closure(real)[0].items() if p and s.startswith("libpython3")]
     for path in (real, *libraries):
         versions = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))

@@ -1,4 +1,4 @@
-"""Find the program that a rank runs in an image, the MPI that it loads, and the files that mounts hide."""
+"""Find the program that a rank runs in an image, the program's MPI, and the files that mounts hide."""
 
 from dataclasses import dataclass, field
 
@@ -16,12 +16,12 @@ from toolkit.model.rank import RankView
 
 @dataclass(frozen=True, slots=True)
 class RankPrograms:
-    """The programs of a rank.
+    """The program that a rank runs, and the files through which it loads an MPI.
 
-    ``programs`` maps each file through which a rank loads an MPI to that MPI. ``loader`` has the program's
-    environment.
+    ``programs`` maps each file through which a rank loads an MPI to the path of this MPI. ``loader`` has the
+    environment of the program.
 
-    ``program`` is None if there is no command, or if its program is unknown.
+    ``program`` is None if there is no command, or if toolkit cannot find its program.
     """
 
     loader: Loader
@@ -39,7 +39,7 @@ def find_rank_programs(
     budget: Budget,
     book: ImageEvidence,
 ) -> RankPrograms:
-    """Return the program that a rank runs; if unknown, every program of the image that loads an MPI."""
+    """Return the program that a rank runs or, if it is unknown, all programs that load an MPI."""
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
         book.absent["program"] = "the request names no command"

@@ -1,4 +1,4 @@
-"""Mark facts as unknown if the image's files do not determine the loaded MPI or a variable's value."""
+"""Mark facts as unknown if an image's files do not determine the loaded MPI or a variable's value."""
 
 import msgspec
 
@@ -35,7 +35,7 @@ def why_mpi_unknown(
 
 
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
-    """Return whether the image's PATH and LD_LIBRARY_PATH select the first MPI, and ld.so finds no other."""
+    """Return whether PATH and LD_LIBRARY_PATH select the first MPI, and ld.so does not find another MPI."""
     first, *alternatives = (mpi_entry.mpi for mpi_entry in mpis)
     reached = {
         loader.real_path(path) for mpi_entry in mpis if (path := loader.find(mpi_entry.mpi.soname or ""))
@@ -50,7 +50,7 @@ def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
 
 
 def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
-    """Return the facts without a loaded MPI; ``other_mpis`` then lists all MPIs."""
+    """Return the facts without a known MPI; ``other_mpis`` then lists all MPIs of the image."""
     for texts in (book.evidence, book.absent, book.unknown):
         for name in [name for name in texts if name.partition(".")[0] in _OF_MPI]:
             del texts[name]
@@ -77,7 +77,7 @@ def doubt(facts: ImageFacts, undecided: dict[str, str], book: ImageEvidence) -> 
 
 
 def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
-    """Change the launch interfaces to unknown if some plugins were not loadable."""
+    """Change the launch interfaces to unknown, because ld.so cannot load some plugins."""
     mpi = facts.mpi
     if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:
         return facts
@@ -100,7 +100,7 @@ def find_decided_mpis(
 ) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
     """Return the MPIs of an image, and the MPI that each program loads.
 
-    If the given programs do not determine the MPI, toolkit also reads the programs in the system's folders.
+    If ``programs`` do not determine the MPI, toolkit also reads the programs in the system's folders.
     """
     mpis = find_mpis(loader, packages, places, programs)
     if why_mpi_unknown(loader, mpis, programs, undecided) and (more := of_system(loader)):
