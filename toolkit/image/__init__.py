@@ -1,1 +1,1 @@
-"""Work with images: recipes, builds, conversion to SIF files, and inspection."""
+"""Build, inspect, convert, copy, sign and verify images."""

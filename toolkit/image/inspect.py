@@ -38,9 +38,10 @@ from toolkit.model.stack import ENV_MOUNT
 SQUASHFS = b"hsqs"
 _HEAD = 512
 _WHOLE_FILES = frozenset(("sif", "squashfs"))
-"""Image formats whose digest is the SHA-256 of the whole file."""
+"""The image formats whose digest is the SHA-256 of the whole file."""
 _SETS = "/.singularity.d/env/98-toolkit-env.sh"
-"""The script with the variables of an environment; Apptainer reads it after the image's own scripts."""
+"""The script with the variables of an environment. Apptainer sources this script after the image's own
+scripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class _Opened:
 def inspect(
     image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE_IMAGE
 ) -> ImageFacts:
-    """Return the facts of an image; the arguments and errors are those that :func:`open_image` describes."""
+    """Return the facts of an image; :func:`open_image` describes the arguments and errors."""
     with open_image(image, platform=platform, tell=tell, view=view) as (_, facts):
         return facts
 
@@ -64,15 +65,15 @@ def inspect(
 def open_image(
     image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE_IMAGE
 ) -> Iterator[tuple[FileTree, ImageFacts]]:
-    """Open the files of an image and return the facts that toolkit reads from them.
+    """Open an image; yield its files and the facts that toolkit reads from these files.
 
     The image is a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or an OCI archive.
 
     ``image`` may also name an image of the Docker engine, or start with a transport such as ``oci:``
     (:mod:`toolkit.image.files.reference`). ``platform``, for example ``linux/arm64``, selects one image of a
-    multi-platform index. For any other image, toolkit checks that the image is for this platform. toolkit
-    first checks a file against ``FILE.sha256`` beside it. ``view`` names the program of a rank and the mounts
-    over the image, so that the facts describe that program.
+    multi-platform index. For any other image, toolkit checks that the image is for this platform. If a file
+    ``FILE.sha256`` is beside the image, toolkit first compares the image with this checksum. ``view`` names
+    the program of a rank and the mounts over the image, so that the facts describe this program.
 
     Raises:
         BadInput: if the file is not an image, or contains several images and the arguments select none.
@@ -118,7 +119,7 @@ def _facts(opened_image: _Opened, tree: FileTree, path: str, budget: Budget, vie
 
 
 def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:
-    """Return the image with an environment mounted over it, and with the variables that a launch sets."""
+    """Return the image's files with an environment mounted over them and with its variables' script."""
     over = SquashTree(stack.enter_context(open_given(env, label="--env-image")), 0, str(env), budget)
     lock = lock_in(over, f"--env-image {env}")
     own = environment(BoundedTree(tree, budget)).values.get("PYTHONPATH", "")
@@ -202,7 +203,7 @@ def _open_layers(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -
 
 
 def _digest(path: Path) -> str | None:
-    """Return the digest of the file, after toolkit checks the file against the checksum beside it."""
+    """Return the digest of an image file, after a comparison with the checksum file beside the image."""
     noted = check_digest(path)
     if not noted and path.stat().st_size > HASHED_UNASKED:
         return None

@@ -1,4 +1,4 @@
-"""Cache the facts of image files, so that a later command need not read the same image again."""
+"""Cache the facts of image files, so that a later command does not read the same image again."""
 
 import hashlib
 from collections.abc import Callable
@@ -17,13 +17,14 @@ _FOLDER = "facts"
 _MOST = 200
 """The maximum number of cached images; the facts of one image take about 50 kB."""
 _READERS = ("image", "knowledge", "model", "program")
-"""The parts of toolkit whose code affects the facts of an image."""
+"""The packages of toolkit whose code affects the facts of an image."""
 
 
 def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[], ImageFacts]) -> ImageFacts:
-    """Return the cached facts of the file with this SHA-256; if there are none, call ``read`` and cache them.
+    """Return the cached facts of the file with this SHA-256; if the cache lacks them, call ``read``.
 
-    The facts depend only on the bytes, the view and toolkit's code, so a copy of an image has the same facts.
+    The facts depend only on the bytes of the file, the view and toolkit's code, so a copy of an image has the
+    same facts.
     """
     key = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
     name = hashlib.sha256(key).hexdigest()
@@ -36,7 +37,7 @@ def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[
 
 @cache
 def _code() -> tuple[tuple[str, int, int], ...]:
-    """Return the path, size and modification time of each module and table that affects the facts."""
+    """Return path, size and modification time of toolkit's modules and tables that affect the facts."""
     folders = [*(package() / part for part in _READERS), shipped_folder("recipes") / "knowledge"]
     found = []
     for folder in folders:

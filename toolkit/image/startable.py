@@ -18,7 +18,7 @@ _SQUASHFS = b"hsqs"
 
 
 def check_startable(path: Path, option: str) -> None:
-    """Check from its header that a file is a SIF or a squashfs.
+    """Check that a file is a SIF or a squashfs, by its header.
 
     Args:
         path: the image file.
@@ -34,7 +34,7 @@ def check_startable(path: Path, option: str) -> None:
             offset = read_sif(file, path).root.offset if is_sif(head) else 0
             SquashTree(file, offset, str(path), Budget(str(path)))
             return
-    from toolkit.image.inspect import inspect  # slow import, only for an error or another format
+    from toolkit.image.inspect import inspect  # slow, so only for errors and other formats
 
     facts = inspect(path)
     if facts.format in formats():

@@ -1,1 +1,1 @@
-"""Copy an image to another machine through a registry or as a bundle."""
+"""Copy images to another machine, through a registry or in a bundle."""

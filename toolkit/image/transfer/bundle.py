@@ -1,4 +1,4 @@
-"""Write a bundle: one archive with everything that installs toolkit and builds images without a network."""
+"""Write a bundle: one archive from which users install toolkit and build images without a network."""
 
 import contextlib
 import platform
@@ -63,15 +63,17 @@ def bundle(
     builder: bool = True,
     accepted: Collection[str] = (),
 ) -> Bundled:
-    """Write the bundle of some recipes to ``target``, and its checksum file beside it.
+    """Write a bundle of ``recipes`` to ``target``, and its checksum file beside ``target``.
 
-    ``pythons`` are the Python versions of the target machine, by default this machine's version. ``accepted``
-    are hosts that the user trusts, in addition to the mirrors and the package index.
+    ``sifs`` are SIF files to include. ``pythons`` are the Python versions of the target machine, by default
+    this machine's version. If ``builder`` is true, the bundle includes the image that builds base images.
+    ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
+    index.
 
     Raises:
-        BadInput: if a recipe has no valid lock, a file is invalid, or two files have the same name.
+        BadInput: if a recipe does not have a valid lock, a file is invalid, or two files have the same name.
         Missing: if toolkit cannot download a part of the bundle.
-        CheckFailed: if the disk is full; toolkit then leaves no file.
+        CheckFailed: if the disk is full; toolkit then removes the incomplete file.
     """
     check_file(target, "-o", "toolkit.tar")
     make_writable(target.parent, "-o")
@@ -111,7 +113,7 @@ def bundle(
 
 @dataclass(frozen=True, slots=True)
 class _LockedRecipe:
-    """A recipe with its lock; ``place`` is the name or path in the user's command."""
+    """A recipe and its lock; ``place`` is the recipe's name or path in the user's command."""
 
     name: str
     place: str
@@ -119,10 +121,11 @@ class _LockedRecipe:
 
 
 def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedRecipe]:
-    """Return the locks of all recipes in the user's command.
+    """Return the lock of each recipe in the user's command.
 
     Raises:
-        BadInput: if a name is invalid, a lock is out of date, or a lock is based on a published image.
+        BadInput: if a name is invalid, a lock is out of date, or the base image of a lock is a published
+            image.
     """
     known = {place: load(place) for place in recipes}
     _require_names("RECIPES", tuple(recipe.name for recipe in known.values()))
@@ -151,7 +154,7 @@ def _sources(locks: Sequence[_LockedRecipe], tell: Tell) -> dict[str, Path]:
 def _images(
     client: "DockerClient", locks: Sequence[_LockedRecipe], work: Path, tell: Tell, *, builder: bool
 ) -> list[BundledImage]:
-    """Save the base image of each lock, and the image that builds base images, without duplicates."""
+    """Save each lock's base image to ``work`` and, with ``builder``, the image that builds base images."""
     images: list[BundledImage] = []
     for locked in locks:
         sources = fetch_files(files_of(locked.lock), tell, recipe=locked.name)
@@ -167,7 +170,7 @@ def _wheels(folder: Path, pythons: tuple[str, ...], tell: Tell) -> dict[str, Pat
 
 
 def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Tell) -> str:
-    """Write the archive to ``part``, rename it to ``target``, write its checksum, and return the checksum."""
+    """Write the archive to ``part``, rename it to ``target``, and write and return its checksum."""
     with full_disks(target.parent):
         write(part, files, tell)
         digest = hash_file(part)
@@ -179,7 +182,7 @@ def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Te
 
 
 def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:
-    """Write a tar that depends only on the files, with the list of their hashes as its first member."""
+    """Write a tar of files, whose first member is the list of their hashes; equal files give equal bytes."""
     sums = {name: hash_file(path) for name, path in files.items()}
     listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{SUMS}.") as lines:
@@ -201,12 +204,12 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
 
 
 def _require_names(option: str, names: tuple[str, ...]) -> None:
-    """Check the names of files before any work starts.
+    """Check the file names that an option gives, before any work starts.
 
-    Each name must be valid in a bundle, and no two names may be equal or differ only by case.
+    Each name must be valid in a bundle, and two names must differ in more than the case of letters.
 
     Raises:
-        BadInput: with the first wrong name.
+        BadInput: if a name is invalid; the message has the first such name.
     """
     for number, name in enumerate(names):
         if not NAME.fullmatch(name):
@@ -224,7 +227,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
 
 
 def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
-    """Return the files of a recipe by path in the bundle: the recipe, its lock, and all files of the lock."""
+    """Return the files of a recipe, by path in the bundle: the recipe, its lock, and the lock's files."""
     from toolkit.data import find
 
     have = fetch_files(files_of(lock), tell, recipe=name)
@@ -249,7 +252,7 @@ def _save_image(client: "DockerClient", name: str, work: Path, tell: Tell) -> Bu
 
 
 def _check_sif(sif: Path) -> Path:
-    """Return the path of a SIF, after a check that it is complete and matches its checksum file.
+    """Return the path of a SIF, after a check that the SIF is complete and matches its checksum file.
 
     Raises:
         BadInput: if the file is not a SIF.

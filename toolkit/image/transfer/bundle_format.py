@@ -1,4 +1,4 @@
-"""Define the format of a bundle: its list of hashes, its index, and the valid file names."""
+"""The format of a bundle: its list of hashes, its index, and the valid file names."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,8 @@ SUMS = "SHA256SUMS"
 INDEX = "bundle.json"
 INSTALL = "install.sh"
 MOST_TEXT = 16 << 20
-"""Maximum size in bytes of the list, the index, a recipe or a lock; the largest shipped lock has 0.2 MB."""
+"""Maximum size in bytes of the list of hashes, the index, a recipe or a lock. The largest shipped lock has
+0.2 MB."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,254}")
 """The syntax of a file name in a bundle; Linux file systems allow at most 255 bytes."""
 _PATH = re.compile(
@@ -26,17 +27,17 @@ _PATH = re.compile(
 )
 _LONGEST_PATH = 400
 _LONGEST_VALUE = 260
-"""Maximum length of a value in the index; a file name with its folder is the longest value."""
+"""Maximum number of characters of a value in the index; the longest value is a file name with its folder."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _MOST_FILES = 20_000
-"""Maximum number of files in a bundle; a bundle of one recipe has about 400."""
+"""Maximum number of files in a bundle; a bundle of one recipe has about 400 files."""
 _NOT_A_BUNDLE = "give a file that `toolkit image bundle` wrote"
 
 
 class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
     """An image of the Docker engine in a bundle: its name, its id, and the path of its archive.
 
-    After loading, another Docker engine may give the image another id.
+    Another Docker engine may give the image another id after it loads the image.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_sums(text: bytes, source: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file in a bundle's list of hashes, by path.
+    """Return the SHA-256 of each file, by path, from the text of a bundle's list of hashes.
 
     Raises:
         BadInput: if the text is not a list of hashes, or contains an invalid path.
@@ -74,7 +75,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
             raise BadInput(f"{source}: {SUMS}: {line[:120]!r} does not name a file of a bundle")
         if (path["digest"] or match[1]) != match[1]:
             raise BadInput(f"{source}: {SUMS}: the folder of {match[2]} is not the file's SHA-256")
-        # On some file systems, two names that differ only by case are the same file.
+        # On some file systems, two names that differ only in the case of letters mean the same file.
         if match[2].casefold() in folded:
             raise BadInput(f"{source}: {SUMS} names {match[2]} twice, or two names that differ only by case")
         folded.add(match[2].casefold())
@@ -85,7 +86,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
 
 
 def is_path(name: str) -> re.Match[str] | None:
-    """Return a match if the path is valid in a bundle, otherwise None."""
+    """Return a match if a path is valid in a bundle, otherwise None."""
     return _PATH.fullmatch(name) if len(name) <= _LONGEST_PATH else None
 
 
@@ -95,12 +96,12 @@ _FIELDS = {
     "pythons": re.compile(r"\d\.\d{1,2}"),
     "recipes": RECIPE_NAME,
     "sifs": re.compile(rf"sif/{NAME.pattern}"),
-    # Any other image name would let a bundle replace an image of the user.
+    # With any other image name, a bundle could replace an image of the user.
     "images.name": re.compile(r"toolkit-(?:base|builder):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"),
     "images.id": re.compile(r"sha256:[0-9a-f]{64}"),
     "images.path": re.compile(rf"images/{NAME.pattern}"),
 }
-"""The syntax of each field of an index."""
+"""A pattern for the values of each field of an index."""
 
 
 def read_index(text: bytes, source: Path) -> Index:
@@ -133,10 +134,10 @@ def _values(index: Index) -> Iterator[tuple[str, str]]:
 
 
 def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
-    """Check that the index and the list of hashes contain the same recipes, images and SIF files.
+    """Check that the index and the list of hashes name the same recipes, images and SIF files.
 
     Raises:
-        BadInput: with the first file that only one of them contains.
+        BadInput: if only one of them names a file; the message has the first such file.
     """
     needed = {
         *(f"recipes/{name}{ending}" for name in index.recipes for ending in (".toml", SUFFIX)),

@@ -1,8 +1,8 @@
-"""Read a bundle once, compare each file with its hash, and copy the files to install.
+"""Read a bundle once, compare each file with its hash, and copy the files that toolkit installs.
 
-toolkit writes the files to a new private folder with numbers as file names, so that a name in the archive has
-no effect. toolkit does not call Python's ``TarFile.extractall``: the argument ``filter`` is missing in Python
-3.11.2, and archives can bypass it in later releases (CVE-2025-4517).
+toolkit writes the files to a new private folder, with numbers as file names, so that the names in an archive
+have no effect. toolkit does not call Python's ``TarFile.extractall``, because Python 3.11.2 does not have its
+argument ``filter``, and an archive can bypass ``filter`` in later releases (CVE-2025-4517).
 """
 
 import contextlib
@@ -34,8 +34,8 @@ from toolkit.model.progress import Tell
 
 _CHUNK = 1 << 20
 _INSTALLED = ("files/", "images/", "recipes/")
-"""The folders that ``unbundle`` installs; the other files are for ``install.sh``, so toolkit only checks
-them."""
+"""The folders whose files ``unbundle`` installs. The other files are for ``install.sh``, so toolkit only
+checks them."""
 _COPY_AGAIN = "copy the bundle again, and compare its .sha256"
 
 
@@ -44,7 +44,7 @@ class StagedBundle:
     """A bundle in which each file matches its hash.
 
     ``files`` maps a path in the bundle to the copy in the private folder. ``sha256`` is the hash of the
-    archive, and empty for a folder.
+    archive; it is empty if the bundle is a folder.
     """
 
     sums: Mapping[str, str]
@@ -54,15 +54,16 @@ class StagedBundle:
 
 
 def stage(source: Path, folder: Path, tell: Tell) -> StagedBundle:
-    """Compare all files of a bundle with their hashes, and copy the files to install into ``folder``.
+    """Compare all files of a bundle with their hashes, and copy the files for the installation to ``folder``.
 
     Args:
-        source: the archive, or the folder with the unpacked archive. toolkit ignores files that the list of
-            hashes does not contain.
+        source: the archive, or a folder with the unpacked archive. In a folder, toolkit ignores files that
+            the list of hashes does not name.
         folder: an empty folder that only this user can write to.
 
     Raises:
-        BadInput: if the file is not a bundle, or contains a file that its list of hashes does not name.
+        BadInput: if ``source`` is not a bundle, or an archive contains a file that its list of hashes does
+            not name.
         Damaged: if a file is missing, or its hash is wrong.
     """
     tell.step(f"Checking the files of {source.name or source}")
@@ -93,7 +94,7 @@ def _archive(source: Path, folder: Path) -> StagedBundle:
 
 
 def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
-    """Yield the members of an archive, which must be ordinary files with valid names.
+    """Yield the members of an archive, after a check that each is an ordinary file with a valid name.
 
     Raises:
         BadInput: if a member is not an ordinary file with a valid name, or the archive is damaged or
@@ -132,7 +133,7 @@ def _text(whole: ByteSource, entry: TarMember, source: Path) -> bytes:
 
 
 def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
-    """Yield the bytes of a member; also read its padding, which the hash of the archive includes."""
+    """Yield the bytes of a member; read the padding, too, because the archive's hash includes the padding."""
     end, last = entry.offset + entry.size, entry.offset + padded_size(entry.size)
     for at in range(entry.offset, last, _CHUNK):
         piece = whole.read_at(at, min(_CHUNK, last - at))
@@ -181,7 +182,7 @@ def _target(name: str, folder: Path, number: int) -> Path | None:
 
 
 def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: str) -> None:
-    """Compare a file with its SHA-256, and copy it to ``target``, a new file."""
+    """Compare the bytes of a file with its SHA-256, and write them to the new file ``target``, if given."""
     hasher = hashlib.sha256()
     with contextlib.nullcontext() if target is None else _new(target) as copy:
         for piece in pieces:
@@ -202,10 +203,10 @@ def _new(path: Path) -> BinaryIO:
 
 
 def install(copy: Path, target: Path) -> None:
-    """Move a file that :func:`stage` copied to ``target``, also to another file system.
+    """Move a file that :func:`stage` copied to ``target``, which may be on another file system.
 
     Raises:
-        OSError: if toolkit cannot write to the folder, or the disk is full.
+        OSError: if toolkit cannot write to the folder of ``target``, or the disk is full.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,6 +1,6 @@
 """Check the recipes and locks of a bundle, and install them.
 
-toolkit replaces an existing recipe only with the option ``--replace``.
+toolkit replaces a different existing recipe only if the user gives the option ``--replace``.
 """
 
 import os
@@ -19,10 +19,10 @@ from toolkit.model.lock import Lock
 
 
 def require_recipes(staged: StagedBundle, source: Path) -> None:
-    """Check that each recipe and its lock are valid, and that the bundle has exactly the files of its locks.
+    """Check that each recipe and its lock are valid, and that the bundle has exactly the locks' files.
 
     Raises:
-        BadInput: with the name of the recipe or the file.
+        BadInput: if a check fails; the message has the name of the recipe or the file.
     """
     named = set()
     for name in staged.index.recipes:
@@ -38,7 +38,7 @@ def require_recipes(staged: StagedBundle, source: Path) -> None:
 
 
 def _lock(staged: StagedBundle, name: str, source: Path) -> Lock:
-    """Return the lock of a recipe in the bundle, after a check that it fits the recipe."""
+    """Return the lock of a recipe in the bundle, after a check that the lock fits the recipe."""
     place = f"{source}: recipes/{name}{SUFFIX}"
     text, locked = (_content(staged.files[f"recipes/{name}{e}"], source) for e in (".toml", SUFFIX))
     try:
@@ -52,7 +52,7 @@ def _lock(staged: StagedBundle, name: str, source: Path) -> Lock:
 
 
 def _short_text(text: str) -> str:
-    """Return the start of a text from the bundle, with ``?`` in place of control characters."""
+    """Return the start of a text from a bundle, with ``?`` in place of each control character."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
 
 
@@ -66,7 +66,8 @@ def require_unused_names(staged: StagedBundle, source: Path) -> None:
     """Check that no recipe of the bundle would replace a different existing recipe.
 
     Raises:
-        BadInput: with the names of the recipes that would be replaced, and the existing file that differs.
+        BadInput: if such a recipe exists; the message has the names of the recipes, and an existing file that
+            differs.
     """
     different = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if different:
@@ -91,7 +92,7 @@ def different_recipes(staged: StagedBundle) -> Iterator[tuple[str, Path]]:
 
 
 def install_recipes(staged: StagedBundle) -> tuple[str, ...]:
-    """Install recipes and locks in the user's folder, except files that exist or that toolkit ships.
+    """Install recipes and locks in the user's folder, except files that exist there or that toolkit ships.
 
     Returns:
         the names of the written files.
@@ -100,15 +101,15 @@ def install_recipes(staged: StagedBundle) -> tuple[str, ...]:
 
 
 def _install_recipe(staged: StagedBundle, name: str) -> Iterator[str]:
-    """Install the files of a recipe, and yield the path of each file that was written."""
+    """Install the files of a recipe, and yield the name of each file that toolkit writes."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
-    # If the user's folder has the recipe, toolkit does not search for a shipped lock, so write the lock there
-    # too.
+    # If the user's folder has the recipe, toolkit does not search for a shipped lock, so write the lock to
+    # this folder, too.
     own = not _is_shipped(toml, staged)
     if own and _written(toml, staged):
         yield toml
     if (own or not _is_shipped(lock, staged)) and _written(lock, staged):
-        # the signature belongs to the replaced lock
+        # The signature belongs to the replaced lock.
         signature_file(config_dir() / lock).unlink(missing_ok=True)
         yield lock
     if os.path.lexists(config_dir() / lock) and signature in staged.sums and _written(signature, staged):
@@ -116,7 +117,7 @@ def _install_recipe(staged: StagedBundle, name: str) -> Iterator[str]:
 
 
 def _is_shipped(path: str, staged: StagedBundle) -> bool:
-    """Return whether toolkit ships an equal file, and the user has no file with its name."""
+    """Return whether toolkit ships an equal file and the user's folder has no file with this name."""
     return not os.path.lexists(config_dir() / path) and _has_digest(
         shipped_folder("recipes") / Path(path).name, staged.sums[path]
     )

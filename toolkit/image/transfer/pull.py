@@ -1,4 +1,4 @@
-"""Download an image from a registry, check its hashes, and rename the finished file to its final name."""
+"""Download an image from a registry, check its hashes, and rename the complete file to its final name."""
 
 import contextlib
 import fcntl
@@ -26,14 +26,14 @@ from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_s
 from toolkit.units import format_size
 
 _SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
-"""The media types of a SIF; Singularity before 3.7 wrote the second, which contains a spelling error."""
+"""The media types of a SIF. Singularity before 3.7 wrote the second type, which contains a spelling error."""
 _PULLED = "pulled"
 
 
 class Pulled(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a download; ``digest`` is the image's digest in the registry.
 
-    ``reused`` is true if the file already existed.
+    ``reused`` is true if the file already existed, so that toolkit did not download the image.
     """
 
     schema: str = "toolkit.pulled/1"
@@ -51,7 +51,7 @@ def pull(
 ) -> Pulled:
     """Download an image to ``target``: a SIF, or an archive that ``docker load`` reads.
 
-    If ``target`` is a symbolic link, toolkit writes the file that the link points to.
+    If ``target`` is a symbolic link, toolkit writes the file to which the link points.
 
     Raises:
         Missing: if the image does not exist, or the registry is unreachable; the next call resumes the
@@ -87,7 +87,7 @@ def pull(
 
 
 def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
-    """Return the image of an index for ``platform``, such as ``linux/arm64``, or for this machine.
+    """Return the image for ``platform``, such as ``linux/arm64``, or for this machine from an index.
 
     Raises:
         BadInput: if no image matches; the message lists the platforms.
@@ -127,10 +127,10 @@ def _choose_platform(
 
 @contextlib.contextmanager
 def _room(target: Path) -> Iterator[Path]:
-    """Open the folder beside ``target`` that keeps partial downloads, and lock it.
+    """Lock the folder beside ``target`` for partial downloads, and yield its path.
 
     Raises:
-        BadInput: if another process downloads to the same file.
+        BadInput: if another process downloads an image to the same file.
     """
     room = target.with_name(f".{target.name}.pull")
     room.mkdir(exist_ok=True)
@@ -144,7 +144,7 @@ def _room(target: Path) -> Iterator[Path]:
         try:
             yield room
         except BaseException:
-            # Keep partial downloads for the next run, and remove a folder without any.
+            # Keep partial downloads for the next run, but remove an empty folder.
             if [file.name for file in room.iterdir()] == ["lock"]:
                 shutil.rmtree(room, ignore_errors=True)
             raise
@@ -194,7 +194,7 @@ def _fetch(
     tell: Tell,
     copies: int = 1,
 ) -> None:
-    """Download blobs into ``room``; ``copies`` is the number of copies that the disk must have space for."""
+    """Download blobs to the folder ``room``; the disk must have space for ``copies`` copies of the blobs."""
     total = sum(blob.size for blob in blobs)
     size_on_disk = sum(file.stat().st_size for file in room.iterdir())
     workspace.require_space(

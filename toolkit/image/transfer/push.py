@@ -1,4 +1,4 @@
-"""Upload an image to a registry, without parts that the registry already has, and set its tag last."""
+"""Upload an image to a registry, except parts that the registry already has, and set the tag last."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from toolkit.units import format_size
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
-    """An image in the registry; ``sent`` and ``bytes`` count only the uploaded parts."""
+    """An image in the registry; ``sent`` and ``bytes`` count only the parts that toolkit uploaded."""
 
     schema: str = "toolkit.pushed/1"
     image: str
@@ -37,7 +37,7 @@ def push(
 
     Raises:
         BadInput: if the image does not exist, or ``target`` contains a digest.
-        Missing: if the registry is unreachable or denies access; the next call resumes the upload.
+        Missing: if the registry is unreachable or refuses access; the next call resumes the upload.
         CheckFailed: if the image is damaged, or the registry rejects it.
     """
     if target.digest:
@@ -46,7 +46,7 @@ def push(
 
         @cache
         def session() -> RegistrySession:
-            """Open the session when it is needed, so that an invalid file is an error before any contact."""
+            """Open the session on its first use, so that an invalid file is an error before any contact."""
             tell.step(f"Asking {target.host}")
             return stack.enter_context(open_session(target, access))
 
@@ -60,9 +60,9 @@ def push(
 
 
 def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, tell: Tell) -> tuple[Blob, ...]:
-    """Upload the parts in a separate thread, so that an interrupt stops the upload between two chunks.
+    """Upload the parts in a thread, so that an interrupt stops the upload between two chunks.
 
-    An interrupt inside a chunk makes old registries discard the earlier chunks.
+    If an upload stops inside a chunk, old registries discard the earlier chunks.
     """
     total = sum(blob.size for blob in cargo.blobs)
     tell.step(f"Sending {len(cargo.blobs)} parts ({format_size(total)}) to {target}")

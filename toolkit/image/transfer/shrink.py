@@ -19,7 +19,7 @@ from toolkit.run.registry.upload import Blob
 _GZIP = f"{OCI_LAYER}+gzip"
 _LEVEL = 6
 _WINDOW = 31
-"""The value of zlib's ``wbits`` for the gzip format; zlib then writes neither a time nor a file name into the
+"""The value of zlib's ``wbits`` for the gzip format. zlib then writes neither a time nor a file name to the
 header."""
 _STEP = 1 << 20
 _PACKED = "registry/packed"
@@ -27,14 +27,14 @@ _PACKED = "registry/packed"
 
 @dataclass(frozen=True, slots=True)
 class ShrunkLayer:
-    """A compressed layer; ``file`` is None if the registry already has the layer."""
+    """A compressed layer; ``file`` is None if the registry already has it."""
 
     described: Descriptor
     file: Path | None
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """The cached digest and size of a layer's earlier compression."""
+    """The digest and size of a layer after compression, which an earlier run cached."""
 
     digest: str
     size: int
@@ -43,7 +43,7 @@ class _Known(msgspec.Struct, frozen=True):
 def shrink_layers(
     layers: tuple[Blob, ...], work: Path, present: Callable[[str], bool], tell: Tell
 ) -> tuple[ShrunkLayer, ...]:
-    """Compress layers with gzip, which every container engine reads, in parallel on all processors."""
+    """Compress layers in parallel on all processors, with gzip, which every container engine reads."""
     known = {layer.digest: hints.recall(_PACKED, _name(layer.digest), _Known) for layer in layers}
     reusable = {d: k for d, k in known.items() if k is not None and present(k.digest)}
     stop = threading.Event()

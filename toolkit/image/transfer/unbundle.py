@@ -1,4 +1,5 @@
-"""Install a bundle: files into the cache, recipes and locks into the user's folder, images into Docker."""
+"""Install a bundle: files to the cache, recipes and locks to the user's folder, images to the Docker
+engine."""
 
 import tempfile
 from collections.abc import Callable
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an installation; ``waiting`` are images that were not loaded without a Docker engine.
+    """The result of an installation; ``waiting`` are images that toolkit could not load without an engine.
 
-    ``recipes`` are the written files. ``replaced`` are the recipes that replaced a different recipe. ``sifs``
-    are the SIF files, which stay in the bundle.
+    ``recipes`` are the names of the written recipes and locks. ``replaced`` are the recipes that replaced a
+    different recipe. ``sifs`` are the SIF files, which toolkit leaves in the bundle.
     """
 
     schema: str = "toolkit.unbundled/1"
@@ -56,15 +57,15 @@ def unbundle(
 ) -> Unbundled:
     """Install a bundle from its archive, or from a folder with the unpacked archive.
 
-    toolkit first compares all files with their hashes in a private folder. toolkit installs nothing and
-    contacts no Docker engine before this check ends. Existing equal files are unchanged, so the call can be
-    repeated.
+    toolkit first copies the files to a private folder and compares them with their hashes. Before the end of
+    this check, toolkit installs nothing and does not contact the Docker engine. Existing equal files stay
+    unchanged, so callers can repeat the call.
 
     Args:
         source: the archive or the folder.
         connect: returns the Docker engine, or None if no engine responds.
         tell: receives progress messages.
-        keyring: a file of public keys; the bundle must then have a signature by one of these keys.
+        keyring: a file of public keys; if given, the bundle must have a signature by one of these keys.
         replace: whether the bundle's recipes may replace different recipes of the user.
 
     Raises:
@@ -111,7 +112,7 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
 
 
 def _install_files(staged: StagedBundle, tell: Tell) -> int:
-    """Copy the files of the locks into the cache, and return the number of files."""
+    """Move the files of the locks to the cache, except equal existing files; return their number."""
     names = [name for name in staged.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
     for number, name in enumerate(names, 1):

@@ -50,9 +50,9 @@ Present = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class ImageUpload:
-    """The parts of an image.
+    """The parts of an image in a registry.
 
-    The blobs are uploaded before the manifest, so that the registry never has an incomplete image.
+    toolkit uploads the blobs before the manifest, so that the registry never has an incomplete image.
     """
 
     form: str
@@ -83,7 +83,8 @@ def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iter
     ``platform``, such as ``linux/arm64``, selects one image of a multi-platform index.
 
     Raises:
-        BadInput: if the file is not such an image, or contains several images and the name selects none.
+        BadInput: if the file is not such an image, or contains several images and neither the name nor
+            ``platform`` selects one.
         CheckFailed: if the image is damaged.
         Missing: if the Docker engine is needed and does not respond.
     """
@@ -188,10 +189,10 @@ def _of_save(
 def _compress_layers(
     saved: ImageUpload, work: Path, present: Present, tell: Tell, stack: ExitStack
 ) -> ImageUpload:
-    """Compress the layers that are not compressed, and return the parts with a new manifest.
+    """Compress the uncompressed layers, and return the parts with a new manifest.
 
-    Compressed layers stay as they are. A registry from which the image was pulled therefore already has these
-    layers.
+    Compressed layers stay unchanged, so that a registry from which the user pulled the image already has
+    these layers.
     """
     layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))

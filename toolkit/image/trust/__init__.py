@@ -1,1 +1,1 @@
-"""Check signatures, write SBOMs, and compare an image with its lock."""
+"""Sign images, check signatures, write SBOMs, and compare an image with its lock."""

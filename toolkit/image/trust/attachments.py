@@ -1,7 +1,8 @@
 """Add documents to a SIF as objects: the SBOM and the provenance of the image.
 
-toolkit copies both documents from the image, so that equal images get equal documents. toolkit adds nothing
-to the SIF of an image without these documents. ``apptainer sif list`` shows the documents by name and type.
+toolkit copies both documents from the image, so that equal images get equal documents. If an image does not
+contain a document, toolkit does not add it to the SIF. ``apptainer sif list`` shows the documents by name and
+type.
 """
 
 import hashlib
@@ -50,10 +51,10 @@ class _Statement(msgspec.Struct, frozen=True):
 
 
 def attach(sif: Path) -> tuple[str, ...]:
-    """Add the documents to a new SIF, and return the names of the added objects.
+    """Add the documents to a new SIF, and return the names of the new objects.
 
     Raises:
-        CheckFailed: if the SIF already has an SBOM or a signature, which would become invalid.
+        CheckFailed: if the SIF already has an SBOM, or has a signature, which would become invalid.
     """
     with sif.open("r+b") as file:
         sif_file = read_sif(file, sif)
@@ -75,12 +76,12 @@ def attach(sif: Path) -> tuple[str, ...]:
 def write_full_provenance(
     sif: Path, versions: Mapping[str, str], started: float, ended: float
 ) -> Path | None:
-    """Write the provenance that differs between machines to a file beside a SIF, and return its path.
+    """Write the full provenance of a SIF's image to a file beside the SIF, and return the file's path.
 
-    The full provenance contains the programs' ``versions``, the commit, and the start and end of the build in
-    Unix seconds.
+    The full provenance contains additional facts that differ between machines: the programs' ``versions``,
+    the commit, and the build's start and end in Unix seconds.
 
-    For an image without provenance the function writes nothing and returns None.
+    If the image has no provenance, the function writes no file and returns None.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
@@ -101,7 +102,7 @@ def full_file(sif: Path) -> Path:
 
 
 def full_object(sif: Path) -> Object:
-    """Return the full provenance as a SIF object, after a check that it describes this SIF.
+    """Return the full provenance as a SIF object, after a check that the provenance describes this SIF.
 
     Raises:
         BadInput: if the file is missing, invalid, or describes another image.
@@ -130,7 +131,7 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 
 
 def sbom_of(image: str, tell: Tell) -> bytes:
-    """Return the SBOM in an image of any format, or an SBOM made from the image's packages.
+    """Return the SBOM in an image of any format or, without one, an SBOM of the image's packages.
 
     Raises: BadInput, CheckFailed, Missing: if the image cannot be read.
     """

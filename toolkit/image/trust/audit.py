@@ -22,16 +22,16 @@ from toolkit.versions import is_same_version
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _RECORD = 8 << 20
 _OWN = "/opt"
-"""The folder in an image with the files that the build added; all other files are from Debian packages."""
+"""The folder of an image with the files that the build added. All other files are from Debian packages."""
 _SHOWN = 20
 _COMPARED: tuple[Component, ...] = (
     *("python", "openmpi", "mpich", "pmix", "ucx", "mpi4py", "tensorflow", "torch", "horovod", "nccl"),
 )
-"""The components whose exact version the inspector finds."""
+"""The components whose exact version toolkit finds in an image."""
 
 
 def packages(tree: FileTree, lock: Lock) -> Check:
-    """Compare the image's Debian packages with the lock: missing packages, other versions, extra packages."""
+    """Compare the image's Debian packages with the lock; find missing, different and additional packages."""
     wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
     installed = debian(tree)
     wrong = [
@@ -39,7 +39,8 @@ def packages(tree: FileTree, lock: Lock) -> Check:
         for name, version in sorted(wanted.items())
         if installed.get(name) != version
     ]
-    # The lock does not list the packages of a published base image; the image's digest covers them.
+    # The lock does not list the packages of a published base image, because the digest of this image covers
+    # them.
     more = [] if lock.base.published else sorted(set(installed) - set(wanted))
     wrong += [f"{name} {installed[name]} is in the image but not in the lock" for name in more]
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
@@ -48,8 +49,8 @@ def packages(tree: FileTree, lock: Lock) -> Check:
 def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapping[str, str]) -> Check:
     """Compare the image's wheels with the lock, and the files of each wheel with its RECORD.
 
-    ``hashes`` are the SHA-256 of the image's files, by path. The manifest lists files that the build changed
-    or left out. Without a manifest, such files would look damaged, so files are not compared.
+    ``hashes`` has the SHA-256 of the image's files, by path. The manifest lists files that the build changed
+    or removed. Without a manifest, such files would look damaged, so toolkit does not compare files.
     """
     installed = _installed_wheels(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
@@ -82,7 +83,7 @@ def _differing_files(
     manifest: FileHashes,
     hashes: Mapping[str, str],
 ) -> Iterator[str]:
-    """Yield the files of a wheel that differ from its RECORD and were not changed by the build."""
+    """Yield the files of a wheel that differ from its RECORD, although the build did not change them."""
     changed = set(manifest.changed)
     for path, digest in record:
         if hashes.get(path, digest) != digest and path not in changed:
@@ -106,7 +107,7 @@ def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check
 
 
 def versions(facts: ImageFacts, lock: Lock) -> Check:
-    """Compare the versions that toolkit found in libraries and programs with the versions in the lock."""
+    """Compare the versions in the image's libraries and programs with the versions in the lock."""
     installed = facts.component_versions()
     chosen = {name: lock.solution.versions[name] for name in _COMPARED if name in lock.solution.versions}
     wrong = [
@@ -130,7 +131,7 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 
 
 def _has_version(version: str, chosen: str) -> bool:
-    # the lock has only the minor release of the base image's Python
+    # The lock has only the minor release of the base image's Python.
     return is_same_version(version, chosen) or version.startswith(f"{chosen}.")
 
 
@@ -146,7 +147,7 @@ def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
 
 
 def _record(tree: FileTree, folder: str) -> Iterator[tuple[str, str]]:
-    """Yield path and SHA-256 of each file in a wheel's RECORD (PyPA: recording-installed-packages)."""
+    """Yield the path and SHA-256 of each file in a wheel's RECORD (PyPA: recording-installed-packages)."""
     text = files.text(tree, f"{folder}/RECORD", _RECORD) or ""
     site = posixpath.dirname(folder)
     try:

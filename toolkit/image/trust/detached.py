@@ -1,6 +1,7 @@
-"""Write and check PGP signatures of bundles and locks: a clear-signed file with their SHA-256.
+"""Write and check PGP signatures of bundles and locks, which are clear-signed files with the SHA-256.
 
-The signed text is a line of ``sha256sum``, so that gpg and sha256sum can check it without toolkit.
+The signed text has the format of ``sha256sum``, so that users can check a file with gpg and sha256sum,
+without toolkit.
 """
 
 import os
@@ -18,17 +19,17 @@ from toolkit.run.gpg import clearsign, signing_key, verifier
 
 _BEGINS = "-----BEGIN PGP SIGNED MESSAGE-----"
 _MOST = 1 << 20
-"""Maximum size of a signature in bytes; a usual signature has about 300 bytes."""
+"""Maximum size of a signature file in bytes; a usual signature has about 300 bytes."""
 _LINE = re.compile(rb"([0-9a-f]{64})  [^\n]+\n?")
 
 
 def signature_file(path: Path) -> Path:
-    """Return the path of the signature of a bundle or a lock: the file name with ``.asc`` appended."""
+    """Return the path of the signature of a bundle or a lock: the path of the file with ``.asc`` appended."""
     return path.with_name(f"{path.name}.asc")
 
 
 def sign_file(path: Path, key: str) -> SignedFile:
-    """Sign the SHA-256 of a file, and write or replace the signature beside the file.
+    """Sign the SHA-256 of a file, and write the signature beside the file or replace an old signature.
 
     Raises:
         BadInput: if the file at the signature's path is not a signature.
@@ -56,14 +57,17 @@ def sign_file(path: Path, key: str) -> SignedFile:
 
 
 def signature_of(path: Path, keyring: Path | None) -> FileSignature:
-    """Return the state of a file's signature, the signer, and the SHA-256 in the signature.
+    """Return the state and the signer of a file's signature, and the SHA-256 that the signature contains.
 
     Args:
-        path: the bundle or lock; only its signature is read. :func:`require_signed` compares the SHA-256.
-        keyring: a file of trusted public keys in place of the user's keyring; a signature is then required.
+        path: the bundle or lock. This function reads only its signature; :func:`require_signed` compares the
+            SHA-256.
+        keyring: a file of trusted public keys in place of the user's keyring; if given, a signature is
+            required.
 
     Raises:
-        CheckFailed: if the signature is wrong, expired or revoked, or is missing and ``keyring`` is given.
+        CheckFailed: if the signature is wrong, or its key is expired or revoked, or ``keyring`` is given and
+            the signature is missing.
         BadInput: if the signature file is unreadable, or ``keyring`` has no keys.
         Missing: if ``keyring`` is given and gpg is not installed.
     """
@@ -103,7 +107,7 @@ def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
     """Check that ``digest``, the SHA-256 of a file, is the SHA-256 in the signature.
 
     Raises:
-        CheckFailed: if the signature has another SHA-256.
+        CheckFailed: if the signature contains another SHA-256.
     """
     if signature.sha256 and signature.sha256 != digest:
         raise CheckFailed(
@@ -118,7 +122,7 @@ def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
 
     Args:
         recipe: the name or path of the recipe.
-        keyring: a file of trusted public keys; a shipped lock then needs a signature, too.
+        keyring: a file of trusted public keys; if given, a shipped lock needs a signature, too.
 
     Raises:
         CheckFailed, BadInput, Missing: for the reasons of :func:`signature_of`.

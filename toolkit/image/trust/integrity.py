@@ -1,8 +1,8 @@
-"""Make and check the text that a SIF signature signs: digests of the header, descriptors and objects.
+"""Write and check the text that a SIF signature signs: the digests of the header, descriptors and objects.
 
 The text has Apptainer's format (apptainer/sif: pkg/integrity), so toolkit and Apptainer can verify each
-other's signatures. The text covers sizes, types, names and contents of objects, but neither their offsets in
-the file nor their times.
+other's signatures. The text covers the sizes, types, names and contents of objects, but neither their offsets
+in the file nor their times.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class _Object(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """The signed text for one group; object numbers are relative to the lowest number in the group."""
+    """The signed text for one group of objects; object numbers are relative to the group's lowest number."""
 
     version: int
     header: _Header
@@ -39,7 +39,7 @@ class Metadata(msgspec.Struct, frozen=True):
 
 
 def metadata(file: BinaryIO, table: Table, group: int) -> bytes:
-    """Return the text to sign for all objects of a group."""
+    """Return the text that a signature of all objects of a group signs."""
     entries = table.in_group(group)
     first = entries[0].number
     objects = tuple(
@@ -52,7 +52,7 @@ def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
     """Return the groups that signatures must cover: the groups of all objects except signatures.
 
     Raises:
-        CheckFailed: if an object is in no group, because no signature covers such an object.
+        CheckFailed: if an object is not in a group, because no signature can cover such an object.
     """
     for entry in table.used:
         if not entry.group and entry.kind != SIGNATURE:
@@ -66,7 +66,7 @@ def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
 def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterator[str]:
     """Yield the differences between the objects of a group and the signed text.
 
-    A text in an unknown format counts as a difference, because an attacker may have written it.
+    A text in an unknown format counts as a difference, because an attacker may have written such a text.
     """
     try:
         metadata = msgspec.json.decode(text, type=Metadata)

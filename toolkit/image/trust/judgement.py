@@ -21,14 +21,14 @@ WORDS: dict[SignatureState, str] = {
     "unknown-key": "signed with the key {}, which is not among your trusted keys",
     "unreadable": "gpg cannot read the signature (damaged, or not PGP)",
 }
-"""The message for each state of a signature; ``{}`` is the signer."""
+"""The message for each state of a signature; the signer replaces ``{}``."""
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF before a launch; ``keyring`` requires a signature by one of its keys.
+    """Check the signatures of a SIF before a launch; with ``keyring``, one of its keys must have signed.
 
-    Without ``keyring``, a SIF without a signature may run. A SIF that an unknown key signed may run, too, if
-    its bytes match the signature; the job record then contains the key.
+    Without ``keyring``, a SIF without a signature may run. A SIF with a signature by an unknown key may also
+    run if its bytes match the signature; the job record then contains the key.
 
     Raises:
         CheckFailed: if a signature is wrong, or a required signature is missing.
@@ -53,7 +53,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 def _way_out(found: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
     """Return the hint for a SIF that may not run.
 
-    toolkit suggests ``--no-verify`` only if all bytes match the signature and no key is required.
+    The hint suggests ``--no-verify`` only if all bytes match the signature and ``keyring`` is None.
     """
     if keyring is None and found and not any(map(is_wrong, found)):
         states = {signature.signature.state for signature in found if not signature.holds}
@@ -79,7 +79,7 @@ def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) ->
 
 
 def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
-    """Return the check of all signatures: none may be wrong, and valid ones must cover the whole SIF."""
+    """Return the check of all signatures: no signature is wrong, and valid signatures cover the whole SIF."""
     if not found:
         return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
     lines = [_describe_signature(signature) for signature in found if not signature.holds]
@@ -98,7 +98,7 @@ def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
 
 
 def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
-    """Return the fingerprints of missing public keys, if these are the only problem of a SIF."""
+    """Return the fingerprints of missing public keys if a SIF has no other problem."""
     if any(signature.differences or signature.signature.state != "unknown-key" for signature in found):
         return ()
     if coverage_gap(file, sif, {signature.group for signature in found}):
@@ -107,7 +107,7 @@ def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...])
 
 
 def is_wrong(checked: CheckedSignature) -> bool:
-    """Return whether a signature contradicts the file; an expired or unknown key does not."""
+    """Return whether a signature contradicts the file; with an expired or unknown key it does not."""
     return checked.signature.state == "bad" or bool(checked.differences)
 
 

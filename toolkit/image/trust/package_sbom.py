@@ -1,7 +1,7 @@
-"""Write the SBOM of an image that has none, from its package lists and its libraries.
+"""Write an SBOM of an image without an SBOM, from its package lists and its libraries.
 
-toolkit reads Debian's and Python's package lists, and libraries that the inspector finds, such as a compiled
-MPI. The SBOM names the package lists that toolkit cannot read, so that readers know about the gap.
+toolkit reads the package lists of Debian and Python, and the libraries that the inspector finds, such as a
+compiled MPI. The SBOM names the package lists that toolkit cannot read, so that readers know about this gap.
 """
 
 import hashlib
@@ -89,7 +89,7 @@ def _item(kind: str, name: str, version: str, purl: str, evidence: str) -> _Item
 
 
 def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
-    """Yield name, version and dist-info folder of the Python packages."""
+    """Yield the name, version and dist-info folder of each Python package."""
     for site in _SITES:
         for folder in files.glob(tree, f"{site}/*.dist-info"):
             stem = posixpath.basename(folder).removesuffix(".dist-info")
@@ -99,7 +99,7 @@ def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
 
 
 def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
-    """Yield name, version and evidence of components that the inspector found in libraries."""
+    """Yield the name, version and evidence of each component that the inspector found in libraries."""
     for mpi in (*([facts.mpi] if facts.mpi else []), *facts.other_mpis):
         if mpi.version:
             yield mpi.implementation, mpi.version, mpi.library

@@ -32,7 +32,7 @@ from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifi
 
 _SHA256_SIGNED = (1).to_bytes(4, "little")
 _LONGEST = 1 << 20
-"""Maximum size of a signature in bytes; a signature of a thousand objects has 250 kB."""
+"""Maximum size of a SIF signature in bytes; a signature of a thousand objects has 250 kB."""
 
 
 class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSignature:
-    """The check of a signature: the signed object group of a SIF, and what differs from the signed text."""
+    """The check of a signature: the object group that it signs, and the differences from the signed text."""
 
     signature: Signature
     group: int
@@ -62,18 +62,18 @@ class CheckedSignature:
 def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedFile:
     """Add the objects ``extra`` to a SIF, sign all of its objects, and return the result.
 
-    Existing signatures stay valid, because added objects get a separate group. If ``sif`` is a symbolic link,
-    toolkit signs the file that the link points to.
+    Existing signatures stay valid, because the added objects get a separate group. If ``sif`` is a symbolic
+    link, toolkit signs the file to which the link points.
 
-    toolkit signs and checks a copy, and renames the copy to the SIF, so that the SIF is complete at any time.
-    Running processes keep the old file. If several processes sign one SIF, they wait for each other.
+    toolkit signs and checks a copy, and then renames the copy to the SIF, so that the SIF is complete at any
+    time. Running processes keep the old file. Processes that sign the same SIF wait for each other.
 
     Raises:
         CheckFailed: if the SIF is damaged, differs from its checksum, or gpg fails to sign.
         BadInput, Missing: if the SIF or the key does not exist.
     """
     with open_given(sif) as file:
-        signed_groups(read_table(file, sif), sif)  # report an invalid file before gpg asks for a passphrase
+        signed_groups(read_table(file, sif), sif)  # report an invalid SIF before gpg asks for a passphrase
     real, maker = behind_links(sif), signing_key(key)
 
     def waiting() -> None:
@@ -95,7 +95,7 @@ def _replace_by_signed(
 ) -> str:
     """Replace ``real``, the file behind ``sif``, by a signed copy, and return the copy's SHA-256.
 
-    The caller must hold the lock of ``real``, so that the copy has all earlier signatures.
+    The caller must hold the lock of ``real``, so that the copy contains all earlier signatures.
     """
     check_digest(sif)
     if sif.is_symlink():
@@ -127,8 +127,8 @@ def _replace_by_signed(
             raise CheckFailed(
                 f"{sif}: another program changed it while it was signed", fix="sign the SIF again"
             )
-        # The lock belongs to the file, not to its name: a process that opens the new file waits until toolkit
-        # has written the checksum.
+        # Lock the new file, too, because the lock belongs to the file and not to its name. A process that
+        # opens the new file then waits until toolkit has written the checksum.
         with hold_lock(part, lambda: None):
             publish(part, sif, digest)
     return digest
@@ -136,7 +136,7 @@ def _replace_by_signed(
 
 @contextlib.contextmanager
 def _report_untouched(sif: Path) -> Iterator[None]:
-    """Convert a write error to an error message that says that the SIF is unchanged."""
+    """Convert a write error to an error whose message says that the SIF is unchanged."""
     try:
         yield
     except OSError as error:
@@ -147,24 +147,24 @@ def _report_untouched(sif: Path) -> Iterator[None]:
 
 
 def is_signed(sif: Path) -> bool:
-    """Return whether a SIF has any signature, valid or not."""
+    """Return whether a SIF has a signature, valid or invalid."""
     with sif.open("rb") as file:
         return any(entry.kind == SIGNATURE for entry in read_table(file, sif).used)
 
 
 def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSignature]:
-    """Check each signature of a SIF with gpg, and compare its text with the file."""
+    """Check each signature of a SIF with gpg, and compare the signed text with the file."""
     yield from _signatures_but(file, read_table(file, path), keys, frozenset())
 
 
 def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
-    """Return why signatures of the groups ``covered`` do not cover the whole SIF, or an empty text."""
+    """Return a sentence if signatures of the groups ``covered`` do not cover the whole SIF; or empty."""
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
     return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""
 
 
 def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
-    """Put objects into a new group if the SIF has a signature, because a signature covers a whole group."""
+    """Return the objects in a new group if the SIF has a signature, because a signature covers a group."""
     if not any(entry.kind == SIGNATURE for entry in table.used):
         return extra
     group = 1 + max(entry.group for entry in table.used)
@@ -174,7 +174,7 @@ def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object,
 def _signatures_but(
     file: BinaryIO, table: Table, keys: Verifier, known: Collection[int]
 ) -> Iterator[CheckedSignature]:
-    """Check the signatures of a SIF whose object numbers are not in ``known``."""
+    """Check the signatures of a SIF except the signatures with object numbers in ``known``."""
     for entry in table.used:
         if entry.kind == SIGNATURE and entry.number not in known:
             yield _check_signature(file, table, entry, keys)

@@ -1,4 +1,4 @@
-"""Verify a SIF: its checksum, its signatures, and its contents against its lock."""
+"""Verify a SIF: check its checksum and its signatures, and compare its contents with its lock."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -32,7 +32,7 @@ _EARLIER_LOCK = (
 )
 
 _UNPACKED = 64 << 30
-"""Maximum number of bytes to unpack for the comparison, in which each file is unpacked once or twice."""
+"""Maximum number of bytes to unpack for the comparison. toolkit unpacks each file once or twice."""
 
 _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
 
@@ -40,12 +40,13 @@ _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versio
 def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
     """Run all checks of a SIF without starting it, and return the results.
 
-    ``keyring`` has the trusted keys in place of the user's keyring. ``lock`` is compared with the lock in the
-    image. ``unsigned`` accepts a SIF without a signature, or with a signature by an unknown key.
+    ``keyring`` has the trusted keys in place of the user's keyring. If ``lock`` is given, toolkit compares it
+    with the lock in the image. If ``unsigned`` is true, a SIF without a signature, or with a signature by an
+    unknown key, passes.
 
     Raises:
         Damaged: if the file is too damaged to read.
-        BadInput: if the file is missing or is not a SIF, or its checksum file has no line for it.
+        BadInput: if the file is missing or is not a SIF, or its checksum file has no line for the SIF.
     """
     check_given(sif)
     tell.step(f"Reading {sif.name} for its checksum")
@@ -108,7 +109,7 @@ def _inside(file: BinaryIO, sif: Path, given_lock: Lock | None) -> list[Check]:
 
 
 def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
-    """Return the lock in an image, or None and the reason."""
+    """Return the lock in an image, or None and the reason why toolkit cannot read it."""
     text = files.read(tree, LOCK_PATH, MOST_LOCK)
     if text is None:
         return None, _NO_LOCK
