@@ -52,7 +52,7 @@ class DistributionRelease(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     user_namespaces: bool = True
 
 
-class Distribution(Row, frozen=True, kw_only=True):
+class DistributionFamily(Row, frozen=True, kw_only=True):
     """The releases of distributions with the same release numbers, kernels and C libraries."""
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     interfaces: dict[str, tuple[str, ...]]
     beside: dict[str, dict[str, Any]]
     old_kernel: OldKernel
-    distribution: tuple[Distribution, ...]
+    distribution: tuple[DistributionFamily, ...]
     setuid_kernel: str
     runtime_releases: dict[str, str]
     setuid: tuple[InstalledSetuid, ...]

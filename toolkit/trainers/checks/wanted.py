@@ -39,42 +39,17 @@ def parse(words: Sequence[str] | None) -> Requirements:
     )
     add = parser.add_argument
     add("--tasks", type=count, required=True, metavar="N", help="number of ranks that were started")
-    add(
-        "--seconds",
-        type=positive,
-        default=Requirements.seconds,
-        metavar="S",
-        help=("time limit for the messages"),
-    )
+    add("--seconds", type=positive, metavar="S", help="time limit for the messages")
     add("--nodes", type=count, metavar="N", help="number of nodes of the job")
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
-    add(
-        "--fabric-gbit",
-        type=positive,
-        metavar="G",
-        help=("expected Gbit/s of a node; below a fifth, the check fails"),
-    )
+    below = "expected Gbit/s of a node; below a fifth, the check fails"
+    add("--fabric-gbit", type=positive, metavar="G", help=below)
     add("--output", type=Path, metavar="DIR", help="existing folder for output")
-    add(
-        "--min-free",
-        type=size,
-        default=Requirements.min_free,
-        metavar="SIZE",
-        help="required free space in the folder, such as 2G",
-    )
-    add(
-        "--min-free-tmp",
-        type=size,
-        default=Requirements.min_free_tmp,
-        metavar="SIZE",
-        help="required free space in TMPDIR",
-    )
+    free = "required free space in the folder, such as 2G"
+    add("--min-free", type=size, metavar="SIZE", help=free)
+    add("--min-free-tmp", type=size, metavar="SIZE", help="required free space in TMPDIR")
     add("--image", type=Path, metavar="FILE", help="image file to compare between the nodes")
-    add(
-        "--max-skew",
-        type=positive,
-        default=Requirements.max_skew,
-        metavar="S",
-        help="largest difference between clocks, in seconds",
-    )
-    return Requirements(**vars(parser.parse_args(words)))
+    skew = "largest difference between clocks, in seconds"
+    add("--max-skew", type=positive, metavar="S", help=skew)
+    given = {name: value for name, value in vars(parser.parse_args(words)).items() if value is not None}
+    return Requirements(**given)
