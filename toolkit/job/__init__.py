@@ -1,4 +1,4 @@
-"""The pipeline of a job: merge settings, read image and host, plan the launch, write and submit the script.
+"""Launch a job: merge its settings, read image and host, plan the launch, write and submit the job script.
 
 No module of this package prints.
 """

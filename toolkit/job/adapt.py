@@ -1,6 +1,6 @@
 """``toolkit adapt``: change a training script for one process into a script for several ranks.
 
-toolkit reads the script and never runs it.
+toolkit reads the script but does not run it.
 """
 
 import ast
@@ -24,11 +24,12 @@ _TRAINS = {"backward", "fit", "apply_gradients"}
 def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]:
     """Return the changes that a script needs to run on several ranks, and the changed script.
 
-    A script that already joins its ranks, or uses a trainer class of a framework, is returned unchanged.
+    toolkit does not change a script that already joins its ranks, or that uses a trainer class of a
+    framework.
 
     Args:
         path: a training script that uses Keras or PyTorch.
-        program: how the ranks join each other, such as ``torch``; if ``None``, toolkit chooses.
+        program: the framework that joins the ranks, such as ``torch``; if ``None``, toolkit chooses.
 
     Raises:
         BadInput: if the file is not valid Python, or toolkit does not recognise its training code.
@@ -71,16 +72,16 @@ def _decode_script(content: bytes, path: Path) -> tuple[str, str]:
 
 
 def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
-    """Return a note for each piece of code that may already join the ranks but that toolkit cannot follow."""
+    """Return a note for each part of the code that may join the ranks in a way that toolkit cannot follow."""
     return tuple(
         ScriptChange(line=1, what=f"check whether the ranks already join: {why}") for why in facts.unknown
     )
 
 
 def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
-    """Return a note for each other project file that trains, loads data or saves a model.
+    """Return a note for each other file of the project that trains, loads data or saves a model.
 
-    ``toolkit adapt`` changes only the script itself.
+    The notes tell users which files to change, because ``toolkit adapt`` changes only the script.
     """
     changes = []
     for file in facts.files:

@@ -1,4 +1,4 @@
-"""Run ``env`` in the image on one compute node to read variables that the image's start scripts set."""
+"""Run ``env`` in an image on a compute node, to read the variables that the image's start scripts set."""
 
 import posixpath
 import shlex
@@ -23,7 +23,7 @@ from toolkit.run.command import Command, Runner
 from toolkit.runtime import apptainer
 
 IMMEDIATE = 30
-"""The number of seconds that the Slurm step may wait for a free node."""
+"""The longest time, in seconds, that the Slurm step waits for a free node."""
 _SECONDS = 120.0
 _LOOK_SECONDS = 30.0
 _VARIABLE = "environment."
@@ -41,15 +41,15 @@ class UndecidedImage:
 
 
 def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
-    """Return the names of the variables whose values toolkit cannot read from the image file."""
+    """Return the names of the variables whose values toolkit cannot find in the image file."""
     return tuple(sorted(name.removeprefix(_VARIABLE) for name in image.unknown if name.startswith(_VARIABLE)))
 
 
 def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
-    """Return a rank's view of the image with the variables that a container on a node printed.
+    """Return ``view`` with the variables that a container on a node has.
 
-    toolkit prints the ``srun`` call before it runs the call. If the call is impossible or fails, the view is
-    unchanged.
+    toolkit prints the ``srun`` command before it runs the command. If the command is impossible or fails, the
+    function returns ``view`` unchanged.
     """
     names = undecided_variables(question.image)
     if (
@@ -73,14 +73,14 @@ def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankVie
 
 
 def _starts(host: HostFacts) -> bool:
-    """Return whether the host has Slurm and Apptainer or Singularity, which start the container."""
+    """Return whether the host has Slurm, and Apptainer or Singularity, to start the container."""
     return host.slurm is not None and host.runtime is not None and host.runtime.name in apptainer.NAMES
 
 
 def _may_start(question: UndecidedImage, tell: Tell) -> bool:
     """Return whether the image's signatures permit toolkit to start the image.
 
-    toolkit checks the signatures as for a job without options.
+    toolkit checks the signatures as it does for a job without options on signatures.
     """
     digest = (question.image.digest or "").removeprefix("sha256:") or hash_file(question.file)
     name = question.file.name
@@ -107,7 +107,7 @@ def _path_there(runner: Runner, question: UndecidedImage) -> str:
 
 
 def words(host: HostFacts, path: str, partition: str | None) -> tuple[str, ...]:
-    """Return the words of the ``srun`` call that prints the variables of a container on one node."""
+    """Return the words of the ``srun`` command that prints the variables in a container on one node."""
     queue = (f"--partition={partition}",) if partition else ()
     step = ("srun", "--nodes=1", "--ntasks=1", "--time=1", f"--immediate={IMMEDIATE}", "--mpi=none", *queue)
     return (*step, runtime_of(host), "exec", path, "env")
@@ -134,6 +134,6 @@ def _variables(
 
 
 def read(text: str) -> dict[str, str]:
-    """Return the variables in the output of ``env``; of a value with several lines, only the first line."""
+    """Return the variables in the output of ``env``, with only the first line of each value."""
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, sign, value in pairs if sign and name.isidentifier()}

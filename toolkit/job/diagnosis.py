@@ -1,6 +1,6 @@
-"""Judge a launch for ``toolkit doctor``.
+"""Predict the result of a launch for ``toolkit doctor``.
 
-With ``--site`` or ``--job``, judge the job that ``launch`` would start.
+With ``--site`` or ``--job``, toolkit predicts the result of the job that ``toolkit launch`` would start.
 """
 
 import posixpath
@@ -40,7 +40,7 @@ from toolkit.program.starter_counts import read_starter_counts
 from toolkit.runtime import apptainer
 
 NODES = 2
-"""The number of nodes that the doctor judges by default: two nodes are the smallest launch over a network."""
+"""The default number of nodes of the launch, because two nodes are the smallest launch over a network."""
 
 
 _NO_JOB = JobFile()
@@ -48,10 +48,10 @@ _NO_JOB = JobFile()
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """The launch that the doctor judges, and its site.
+    """The launch whose result ``toolkit doctor`` predicts, and its site.
 
-    ``words`` are the command-line options that describe the same launch. ``view`` describes how a rank sees
-    the image.
+    ``words`` are command-line options that describe the same launch. ``view`` describes how a rank sees the
+    image.
     """
 
     request: Request
@@ -62,12 +62,12 @@ class LaunchRequest:
     runtime: str = ""
     env: Path | None = None
     job: JobFile = _NO_JOB
-    """The job for which toolkit checks the program; without a command, toolkit checks no program."""
+    """The job whose program toolkit checks; if the job has no command, toolkit does not check a program."""
 
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the prediction for the launch on a host.
 
-        The modules of the site or the job may add a container runtime to the host's facts.
+        The modules of the site profile or of the job may add a container runtime to the host's facts.
         """
         known = with_runtime(host, self.site, self.modules, self.runtime)
         return Diagnosis(known, image, self, predict(known, image, self.request, self.site))
@@ -75,7 +75,7 @@ class LaunchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A prediction with its inputs: the facts of host and image, and the launch."""
+    """A prediction with its inputs: the host's facts, the image's facts and the launch."""
 
     host: HostFacts
     image: ImageFacts
@@ -104,7 +104,7 @@ class LaunchQuestion:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The options of ``toolkit doctor`` that name the site, job file, runtime and environment image."""
+        """The options of ``toolkit doctor`` that name site, job file, runtime and environment image."""
         options = {
             "--site": self.site,
             "--job": self.job_file,
@@ -115,9 +115,10 @@ class LaunchQuestion:
 
 
 def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
-    """Return the launch to judge; options override the job file.
+    """Return the launch that the options and the job file describe; options override the job file.
 
-    toolkit does not connect to the cluster to find its folders. The run's folder gets its default name.
+    toolkit does not connect to the cluster to find the folders there, so the run's folder has its default
+    name.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.
@@ -179,7 +180,7 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
         merged.job.program,
         read_command_here(question.command),
     )
-    if not view.command:  # The request has a placeholder in place of a command.
+    if not view.command:  # without a command, the request has a placeholder
         request = msgspec.structs.replace(request, command=())
     env = env_file(merged.job.env_image)
     return LaunchRequest(request, merged.site, spec.modules, question.words, view, spec.runtime, env, job)
@@ -217,11 +218,11 @@ def diagnose(
     Args:
         image: the name of an image, or the image's facts.
         place: the facts of a host, or a facts file; if ``None``, toolkit probes ``where``.
-        request: the launch to judge.
+        request: the launch whose result toolkit predicts.
         where: the host to probe.
-        partition: the Slurm partition; toolkit probes one of its nodes.
+        partition: the Slurm partition with the node to probe.
         tell: receives progress.
-        run: start a container on a node to read variables that the image's start scripts set.
+        run: whether to start a container on a node, to read variables that the image's start scripts set.
 
     Raises:
         BadInput: if toolkit cannot read the image or the facts file.
@@ -254,7 +255,7 @@ def diagnose(
 def _with_faults(
     launch_request: LaunchRequest, host: HostFacts, image: ImageFacts, contents: Contents
 ) -> LaunchRequest:
-    """Return the launch with the faults of its command, which toolkit finds in the image and the folder."""
+    """Return the launch with the faults of its command, which toolkit checks against image and folder."""
     job = launch_request.job
     gpus = may_have_gpus(job, launch_request.site, host)
     faults = program_faults(job, image, contents, launch_request.env, gpus=gpus)

@@ -19,7 +19,8 @@ from toolkit.model.job import FINAL_STATES, JobRecord
 _MOST = 64 << 20
 """The largest number of bytes of output that toolkit reads.
 
-Causes are near the start or the end of the output. toolkit skips the middle of larger output.
+The cause of a failure is near the start or the end of the output, so toolkit skips the middle of larger
+output.
 """
 
 
@@ -34,13 +35,13 @@ _OUTPUTS = (
     "*/stdout*.log",
     "*/stderr*.log",
 )
-"""Name patterns of output files in a folder; torchrun writes one folder of output for each rank."""
+"""Name patterns of output files in a folder; torchrun writes the output of each rank to a separate folder."""
 
 _MOST_FILES = 64
 
 
 def of_place(name: str) -> OutputExplanation:
-    """Explain the output in a file or a folder, or the output of a recorded job or a Slurm job.
+    """Explain the output in a file or folder, or of a recorded job or Slurm job, with the name ``name``.
 
     Raises:
         BadInput: if the file, folder or job does not exist or cannot be read.
@@ -68,8 +69,8 @@ def of_job(record: JobRecord) -> OutputExplanation:
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
     output_explanation = explain_pieces(pieces)
-    # A completed job may contain messages of failed ranks: toolkit restarted the job, and the job then
-    # succeeded.
+    # The output of a completed job may contain messages of failed ranks, if toolkit restarted the job and the
+    # job then succeeded.
     return (
         OutputExplanation(findings=output_explanation.findings)
         if record.state == "completed"
@@ -102,7 +103,7 @@ def _of_slurm(number: str) -> OutputExplanation:
 
 
 def _of_folder(folder: Path) -> OutputExplanation:
-    """Explain the output of a recorded job's folder, or the output files in a folder, oldest first.
+    """Explain the output of the job whose folder this is, or the output files in the folder, oldest first.
 
     toolkit reads the 64 newest output files of a folder.
     """
@@ -118,7 +119,7 @@ def _of_folder(folder: Path) -> OutputExplanation:
 
 
 def _record_of(folder: Path) -> JobRecord | None:
-    """Return the record of the job that uses this folder as its run folder or record folder, or ``None``."""
+    """Return the record of the job whose run folder or record folder is ``folder``, or ``None``."""
     resolved = folder.resolve()
     if (resolved / records.RECORD).is_file() and resolved.parent == records.jobs_dir().resolve():
         with contextlib.suppress(BadInput):
@@ -138,7 +139,7 @@ def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
 
 
 def _ends(number: str) -> list[Piece]:
-    """Return the lines of Slurm's accounting about the end of a job; these lines get no line numbers."""
+    """Return the lines of Slurm's accounting about a job's end, which have no line numbers in messages."""
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
     text = "".join(f"{line}\n" for line in lines)
     return [Piece("sacct", text.encode(), counted=False)] if text else []
@@ -155,12 +156,12 @@ def of_file(path: Path) -> OutputExplanation:
 
 
 def of_stream(stream: BinaryIO) -> OutputExplanation:
-    """Explain the output in a stream. If the output exceeds 64 MiB, toolkit skips its middle."""
+    """Explain the output in a stream; toolkit skips the middle of output that exceeds 64 MiB."""
     return explain_output(Output(*ends(stream, _MOST // 2)))
 
 
 def of_text(text: str | bytes) -> OutputExplanation:
-    """Explain output that is given as text."""
+    """Explain output from its text."""
     return explain_output(Output(text))
 
 

@@ -1,4 +1,4 @@
-"""``toolkit doctor --live``: run a small job in a launch mode, and compare it with the prediction."""
+"""``toolkit doctor --live``: run a small job in a launch mode, and compare its result with the prediction."""
 
 import posixpath
 import time
@@ -37,7 +37,7 @@ from toolkit.runtime import apptainer
 _MINUTES = "4"
 """The time limit of a trial's job, in minutes.
 
-A trial usually takes some seconds. If it hangs, this limit frees its nodes.
+A trial usually takes some seconds. If a trial hangs, this limit frees its nodes.
 """
 
 
@@ -61,7 +61,7 @@ class TrialRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The values that all trials of one call share."""
+    """The values that all trials of one command share."""
 
     request: TrialRequest
     where: Where
@@ -76,7 +76,7 @@ class _Bench:
 
 
 def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
-    """Run a trial of each given mode, or of the mode that the engine chooses.
+    """Run a trial of each launch mode in the request, or of the mode that the engine chooses.
 
     Returns:
         the results of the trials, and the host's facts.
@@ -86,7 +86,7 @@ def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Li
         Missing: if the image cannot run the trial program.
     """
     _check(trial_request)
-    # A trial uses no user settings except a required signing key.
+    # A trial ignores the user's settings, except a required signing key.
     demand = demand_of(settings({}, ("true",)), trial_request.verify_key, trial_request.no_verify)
     runner = where.open()
     try:
@@ -122,7 +122,7 @@ def _check(request: TrialRequest) -> None:
 
 
 def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
-    """Return the given modes, else the mode that the engine chooses, else the first mode that has a plan."""
+    """Return the modes in the request, else the mode that the engine chooses, else the first planned mode."""
     if request.modes:
         return list(dict.fromkeys(request.modes))
     possible: list[Mode] = [p.mode for p in verdict.predictions if p.plan]
@@ -143,7 +143,7 @@ def _bench(
         raise BadInput(
             f"{request.image}: {image.format}; --live needs a SIF file, which every runtime starts"
         )
-    trial.library(image, "srun-pmix")  # This call raises an error before toolkit copies a file.
+    trial.library(image, "srun-pmix")  # raises an error before toolkit copies a file
     programs = trial.programs(image, runner)
     base = directory(runner, None, remote=where.remote)
     cleared = clear(startable, demand, tell)
@@ -155,7 +155,7 @@ def _bench(
 
 
 def _try(bench: _Bench, prediction: Prediction) -> Trial:
-    """Run the trial of one mode, and compare its outcome with the prediction."""
+    """Run the trial of one launch mode, and compare its result with the prediction."""
     if prediction.plan is None:
         return Trial(mode=prediction.mode, predicted=prediction.outcome, because=prediction.why)
     begun = time.monotonic()

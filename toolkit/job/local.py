@@ -36,7 +36,7 @@ from toolkit.run.command import Runner
 
 
 def launch_here(call: Call, request: JobRequest, tell: Tell, opener: Opener) -> JobRecord:
-    """Run a job on this machine until it ends, and return the job's record; ``tell`` receives the output.
+    """Run a job on this machine, and return its record after the job ends; ``tell`` receives the output.
 
     Raises:
         BadInput: if an option needs a cluster.
@@ -96,7 +96,7 @@ def prepare_here(call: Call, job_request: JobRequest, tell: Tell, opener: Opener
 
 
 def _without_queue(call: Call, request: JobRequest, tell: Tell) -> JobRequest:
-    """Return the request without options that only a queue uses; report the names of these options."""
+    """Return the request without options that only a queue uses, and print the names of these options."""
     job, left_out = without_queue(request.job, request.origins, _job_file(call))
     if left_out:
         tell.step(f"Ignored, because --local uses no Slurm queue: {', '.join(left_out)}")
@@ -107,7 +107,7 @@ def _check_options(call: Call, request: JobRequest) -> None:
     """Raise an error if an option needs a cluster.
 
     Raises:
-        BadInput: if such an option is given; the message names it.
+        BadInput: if the user gave such an option; the message names the option.
     """
     if call.where.remote or request.site:
         raise BadInput("--local: cannot be combined with --host, --cluster or --site")
@@ -118,6 +118,6 @@ def _check_options(call: Call, request: JobRequest) -> None:
 
 
 def _job_file(call: Call) -> str:
-    """Return the path that ``--job`` or the trainer argument gives, or an empty string."""
+    """Return the path of the job file from ``--job`` or the trainer argument, or an empty string."""
     named = str(call.job_file or call.values.get("trainer") or "")
     return str(Path(named)) if named else ""

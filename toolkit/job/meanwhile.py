@@ -8,7 +8,7 @@ _T = TypeVar("_T")
 
 
 class Meanwhile(Generic[_T]):
-    """Run a function at once in a daemon thread; an interrupted command does not wait for the thread."""
+    """Start a function at once in a daemon thread, for which an interrupted command does not wait."""
 
     def __init__(self, work: Callable[[], _T]) -> None:
         self._found: list[_T] = []

@@ -34,7 +34,7 @@ from toolkit.run.command import Runner
 from toolkit.runtime import apptainer, runtime_of_name
 
 _JUPYTER = {"jupyterlab", "notebook", "jupyter_server"}
-"""Modules that ``slurm/notebook.py`` starts."""
+"""The Python modules of Jupyter of which ``slurm/notebook.py`` needs one."""
 
 _WHY = "a notebook is one task without MPI"
 
@@ -42,8 +42,8 @@ _WHY = "a notebook is one task without MPI"
 class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The options of ``toolkit notebook``.
 
-    ``folder`` and ``packages`` are folders on the cluster, or empty strings. ``flags`` include the options on
-    the image's signatures.
+    ``folder`` is the folder that Jupyter shows, and ``packages`` a folder with Jupyter's packages; both are
+    folders on the cluster, or empty strings. ``flags`` include the options on the image's signatures.
     """
 
     job: JobRequest
@@ -72,14 +72,14 @@ def merge_notebook(
         apptainer.bind(path)
     check_directory(request.job.directory or "")
     env_file(request.job.env_image)
-    demand_of(request, flags.verify_key, flags.no_verify)  # checked before toolkit connects to the host
+    demand_of(request, flags.verify_key, flags.no_verify)  # check before toolkit connects to the host
     return NotebookRequest(job=request, flags=flags, folder=folder, packages=packages)
 
 
 def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
     """Return the prepared job of a notebook.
 
-    ``remote`` is true if toolkit has to copy the image to the runner's host.
+    ``remote`` is true if toolkit must copy the image to the runner's host.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -102,7 +102,7 @@ def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, rem
 
 
 def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
-    """Return a fault if the image has no Jupyter; return no fault if toolkit cannot list all its modules."""
+    """Return a fault if the image has no Jupyter, unless toolkit cannot list all modules of the image."""
     offers = image.offers
     if offers is None or not offers.whole or _JUPYTER & offers.modules:
         return []
@@ -139,7 +139,7 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
 def _check_runtime(command: str) -> None:
     """Raise an error if the container runtime is not Apptainer or Singularity.
 
-    toolkit opens the tunnel to a notebook only through Apptainer or Singularity.
+    toolkit supports the tunnel to a notebook only with Apptainer or Singularity.
 
     Raises:
         BadInput: if the runtime is neither Apptainer nor Singularity.
@@ -152,13 +152,13 @@ def _check_runtime(command: str) -> None:
 
 
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:
-    """Return the launch of one task without MPI; faults of the image's MPI do not stop it."""
+    """Return the launch of one task without MPI, which faults of the image's MPI do not stop."""
     launch_plan = plan_launch(host, image, request, notebook.MODE, site)
     return ModeChoice(predict_plan(host, image, request, launch_plan), launch_plan, forced=False)
 
 
 def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:
-    """Return the job specification of one notebook task, without requeue, chained jobs or warnings."""
+    """Return ``spec`` for one notebook task, without requeue, chained jobs and the warning signal."""
     packages = [apptainer.bind(asking.packages, read_only=True)] if asking.packages else []
     return msgspec.structs.replace(
         spec,

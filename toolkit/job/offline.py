@@ -56,7 +56,7 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If the script is not in this folder, the user submits the job in another folder.
+    # If this folder does not contain the user's script, the user submits the job in another folder.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
     sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)
@@ -76,7 +76,7 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
 
 
 def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> Iterator[str]:
-    """Yield what the user has to do before the user submits the script on the cluster."""
+    """Yield the steps that the user must do on the cluster before the submission of the script."""
     spec, code = uncontacted.spec, sources.code
     yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
@@ -93,7 +93,7 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
 
 
 def check_not_there(job: JobFile) -> None:
-    """Raise an error if an option names a file on the cluster, to which toolkit does not connect here."""
+    """Raise an error if an option names a file on the cluster, because toolkit does not connect to it."""
     if job.env_image:
         raise BadInput(
             f"--env-image {job.env_image}: toolkit must compare it with the image on the cluster",
@@ -107,7 +107,7 @@ def check_not_there(job: JobFile) -> None:
 
 
 def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> StartableImage:
-    """Return a job's image: the file on this machine, else the assumed facts of the recipe of that name.
+    """Return a job's image: the file on this machine, else the assumed facts of the recipe with this name.
 
     Raises:
         BadInput: if ``--image`` is neither a SIF file nor the name of a recipe.
@@ -123,20 +123,20 @@ def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> Startabl
     image = StartableImage(Path(facts.path).name, facts, "", local_file, name, offers=offers)
     demand = merge_demands(flags.verify_key, flags.no_verify, request.key, request.site, request.job.site)
     if local_file or demand.required:
-        from toolkit.job.request.gate import clear  # slow import, only for signatures
+        from toolkit.job.request.gate import clear  # slow import, needed only for signatures
 
         clear(find_startable(image), demand, tell)
     return image
 
 
 def _program(job: JobFile) -> Path | None:
-    """Return the file of the user's own trainer, which the user has to copy to the cluster, or ``None``."""
+    """Return the file of the user's own trainer, which the user must copy to the cluster, or ``None``."""
     known = trainers.find(job.trainer) if job.trainer else None
     return program_file(job.trainer or "") if known and known.own else None
 
 
 def _data(job: JobFile, tell: Tell) -> Path | None:
-    """Return the folder of a trainer's data, or ``None`` if toolkit has not downloaded the data set yet.
+    """Return the folder of a trainer's data, or ``None`` if the data set is not on this machine.
 
     Raises:
         BadInput: if the folder of ``--data`` does not exist.
@@ -158,7 +158,7 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
 def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
     """Return assumed facts of an image that is not on this machine.
 
-    toolkit takes the facts from the recipe. For a path to a file that does not exist, toolkit assumes Open
+    The facts are from the recipe ``name``. If ``name`` is the path of a missing file, toolkit assumes Open
     MPI.
     """
     if is_path(name):

@@ -28,15 +28,15 @@ class Where(NamedTuple):
 
 
 def where_of(record: "JobRecord") -> Where:
-    """Return the host or virtual cluster on which a job runs, as options of the command."""
+    """Return the host or virtual cluster on which a job runs, as values of command-line options."""
     return Where(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
 
 
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":
-    """Return a runner for a host over SSH or for a virtual cluster; for this machine if neither is given.
+    """Return a runner for a host over SSH or for a virtual cluster; by default for this machine.
 
     Raises:
-        BadInput: if both are given, or the SSH configuration is wrong.
+        BadInput: if the arguments name a host and a cluster, or the SSH configuration is wrong.
         Missing: if the host is unreachable, or the cluster does not exist.
     """
     if host is not None and cluster is not None:

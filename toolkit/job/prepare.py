@@ -54,7 +54,7 @@ from toolkit.run.stage import Parcel
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A job whose files toolkit still has to copy, and whose script toolkit still has to submit."""
+    """A job that is ready: toolkit must only copy its files and submit its script."""
 
     record: JobRecord
     script: str
@@ -73,10 +73,10 @@ def prepare(
     remote: bool,
     submits: bool = True,
 ) -> Prepared:
-    """Return a job that is ready to submit; the host is not changed.
+    """Return a job that is ready to submit; this function does not change the host.
 
-    toolkit probes the host again before it refuses a job because of remembered facts. ``submits`` is true if
-    toolkit submits the job next, and false if toolkit only shows the script.
+    Before toolkit refuses a job because of cached facts, it probes the host again. ``submits`` is true if
+    toolkit then submits the job, and false if toolkit only shows the script.
     """
     memory, compare = HostMemory(), submits and remote
     try:
@@ -147,7 +147,7 @@ def check_queue(target: Target, spec: JobSpec, request: JobRequest, flags: Flags
     The partitions of a site profile override the partitions that Slurm lists.
 
     Raises:
-        CheckFailed: if Slurm would refuse the job and ``--force`` is not given; the error has the first
+        CheckFailed: if Slurm would refuse the job, unless the user gives ``--force``; the error has the first
             fault.
     """
     if request.site and request.site.scheduler != "slurm":
@@ -218,7 +218,7 @@ def _chosen(
     request: Request,
     tell: Tell,
 ) -> ModeChoice:
-    """Return the launch in the requested mode, else in the mode that the engine or the site chooses."""
+    """Return the launch in the mode that the user requests, else that the engine or the site chooses."""
     mode = request.mode
     if fix:
         tell_fix(flags, fix, facts, tell)

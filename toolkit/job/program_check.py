@@ -30,10 +30,10 @@ def check_program(
     ``gpus`` is true if the ranks may have GPUs.
 
     Returns:
-        the sources and the job, both with the command name of the image's Python.
+        the sources and the job; the command in both starts the Python that the image has.
 
     Raises:
-        ProgramFault: if the job would fail, unless ``--force`` is given.
+        ProgramFault: if the job would fail, unless the user gives ``--force``.
     """
     job, code = request.job, sources.code
     if code is None:
@@ -53,7 +53,7 @@ def program_faults(
     """Return the faults for which ``toolkit launch`` would refuse the command of a job.
 
     Args:
-        job: the job; without a command, it has no faults.
+        job: the job; a job without a command has no faults.
         image: the facts of the job's image.
         contents: the commands and modules in the image.
         env: the file of ``--env-image``, or ``None``.

@@ -23,7 +23,7 @@ _SUFFIX = ".py"
 
 
 def view_of_job(job: JobFile, site: Site | None) -> RankView:
-    """Return how the ranks of a job see the image; a trainer runs the first Python on the image's PATH."""
+    """Return how a job's ranks see the image; a trainer starts with the first Python on the image's PATH."""
     command = TRAINER if job.trainer else tuple(job.command or ())
     view = view_of_command(command, (*(site.container.binds if site else ()), *(job.binds or ())))
     return msgspec.structs.replace(view, env=str(at_home(job.env_image)) if job.env_image else "")
@@ -39,14 +39,14 @@ def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankVi
 
 
 def read_command_here(command: Sequence[str]) -> CommandFacts:
-    """Return facts about the program that a command starts; toolkit reads the files of the current folder."""
+    """Return the facts about the program that a command starts, from files in the current folder."""
     return read_command(command, Path.cwd())
 
 
 def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents | None]:
     """Return the facts of an image as the ranks of a job see the image, and its commands and modules.
 
-    Without a command of the ranks, toolkit does not look for commands and modules.
+    If ``view`` has no command, the second value is ``None``, because toolkit does not need the modules.
     """
     from toolkit.image.inspect import open_image  # This import is slow.
 

@@ -1,4 +1,4 @@
-"""``toolkit launch --from-job``: launch a recorded job again, with the changes that options ask for."""
+"""``toolkit launch --from-job``: launch a recorded job again, with the changes that options request."""
 
 import os
 from typing import cast
@@ -40,7 +40,7 @@ _NEW = (
     "trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site", "sweep",
     "sweep_parallel",
 )  # fmt: skip
-"""Options that would make a different job, whose result the record does not predict."""
+"""The options that a repeated job cannot have, because they make a different job."""
 
 
 def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
@@ -77,7 +77,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
     request = request_of(spec, {**spec.env, **secrets}, record.mode, site, _program(record))
     if image:
         verdict = predict(host, image, request, site, record.fix)
-        # A job that completed before is launched even if toolkit predicts a failure.
+        # toolkit launches a job that completed before, even if it predicts a failure.
         force = call.flags.force or record.forced or record.state == "completed"
         choice = choose(verdict, record.mode, force=force)
     else:
@@ -99,7 +99,7 @@ def _copies(runner: Runner, record: JobRecord) -> dict[str, tuple[str, int]]:
 
 
 def _program(record: JobRecord) -> ProgramName | None:
-    """Return the recorded program kind, or ``None`` for MPI, which older records always contain."""
+    """Return the recorded kind of program, or ``None`` for MPI, which all older records contain."""
     return None if record.plan.program == "mpi" else record.plan.program
 
 
@@ -123,7 +123,7 @@ def _remove_binds(binds: tuple[str, ...], unwanted: tuple[str, ...]) -> tuple[st
 
 
 def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> JobSpec:
-    """Return the job specification with the changes of options; ``words`` replace the words after ``--``."""
+    """Return the job specification with the options' changes; ``words`` replace the words after ``--``."""
     spec = old.spec
     fields = {
         name: value for name, value in changes.given_values().items() if name in JobSpec.__struct_fields__
@@ -147,7 +147,7 @@ def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> J
 
 
 def _strategy(strategy: str, before: int, now: int) -> str:
-    """Return the recorded strategy; replace a default strategy by the default for ``now`` ranks."""
+    """Return the recorded strategy, or the default for ``now`` ranks if the job had the default strategy."""
     usual = trainers.usual_strategy
     return usual(now) if strategy in {"", usual(before)} else strategy
 

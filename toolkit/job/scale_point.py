@@ -1,4 +1,4 @@
-"""One run of a study: submit the run as a job, and read its figures after the job ends."""
+"""Submit one run of a study as a job, and read its performance figures after the job ends."""
 
 import posixpath
 import shlex
@@ -35,7 +35,7 @@ from toolkit.study.timeline_file import events
 _MOST = 64_000_000
 """The largest number of bytes of a timeline that toolkit copies.
 
-64 MB contain hundreds of steps of a large model, or thousands of steps of a small model.
+64 MB contain hundreds of training steps of a large model, or thousands of steps of a small model.
 """
 
 _FETCH_SECONDS = 600.0
@@ -46,7 +46,7 @@ def check_run(study: Study, point: Point, flags: Flags) -> None:
 
     Raises:
         BadInput: if an option or a file is wrong.
-        Missing: if the image or the data do not exist.
+        Missing: if the image or the data is missing.
     """
     check(merge_request(*study_points.job_fields(study, point)), flags)
 
@@ -64,8 +64,8 @@ def submit(
 ) -> Point:
     """Submit a run of a study, and save the key of its job before the submission.
 
-    If ``begun`` is true, the study has reached the host before, and toolkit retries an unreachable host. The
-    host's name in a new study may be wrong, so toolkit does not retry then.
+    If ``begun`` is true, the study has reached the host before, and toolkit retries an unreachable host. In a
+    new study the host's name may be wrong, so toolkit does not retry.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.
@@ -82,7 +82,7 @@ def submit(
     try:
         job = prepare(runner, request, flags, sources, tell, remote=place.remote)
         _check_image(where, study, point, job.record)
-        # If toolkit is killed before sbatch replies, the next call finds the job by this key.
+        # If a signal kills toolkit before sbatch replies, the next call finds the job by this key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
         folder.save_point(where, point)
         submit_job(job, place, runner, tell)
@@ -95,7 +95,7 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Raise an error if the image was rebuilt since earlier runs, because the figures are not comparable."""
+    """Raise an error if earlier runs had another image, because the figures are then not comparable."""
     for earlier in folder.load_points(where, study):
         origin = earlier.origin
         if earlier.state != "measured" or earlier.series != point.series or origin is None:
@@ -117,7 +117,7 @@ def job_of(point: Point) -> JobRecord | None:
 
 
 def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
-    """Save the figures of an ended job in its run, or the cause of its failure.
+    """Save the figures of an ended job, or the cause of its failure, in the run.
 
     Raises:
         Missing: if the host with the figures stays unreachable; the run is then unchanged.
@@ -164,7 +164,7 @@ def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
 
 
 def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
-    """Return the metrics of a job: the copy on this machine if it is complete, else the file on the host."""
+    """Return the metrics of a job from the copy on this machine or, if it is incomplete, from the host."""
     copy = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
     if are_whole(copy):
         return copy

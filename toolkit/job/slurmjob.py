@@ -1,4 +1,4 @@
-"""Read a Slurm job's failed steps from the accounting, and find its output files on this machine."""
+"""Read a Slurm job's failed steps from Slurm's accounting, and find its output files on this machine."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from toolkit.run.local import LocalRunner
 
 
 def ends_of(number: str) -> list[str]:
-    """Return a line for each failed step of a job, or no line if Slurm's accounting is not available here."""
+    """Return a line for each failed step of a job; empty if this machine cannot read Slurm's accounting."""
     answer = _ask_slurm(accounting.steps(number))
     return [end.line for end in accounting.failures(accounting.parse_steps(answer))]
 
@@ -18,7 +18,7 @@ def ends_of(number: str) -> list[str]:
 def files_of(number: str) -> list[Path]:
     """Return the output files of a job that exist on this machine.
 
-    Slurm names the files with ``scontrol show job``. If Slurm names no file, toolkit looks for
+    ``scontrol show job`` prints the names of the files. Without such a name, toolkit looks for
     ``slurm-JOB.out`` and ``slurm-JOB.err`` in the job's working directory.
     """
     named = accounting.output_files(_ask_slurm(accounting.show(number)))

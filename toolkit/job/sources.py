@@ -31,7 +31,7 @@ class Sources:
 
 
 def check(request: JobRequest, flags: Flags) -> Sources:
-    """Check the options and files that need neither a large read nor a connection.
+    """Check the options and the files, as far as this needs neither long reads nor a connection.
 
     Raises:
         BadInput: if an option is wrong.

@@ -13,7 +13,8 @@ from toolkit.run.command import Runner
 from toolkit.run.stage import Parcel
 
 _MOST_FILES = 10_000
-"""The largest number of data files that toolkit copies, because it hashes each file on both machines."""
+"""The largest number of data files that toolkit copies. It is limited because toolkit hashes each file on
+both machines."""
 
 
 def data_parcels(
@@ -47,7 +48,7 @@ def data_parcels(
 
 
 def program_parcels(local: Path | None, base: str) -> tuple[Parcel, ...]:
-    """Return the file of the user's own trainer to copy; its folder's name contains its digest."""
+    """Return the user's own trainer as a file to copy to a folder whose name contains the file's digest."""
     if local is None:
         return ()
     digest = hash_file(local)

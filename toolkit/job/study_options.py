@@ -27,12 +27,12 @@ from toolkit.study.timeline import tally_events
 from toolkit.study.timeline_file import events
 
 _MEASURED = 2
-"""The number of epochs to measure if ``--epochs`` is not given."""
+"""The number of epochs to measure without the option ``--epochs``."""
 
 _JOB_FILES = (".yaml", ".yml")
 
 _LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "env_file": Path.is_file}
-"""Job fields that may contain a path on this machine, each with the test of an existing path."""
+"""The job fields that may contain a path on this machine, each with the test whether the path exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,14 +137,15 @@ def _with_full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
     for field, is_there in _LOCAL.items():
         value = str(full.get(field) or "")
         path = at_home(value)
-        # A trainer is a path only if it ends with `.py`: a folder may have the name of a shipped trainer.
+        # A trainer is a path only if it ends with `.py`, because a folder may have the name of a shipped
+        # trainer.
         if value and is_there(path) and (field != "trainer" or path.suffix == ".py"):
             full[field] = str(path.resolve())
     return full
 
 
 def _check_settings(study: Study) -> None:
-    """Raise an error if a setting or variable is one that a study would override silently.
+    """Raise an error if a study would silently override a setting or a variable of the user.
 
     Raises:
         BadInput: if a study cannot use a setting; the message names the source of the setting.
@@ -173,7 +174,7 @@ def _check_settings(study: Study) -> None:
 def join_studies(where: Path, study: Study) -> Study:
     """Return the study merged with the earlier study in its folder; the new study may only add runs.
 
-    Options that do not affect the figures, such as a time limit, come from the new study.
+    Options that do not affect the figures, such as a time limit, are from the new study.
 
     Raises:
         BadInput: if the folder contains a different study.
@@ -203,7 +204,7 @@ def join_studies(where: Path, study: Study) -> Study:
 
 
 def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
-    """Return the series of runs that test the settings suggested by a timeline; empty without ``--prove``.
+    """Return the series of runs that test the settings a timeline suggests; empty without ``--prove``.
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.

@@ -39,7 +39,7 @@ class Sweep(NamedTuple):
 
 
 def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> None:
-    """Measure every run of the study that has no figures yet; ``say`` prints the results.
+    """Measure every run of the study that does not have figures yet; ``say`` prints the results.
 
     Raises:
         CheckFailed: after all runs, with the names of the failed runs.
@@ -119,7 +119,7 @@ def _submitted_jobs(points: dict[str, Point]) -> dict[str, JobRecord]:
 
 
 def _todo(points: dict[str, Point], retry: int) -> list[tuple[str, Point]]:
-    """Return the runs to submit: new runs first, then failed runs that may be retried."""
+    """Return the runs to submit: first new runs, then failed runs that toolkit may retry."""
     wanted = [
         (name, point)
         for name, point in points.items()

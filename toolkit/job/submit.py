@@ -1,4 +1,4 @@
-"""Launch a job or write its script: on a cluster, on this machine, from a record or from a site profile."""
+"""Launch a job on a cluster, on this machine or from a record, or write its script from a site profile."""
 
 import contextlib
 import shutil
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A prepared job with its host and the runner for this host."""
+    """A prepared job, its host, and the runner for this host."""
 
     job: "Prepared"
     where: Where
@@ -53,7 +53,7 @@ def script(call: Call, tell: "Tell", opener: Opener) -> str:
 def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRecord":
     """Launch a job and return its record.
 
-    With ``follow``, or for a job on this machine, the function returns after the job ends.
+    If ``follow`` is true, or the job runs on this machine, the function returns after the job ends.
 
     Raises:
         ToolkitError: for any fault that stops the launch. A failed job raises no error.
@@ -71,12 +71,12 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
 
 
 def is_far_away(where: Where, request: JobRequest) -> bool:
-    """Return whether the job has a site, no host is given, and this machine has no Slurm."""
+    """Return whether the job has a site, the user gives no host, and this machine has no Slurm."""
     return request.site is not None and not where.remote and not shutil.which("sbatch")
 
 
 def place_of(where: Where, request: JobRequest) -> Where:
-    """Return the host of a launch: the given host, this machine if it has Slurm, else the site's host.
+    """Return the host of a launch: the user's host, or this machine if it has Slurm, or the site's host.
 
     Raises:
         Missing: if this machine has no Slurm and the site profile names no host.
@@ -126,7 +126,7 @@ def _prepare_launch(
 
     sources = check(request, call.flags)
     where = place_of(call.where, request)
-    # toolkit imports the modules of a launch while the connection opens.
+    # Open the connection in a thread while toolkit imports the modules of a launch.
     opening = Meanwhile(lambda: opener(*where))
     from toolkit.job.prepare import prepare
 

@@ -42,8 +42,8 @@ from toolkit.run.stage import Parcel
 class Target:
     """A probed host, and an image for a job on this host.
 
-    ``base`` is the host's folder for images, data and runs. ``image_path`` is the image on the host.
-    ``parcels`` lists the files to copy. ``assumptions`` lists sentences about assumed facts of the host.
+    ``base`` is the host's folder for images, data and runs. ``image_path`` is the path of the image on the
+    host. ``parcels`` lists the files to copy. ``assumptions`` are sentences about assumed facts of the host.
     ``cluster`` has the partitions, and the user's accounts if the job names an account.
     """
 
@@ -76,8 +76,8 @@ def target_of(
 ) -> Target:
     """Read the image, check its signatures, and probe the host.
 
-    toolkit does not change the host here, and therefore retries a broken connection. ``remote`` is true if
-    toolkit has to copy files to the host. With ``compare``, toolkit compares the host's copy of the image
+    This function does not change the host, so toolkit retries a broken connection. ``remote`` is true if
+    toolkit must copy files to the host. If ``compare`` is true, toolkit compares the host's copy of the image
     during the probe. ``memory`` may contain an earlier probe of the host.
     """
     patient = PatientRunner(runner, tell_of_loss(tell), AWAY_SECONDS)
@@ -85,7 +85,7 @@ def target_of(
         memory = memory or HostMemory(0)
         return _target(patient, request, flags, image, tell, memory, remote=remote, compare=compare)
     except BaseException:
-        patient.stop()  # stop the retries of the threads that still wait for the host
+        patient.stop()  # stop the retries in threads that still wait for the host
         raise
 
 
@@ -151,7 +151,7 @@ def find_copy(
 ) -> tuple[str, tuple[Parcel, ...]]:
     """Return the image's path on the host, and the file to copy into the host's folder ``base``.
 
-    With ``compare``, toolkit does not copy the image if the host already has an identical file.
+    If ``compare`` is true, toolkit does not copy the image if the host already has an identical file.
     """
     if image.cluster_path or image.local_file is None:
         return image.cluster_path, ()

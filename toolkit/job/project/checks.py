@@ -1,4 +1,4 @@
-"""Find faults of a program before its job waits in the queue; no function changes a file."""
+"""Find faults of a program before its job waits in the queue; no function of this module changes a file."""
 
 import sys
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from toolkit.render import quote_word
 _OF_TOOLKIT = "toolkit"
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
-"""toolkit suggests no similar name for a module name with at most this many letters."""
+"""The longest module name, in letters, for which toolkit does not suggest a similar name."""
 _PREFIXES = {"time", "nice", "stdbuf"}
 _OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}
@@ -122,7 +122,7 @@ def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
 
 
 def _newer(python: str) -> bool:
-    """Return whether the image's Python is newer than the Python of toolkit, which parsed the script."""
+    """Return whether the image's Python is newer than toolkit's own Python, which parsed the script."""
     parts = [int(part) for part in python.split(".")[:2] if part.isdigit()]
     return len(parts) > 1 and tuple(parts) > _NEWER_PYTHON
 
@@ -153,7 +153,7 @@ def _imports(code: Code, job: JobFile, image: str, contents: Contents) -> Iterat
 
 
 def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
-    """Return the fix for a missing package: usually a command that adds the package over the image."""
+    """Return the fix for a missing package, usually a command that adds the package in an environment."""
     package = distribution_of(module)
     listed = "requirements.txt"
     first = "" if (code.root / listed).is_file() else f"write {package} into {listed}, then "

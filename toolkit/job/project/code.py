@@ -1,4 +1,4 @@
-"""The user's program of a job: its command, its files, its project folder, and its start folder."""
+"""The program of a user's job: its command, its files, its project folder and its start folder."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ from toolkit.runtime import apptainer
 from toolkit.units import format_size
 
 _MOST_LINKS = 20
-"""The largest number of folders outside the project that toolkit mounts because a link points to them."""
+"""The largest number of folders outside the project that toolkit mounts because links point to them."""
 COPY = "project"
 """The name of the folder in a run's folder in which the job unpacks the copied project."""
 
@@ -42,7 +42,7 @@ class Code:
 
     @property
     def name(self) -> str:
-        """The name of the program in messages: the script, or without a script the first three words."""
+        """The name of the program in messages: its script or, without a script, its first three words."""
         at = self.facts.script
         return posixpath.basename(self.words[at]) if at is not None else " ".join(self.words[:3])
 
@@ -56,7 +56,7 @@ class Code:
         return self.words[place + 2 :] if python and self.facts.facts and place is not None else None
 
     def shorten(self, file: str) -> str:
-        """Return a file's name for messages: relative to the start folder if the file is below it."""
+        """Return a file's name for messages, relative to the start folder if the file is in this folder."""
         return file.removeprefix(f"{self.start}/")
 
 
@@ -93,8 +93,8 @@ def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
 def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     """Return the start folder of a job on this machine, and the binds of the folders that the job needs.
 
-    As with sbatch, a job starts in the current folder. The start folder is empty if the container has its own
-    folder of that name. The binds include the targets of symbolic links in the start folder and the project
+    A job starts in the current folder, as with sbatch. The start folder is empty if the container has its own
+    folder with this path. The binds include the targets of symbolic links in the start folder and the project
     folder, and the folders of files that the program reads elsewhere.
     """
     if code is None or job.workdir:
@@ -128,9 +128,9 @@ class CopiedProject:
 
 
 def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> CopiedProject | None:
-    """Pack the project that toolkit copies to another machine.
+    """Pack the project of a job, and return the copy for another machine.
 
-    Return ``None`` if the command needs no project file.
+    The result is ``None`` if the command does not need a file of the project.
 
     Args:
         code: the program of the job.
@@ -161,12 +161,12 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
 
 
 def with_project(job: JobFile, project: CopiedProject | None) -> JobFile:
-    """Return the job with the command of the copied project; without a project the job is unchanged."""
+    """Return the job with the command in the copied project; without a project, return it unchanged."""
     return msgspec.structs.replace(job, command=project.command) if project else job
 
 
 def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
-    """Return the archive of a project as a list of files to copy; empty without a project."""
+    """Return the archive of a project as the files to copy; empty without a project."""
     return (project.parcel,) if project else ()
 
 
@@ -183,7 +183,7 @@ def with_start_folder(
 
 
 def _named_files(code: Code) -> Iterator[Path]:
-    """Yield the project files that a command names, and the project files of its Python program."""
+    """Yield the project files that a command names, and the project files that its Python program imports."""
     yield from (file for file in _read_files(code.facts, code.start) if _is_inside(file, code.root))
     for word in code.words:
         for part in (word, word.partition("=")[2]):

@@ -40,7 +40,8 @@ node_modules/
 *.sif
 """
 )
-"""Patterns of files that programs can create again, and of images, which toolkit copies separately."""
+"""Patterns of files that toolkit does not copy with a project: files that programs can create again, and
+images."""
 
 _SECRET = patterns(
     """
@@ -115,8 +116,8 @@ def collect(root: Path, most: int = LARGEST) -> CollectedFiles:
     """Return the files below ``root`` that toolkit copies for a job, sorted by path.
 
     Raises:
-        BadInput: if the files are too many or too large, with the largest files; or if toolkit cannot read
-            a folder.
+        BadInput: if the files are too many or too large, or toolkit cannot read a folder. For too large
+            files, the message lists the largest files.
     """
     collected_files = CollectedFiles(root)
     for file in _walk(collected_files, root, "", _Rules()):
@@ -164,21 +165,21 @@ def _folders(files: list[File]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Ignore patterns, each with its folder.
+    """The ignore patterns that apply in a folder, each with the folder of its file.
 
-    The order of precedence, lowest first: ``.gitignore``, toolkit's own patterns, ``.toolkitignore``.
+    toolkit's own patterns override ``.gitignore``, and ``.toolkitignore`` overrides both.
     """
 
     git: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
     own: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
 
     def below(self, folder: Path, path: str) -> "_Rules":
-        """Return the rules for a folder: these rules and the patterns of the folder's ignore files."""
+        """Return the rules for a folder: these rules, and the patterns in the folder's ignore files."""
         git, own = ((_patterns_in(folder / name), path) for name in IGNORE_FILES)
         return _Rules((*self.git, git), (*self.own, own))
 
     def ignore(self, path: str, *, folder: bool) -> bool:
-        """Return whether toolkit leaves out a path; the last matching pattern applies."""
+        """Return whether toolkit does not copy a path; the last matching pattern applies."""
         last = False
         for rules, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
             ignored = decision(rules, path.removeprefix(base), folder=folder)
@@ -193,7 +194,7 @@ def _walk(
     above: _Rules,
     linked: frozenset[str] = frozenset(),
 ) -> Iterator[File]:
-    """Yield the files in a folder and its subfolders; ``linked`` are the folders entered through links."""
+    """Yield the files in a folder and its subfolders; ``linked`` are folders that a link led to."""
     rules = above.below(folder, path)
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -228,7 +229,7 @@ def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: fr
 def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | None:
     """Return the file at a path, or the target of a link to a file; ``None`` for anything else.
 
-    Broken links and links to folders outside the project are added to ``outside``.
+    The function adds broken links and links to folders outside the project to ``outside``.
     """
     try:
         state = source.stat()

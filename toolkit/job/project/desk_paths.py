@@ -15,7 +15,7 @@ from toolkit.run.command import Command, Runner
 _LOOK_SECONDS = 30
 _LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
 _THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
-"""A pattern for the result line; login files may print other lines to standard output."""
+"""A pattern for the line with the result, because login files may print other lines to standard output."""
 _MOST = 20
 
 
@@ -43,7 +43,7 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
 
 
 def _count_present(paths: list[str], runner: Runner) -> int:
-    """Return how many paths, up to the first missing path, exist on a host; toolkit runs one command.
+    """Return how many paths, up to the first missing path, exist on a host, with one command.
 
     If the host's output has no result, the function assumes that all paths exist.
     """
@@ -55,7 +55,7 @@ def _count_present(paths: list[str], runner: Runner) -> int:
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:
-    """Yield each absolute path that a program certainly reads or its command names, with the source line."""
+    """Yield each absolute path that a program certainly reads or that its command names, and its source."""
     for facts in code.facts.facts:
         for need in facts.needs:
             if need.kind == "file" and _is_here(need.text):

@@ -28,7 +28,7 @@ def fix_for_module(code: Code, package: str) -> str:
 
 
 def _folders(code: Code) -> Iterator[Path]:
-    """Yield the folders that may contain a module: the start folder, its subfolders, the script's parents."""
+    """Yield the folders that may contain a module: start folder, its subfolders, parents of the script."""
     yield code.start
     try:
         below = sorted(
@@ -51,7 +51,7 @@ def _holds(folder: Path, package: str) -> bool:
 
 
 def is_empty_submodule(code: Code, package: str) -> bool:
-    """Return whether a module's folder is a git submodule that is not checked out."""
+    """Return whether the folder of a module is a git submodule that the user has not checked out."""
     folder = code.start / package
     try:
         modules = (code.root / ".gitmodules").read_text("utf-8", "replace")

@@ -27,14 +27,14 @@ _FIRST_LINE = 256
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 _OWN = re.compile(r"^\s*(?:function\s+)?([\w-]+)\s*\(\)|^\s*alias\s+([\w-]+)=", re.MULTILINE)
 _ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "module", "ml", "spack", "poetry", "pipenv", "uv"})
-"""Commands that set up an environment; in a container, the image contains the environment instead."""
+"""Commands that set up an environment on a host; in a container, the image contains the environment."""
 _ENV = "toolkit env create"
 
 
 def faults(
     code: Code, job: JobFile, image: str, facts: ImageFacts, contents: Contents | None
 ) -> Iterator[LaunchFault]:
-    """Yield the faults of the compiled program or script that a command executes.
+    """Yield the faults of the compiled program, or of the script, that a command executes.
 
     Args:
         code: the program on this machine.
@@ -77,7 +77,7 @@ def shell_script(code: Code) -> str:
 def _binary(
     path: Path, name: str, job: JobFile, image: str, facts: ImageFacts, contents: Contents | None
 ) -> Iterator[LaunchFault]:
-    """Yield the faults of a compiled program: wrong processor, too old glibc, missing shared libraries."""
+    """Yield a compiled program's faults: wrong processor, too old glibc in the image, missing libraries."""
     elf = read_elf(path.read_bytes()[:_LONGEST_PROGRAM])
     if elf is None:
         return

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The pattern of one line. ``negated`` includes a path again. ``folders`` matches only folders."""
+    """The pattern of one line; if ``negated``, the pattern includes a path again.
+
+    If ``folders`` is true, the pattern matches only folders.
+    """
 
     matcher: re.Pattern[str]
     negated: bool = False
@@ -24,7 +27,7 @@ def patterns(text: str) -> tuple[Pattern, ...]:
 
 
 def decision(rules: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
-    """Return whether the last matching pattern ignores a path; ``None`` if no pattern matches."""
+    """Return whether the last pattern that matches a path ignores the path; ``None`` without a match."""
     last = None
     for pattern in rules:
         if pattern.matches(path, folder=folder):
@@ -48,7 +51,7 @@ def _pattern(line: str) -> Pattern | None:
 
 
 def _body(text: str) -> str:
-    """Return the regular expression for a pattern without leading and trailing slashes."""
+    """Return the regular expression for the text of a pattern without leading and trailing slashes."""
     parts: list[str] = []
     at = 0
     while at < len(text):
@@ -80,7 +83,7 @@ def _after_slash(text: str, at: int) -> set[int]:
 
 
 def _end_of_set(text: str, at: int) -> int:
-    """Return the index of the ``]`` that ends a ``[…]`` set, or 0 if the set does not end."""
+    """Return the index of the ``]`` at the end of a ``[…]`` set, or 0 if the set has no end."""
     start = at + 1 + (text[at + 1 : at + 2] in {"!", "^"})
     return max(text.find("]", start + 1), 0)
 

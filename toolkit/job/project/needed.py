@@ -1,4 +1,4 @@
-"""Find options, files, keyboard input and GPUs that a program needs and its job does not have."""
+"""Find options, files, keyboard input and GPUs that a program needs but that its job does not have."""
 
 import os
 import posixpath
@@ -36,7 +36,7 @@ _IMPORTED = frozenset(
         *("subprocess", "tempfile", "threading", "token", "tokenize", "types", "typing"),
     )
 )
-"""Standard library modules that NumPy and the frameworks import."""
+"""The modules of the standard library that NumPy and the frameworks import."""
 
 
 def faults(
@@ -128,7 +128,7 @@ def _of_need(
 def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
     """Yield a fault if a project file is missing.
 
-    toolkit does not check an absolute path outside the project, which may exist on the cluster.
+    toolkit does not check an absolute path outside the project, because it may exist on the cluster.
     """
     full_path = Path(os.path.normpath(code.start / path))
     inside = not posixpath.isabs(path) or is_below(str(full_path), str(code.root))
@@ -178,7 +178,7 @@ def _gpu(code: Code, need: Need) -> LaunchFault:
 
 
 def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
-    """Yield a fault if a script that Python starts by its path contains a relative import."""
+    """Yield a fault for a relative import in a script that Python starts by its path, which then fails."""
     if code.facts.script is None or not facts.relative:
         return
     imported = facts.relative[0]
@@ -195,7 +195,7 @@ def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
 
 
 def _hiding(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
-    """Yield a fault if a project file has the name of a standard library module that other modules import."""
+    """Yield a fault if a project file hides a standard library module that other modules import."""
     folder = code.start if code.facts.script is None else facts.path.absolute().parent
     for file in facts.files:
         stem = file.stem

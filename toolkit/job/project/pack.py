@@ -15,16 +15,16 @@ from toolkit.run.stage import Parcel
 _SHORT = 12
 _KEPT_SECONDS = 7 * 24 * 3600
 MOMENT = 946684800
-"""The modification time of every file in an archive, in seconds since 1970: 2000-01-01."""
+"""The modification time of every file in an archive, in Unix seconds (2000-01-01)."""
 
 
 def pack(collected_files: CollectedFiles, name: str, folder: str) -> Parcel:
-    """Write the files of a project into an archive in the local cache, and return the copy to make.
+    """Write a project's files to an archive in the local cache, and return the archive as a file to copy.
 
     Args:
         collected_files: the files of the project.
-        name: the name of the archive, before its digest.
-        folder: the folder on the cluster that receives the copy.
+        name: the start of the archive's name; its digest follows.
+        folder: the folder on the cluster to which toolkit copies the archive.
 
     Raises:
         BadInput: if toolkit cannot read a file.
@@ -63,7 +63,7 @@ def _add(archive: tarfile.TarFile, file: File) -> None:
 
 
 def _clear(store: Path) -> None:
-    """Delete archives that are older than a week."""
+    """Delete archives in the cache that are older than a week."""
     for old in store.iterdir():
         try:
             if time.time() - old.stat().st_mtime > _KEPT_SECONDS:

@@ -13,10 +13,10 @@ from toolkit.program.script.read import read_script
 from toolkit.render import quote_word
 
 OF_SCRIPT = "name of the script"
-"""The recorded source of a job name that toolkit takes from the script's name."""
+"""The recorded source of a job's name if toolkit derives the name from the script's name."""
 
 NOTEBOOK = "`jupyter nbconvert --to script {}`, and launch the .py file; or use `toolkit notebook`"
-"""The fix for a notebook given as a program."""
+"""The fix in the error message for a notebook file in place of a program."""
 _INTERPRETERS = {".jl": "julia", ".R": "Rscript", ".r": "Rscript", ".pl": "perl", ".lua": "lua"}
 _COMPILED = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort", ".f": "mpifort"}
 _OF_TRAINERS = ("strategy",)
@@ -56,7 +56,7 @@ def without_trainer(merged: MergedJob) -> MergedJob:
 
 
 def _check_not_python(word: str, path: Path) -> None:
-    """Raise an error if the path is a folder or not a Python file, with a command that runs the file.
+    """Raise an error if a path is not a Python file; the fix is a command that runs the file.
 
     Raises:
         BadInput: if the path is a folder, or a file that is not a Python file.

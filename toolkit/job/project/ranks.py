@@ -1,4 +1,4 @@
-"""Detect programs whose ranks would train separately."""
+"""Detect programs whose ranks would train separately, because the program never joins them."""
 
 from toolkit.errors import CheckFailed
 from toolkit.job.project.code import Code
@@ -12,8 +12,8 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
     """Raise an error if a job has several ranks and its program never joins its ranks.
 
     Raises:
-        CheckFailed: if the ranks never join; the fix names three alternatives: one rank, a change of the
-            program, or ``--copies``.
+        CheckFailed: if the program never joins its ranks. The fix names three alternatives: one rank, a
+            change of the program, or ``--copies``.
     """
     if code is None or flags.copies or flags.force or not (fault := rank_fault(job, code)):
         return
@@ -40,7 +40,7 @@ def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
 
 
 def _how_to_join(code: Code) -> str:
-    """Return how to change a script for several ranks: a command, or a page of the documentation."""
+    """Return how to change a script for several ranks: a command, or a page of the manual."""
     at = code.facts.script
     imports = [imported.module for facts in code.facts.facts for imported in facts.imports]
     if any(module.startswith("mpi4py.futures") for module in imports):

@@ -7,7 +7,7 @@ from toolkit.errors import BadInput
 from toolkit.folders import at_home, has_folder, is_below
 
 MARKS = (".toolkitignore", ".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-"""Names of files that mark a project folder."""
+"""The names of files by which toolkit recognises a project folder."""
 
 
 def root_of(folder: Path, script: Path | None, option: str | None, files: Iterable[Path]) -> Path:
@@ -15,7 +15,7 @@ def root_of(folder: Path, script: Path | None, option: str | None, files: Iterab
 
     Args:
         folder: the current folder.
-        script: the script, or ``None`` if the command has no script.
+        script: the script, or ``None`` if the command does not have a script.
         option: the value of ``--project``.
         files: the program's files and the files that it reads; a marked folder that contains all of them
             becomes the project folder.
@@ -45,9 +45,9 @@ def is_marked(folder: Path) -> bool:
 
 
 def enclosing_folders(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield the parents of a folder up to the outermost project folder, and at least up to ``root``.
+    """Yield a folder's parents up to the outermost project folder, and at least up to ``root``.
 
-    The home folder and ``/`` are left out.
+    The function omits the home folder and ``/``.
     """
     around = [parent for parent in folder.parents if parent not in {Path.home(), Path("/")}]
     last = next((n for n, parent in enumerate(around) if is_marked(parent)), -1)

@@ -27,14 +27,15 @@ _SHELL_FILES = frozenset({".sh", ".bash", ".sbatch", ".slurm", ".job"})
 _NOT_PROGRAMS = SHELL_ONLY | {"module", "ml"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
 _VARIABLE = re.compile(r"[\w./:=@,+-]*\$(\{[A-Z][A-Z0-9_]*\}|[A-Z][A-Z0-9_]*|\([^()]*\))[\w./:=@,+-]*")
-"""A word with a variable or a command of the shell, such as ``$SCRATCH/data`` or ``$(hostname):29500``."""
+"""A pattern for a word with a shell variable or a shell command, such as ``$SCRATCH/data`` or
+``$(hostname):29500``."""
 _PLAIN = "add the package to the image, or create a file with the package: `toolkit env create`"
 _INLINE = re.compile(r"-[a-z]*c")
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
 
 def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bool) -> Iterator[LaunchFault]:
-    """Yield the faults that are visible in the words of a command.
+    """Yield the faults that toolkit finds in the words of a command.
 
     Args:
         code: the program on this machine.
@@ -76,7 +77,7 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
 
 
 def _arguments(code: Code) -> list[str]:
-    """Return the words that the program gets unchanged; a shell or Python reads the words after ``-c``."""
+    """Return the words of the command; empty if a shell or Python evaluates a word, such as after ``-c``."""
     return [] if any(_INLINE.fullmatch(word) for word in code.words) else list(code.words)
 
 
@@ -115,7 +116,7 @@ def _absent(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
 
 
 def _script(code: Code) -> str:
-    """Return the file that Python or a shell would run; empty without such a file, or if it was read."""
+    """Return the file that Python or a shell would run; empty if there is none, or toolkit has read it."""
     at, words = code.facts.script, code.words
     if at is not None:
         return words[at] if words[at] != "-" and not code.facts.facts else ""
@@ -158,7 +159,7 @@ def module_faults(code: Code, job: JobFile, image: str, contents: Contents) -> I
 
 
 def fix_in_image(contents: Contents, module: str) -> str:
-    """Return the option with which Python finds a module in a folder for applications of the image."""
+    """Return the option with which Python finds a module in one of the image's application folders."""
     folder = contents.applications.get(module) or contents.applications.get(f"{module}.py")
     return f"give `--env PYTHONPATH={folder}`, the folder of the image that has the module" if folder else ""
 

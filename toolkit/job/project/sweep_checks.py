@@ -18,7 +18,7 @@ _MOST_SHOWN = 12
 def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     """Raise an error if the program does not use a value of the sweep.
 
-    A program gets a value by a placeholder in its words, or by a ``TOOLKIT_SWEEP`` variable.
+    A program gets a value through a placeholder in its words, or through a ``TOOLKIT_SWEEP`` variable.
 
     Raises:
         CheckFailed: if the program does not use a value; the error names the value and both ways to use it.
@@ -62,7 +62,7 @@ def _texts(code: Code | None) -> Iterator[str]:
 
 
 def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) -> None:
-    """Print the values of the first tasks; warn if all tasks start in the same folder."""
+    """Print the values of the first tasks of a sweep; warn if all tasks start in the same folder."""
     if not job.sweep:
         return
     rows = sweep_values.rows(job.sweep)

@@ -30,8 +30,9 @@ OPTION = "--env-image"
 class MountedEnv:
     """A checked environment image that the job may mount over its image.
 
-    ``cluster_path`` is the file's path on the cluster. ``paths`` are the variables that contain its mount
-    point. ``binds`` mount project folders that are not in the file. ``parcels`` lists the files to copy.
+    ``cluster_path`` is the path of the file on the cluster. ``paths`` has the variables that contain the
+    file's mount point. ``binds`` mount project folders whose code is not in the file. ``parcels`` lists the
+    files to copy.
     """
 
     cluster_path: str
@@ -72,7 +73,7 @@ def check_runtime(option: str | None, command: str) -> None:
     """Raise an error if the container runtime cannot mount an environment image.
 
     Raises:
-        BadInput: if the runtime cannot mount a file; the message names runtimes that can.
+        BadInput: if the runtime cannot mount a file; the message names runtimes that can mount a file.
     """
     kind = runtime_of_name(command)
     if option and not kind.MOUNTS_IMAGES:
@@ -95,14 +96,14 @@ def clear_env(
 
     Args:
         env: the environment file, or ``None``.
-        image: the image, with the facts that it has under the environment.
-        demand: the required keys.
+        image: the image; its facts describe the image with the environment mounted over it.
+        demand: the keys that must have signed the environment image.
         tell: receives progress.
         base: the folder on the cluster for copies; empty if the job runs on this machine.
-        force: whether the environment may be used over an image for which it was not made.
+        force: whether the job may use an environment that was made for another image.
 
     Raises:
-        BadInput: if the image is not on this machine: toolkit cannot compare it with the environment.
+        BadInput: if the image is not on this machine, because toolkit cannot compare it with the environment.
         CheckFailed: if the environment was made for another image, or a required signature is wrong or
             missing.
     """
@@ -114,7 +115,7 @@ def clear_env(
             "with the environment",
             fix="launch on the login node, or copy the image to this machine and give the copy",
         )
-    from toolkit.image.envs.check import AGAIN, differs  # slow import, which only an environment image needs
+    from toolkit.image.envs.check import AGAIN, differs  # slow import, needed only for an environment image
 
     lock, digest = read_env(env, OPTION), hash_file(env)
     facts = image.facts

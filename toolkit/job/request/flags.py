@@ -52,13 +52,13 @@ def check_words(request: JobRequest, flags: Flags) -> Fix | None:
 
 
 def _load_fix(path: str) -> Fix:
-    from toolkit.job.request import fixfile  # imports the engine, which toolkit loads while SSH connects
+    from toolkit.job.request import fixfile  # slow: imports the engine
 
     return fixfile.load(Path(path))
 
 
 def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
-    """Print the words that a fix adds to the launch; warn if the fix was made for a different image."""
+    """Print the words that a fix adds to the launch; warn if the fix is for a different image."""
     add = fix.launch
     env = (f"{name}={value}" for name, value in add.env.items())
     words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))

@@ -1,6 +1,7 @@
 """Check the signature, the key and the digest of an image before a container starts.
 
-toolkit creates each job record from an :class:`ImageClearance`. Only this module creates such objects.
+toolkit creates each job record from an :class:`ImageClearance`. Only this module creates
+:class:`ImageClearance` objects, so toolkit cannot start an unchecked image.
 """
 
 import posixpath
@@ -38,7 +39,7 @@ class ImageClearance:
 
     @property
     def note(self) -> str:
-        """The result of the check, as a comment for the job script."""
+        """The result of the signature check, as a comment for the job script."""
         return f"image {self.digest}, signature: {', '.join((self.check.signature, *self.check.signers))}"
 
 
@@ -69,7 +70,7 @@ def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageClearanc
     An image without a signature may start if no key is required.
 
     Raises:
-        CheckFailed: if a signature is wrong, a required signature is missing or unreadable, or the file
+        CheckFailed: if a signature is wrong, a required signature is missing or unreadable, or the image file
             has changed since toolkit read it.
         Missing: if the check needs gpg and gpg cannot run.
     """
@@ -91,9 +92,9 @@ def clear_again(
 ) -> tuple[ImageClearance, ImageFacts | None]:
     """Check a recorded job's image again, and return the image's facts if this machine has a copy.
 
-    toolkit compares the digest first. If the image is on another machine, toolkit checks the signatures of an
-    identical copy on this machine. Without a copy and a required key, the result of the earlier check is
-    used.
+    toolkit first compares the digest of the image. If the image is on another machine, toolkit checks the
+    signatures of an identical copy on this machine. Without a copy and without a required key, toolkit uses
+    the result of the earlier check.
 
     Args:
         remote: whether the runner's host is another machine.
@@ -170,7 +171,7 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
 
 
 def _why(required: RequiredKey) -> str:
-    """Return the site or file that requires a key, as words for an error; empty for this call's option."""
+    """Return the site or file that requires a key, as words for an error; empty for a command-line option."""
     return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
 
 

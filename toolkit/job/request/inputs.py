@@ -34,7 +34,7 @@ _LOOK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """The path of an image or data on the cluster; the path may start with a variable, such as ``$WORK``."""
+    """The path of an image or of data on the cluster, which may start with a variable, such as ``$WORK``."""
 
     path: str
 
@@ -51,7 +51,7 @@ class StartableImage:
     """An image that a job can start: its facts, its SHA-256 digest and its paths.
 
     ``local_file`` is the file on this machine. ``cluster_path`` is the path on the cluster; it is empty if
-    toolkit has to copy the image.
+    toolkit must copy the image.
     """
 
     name: str
@@ -122,7 +122,7 @@ def inspect_input(
         CheckFailed: if the image does not match the digest in its facts file.
         Missing: if the image or its facts file does not exist.
     """
-    from toolkit.image.inspect import open_image  # slow import: it runs while toolkit connects to the host
+    from toolkit.image.inspect import open_image  # slow import, which runs while toolkit connects to the host
 
     if isinstance(file, OnCluster):
         path = expand_variables(runner, file.path)
@@ -133,8 +133,8 @@ def inspect_input(
     file_identity = identity(file)
     with open_image(file, tell=tell, view=view) as (tree, facts):
         offers = contents_of(tree, facts)
-    # The digest of an archive is the digest of its manifest. toolkit copies and records the file, and
-    # therefore needs the digest of the file.
+    # The digest in an archive's facts is the digest of its manifest. toolkit copies and records the file, so
+    # it needs the digest of the file.
     digest = (_bare(facts) if facts.format in STARTABLE_FORMATS else "") or hash_file(file)
     if not remote:
         return StartableImage(file.name, facts, digest, file, str(file), file_identity, offers)
@@ -145,7 +145,7 @@ def inspect_input(
 
 
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:
-    """Return the image if a container runtime can start its format.
+    """Return the image after a check that a container runtime can start its format.
 
     ``command`` is the runtime's command. With an empty ``command``, any supported runtime may start the
     image.
@@ -182,7 +182,7 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
 def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
     """Return the data set's folder in the site's shared folder, or an empty string.
 
-    The folder is returned only if it has all files with equal digests. ``own`` is the folder to which
+    The folder must have all files of the data set with equal digests. ``own`` is the folder to which
     ``parcels`` would copy the files.
     """
     if site is None or not site.shared or not parcels:
@@ -193,7 +193,7 @@ def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: 
 
 
 def facts_beside(image: Path, digest: str, tell: Tell) -> bytes:
-    """Return the content of an image's facts file, for users who have no copy of the image.
+    """Return the content of an image's facts file, for users who do not have a copy of the image.
 
     Raises:
         BadInput: if ``image`` is not an image.
@@ -229,7 +229,7 @@ def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
 def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
     """Return the path of an identical image in the site's shared folder, or an empty string.
 
-    The shared file may have the image's name, or a name with the digest, as toolkit's copies have.
+    The shared file may have the image's name, or a name with the digest, like the copies that toolkit makes.
     """
     if site is None or not site.shared:
         return ""

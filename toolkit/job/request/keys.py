@@ -1,4 +1,4 @@
-"""Find the public keys with which an image must be signed, from options, settings and the site profile."""
+"""Find the public keys that must have signed an image, from options, settings and the site profile."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,9 @@ class RequiredKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyDemand:
-    """The signatures that an image needs before it may start: one by a key of each file.
+    """The signatures that an image needs before a job may start it: one signature by a key of each file.
 
-    With ``skip``, toolkit checks no signature.
+    If ``skip`` is true, toolkit does not check signatures.
     """
 
     required: tuple[RequiredKey, ...] = ()
@@ -39,7 +39,7 @@ def merge_demands(
     site: Site | None,
     name: str | None,
 ) -> KeyDemand:
-    """Return the required keys from options, settings and the site profile.
+    """Return the keys that the options, the settings and the site profile require.
 
     Options override settings. If the profile sets ``image.override``, the user's keys replace the profile's
     key. Without ``image.override``, the image needs a signature by a key of each file.
@@ -83,7 +83,7 @@ def _check_file(required: RequiredKey) -> None:
             f"{required.by}: the value is empty",
             fix="give a file of public keys, or leave out the option; a shell variable may be unset",
         )
-    from toolkit.run.gpg import check_keyring  # slow import, which --help does not need
+    from toolkit.run.gpg import check_keyring  # slow import, not needed for --help
 
     check_keyring(at_home(required.key), required.by)
 

@@ -37,7 +37,8 @@ _KEY = "verify_key"
 _KEY_VARIABLE = f"{layers.PREFIX}VERIFY_KEY"
 _SUFFIXES = (".yaml", ".yml")
 _MOST = 1 << 20
-"""The largest size of an env file in bytes; Linux passes a few megabytes of variables at most (execve(2))."""
+"""The largest size of an env file in bytes; Linux passes at most a few megabytes of variables to a program
+(execve(2))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ class JobRequest:
     key: RequiredKey | None = None
     """The key that the settings or the environment require of an image, or ``None``."""
     project: tuple[str, ...] = ()
-    """The names of the fields that come from ``toolkit.toml`` in the current folder."""
+    """The names of the fields whose values are from ``toolkit.toml`` in the current folder."""
     note: str = ""
-    """Why the job uses a partition other than the site's default, or an empty string."""
+    """The reason why the job uses another partition than the site's default, or an empty string."""
 
     def notes(self, *, explain: bool = False) -> list[str]:
         """Return comments for the job script.
@@ -71,7 +72,8 @@ def merge_request(
     """Merge the defaults with the site profile, settings, variables, the job file and the given ``options``.
 
     ``words`` are the words after ``--``: the arguments of a trainer, or a command. A trainer that ends with
-    ``.yaml`` is a job file. With ``local``, the job runs here and ignores the site of the settings.
+    ``.yaml`` is a job file. If ``local`` is true, the job runs on this machine, and toolkit ignores the site
+    in the settings.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.
@@ -118,7 +120,8 @@ def _with_starter_counts(merged: MergedJob) -> MergedJob:
 def announce(*requests: JobRequest, tell: Tell) -> None:
     """Show the fields from ``toolkit.toml`` and the reason for the partition, even with ``--quiet``.
 
-    The user may have forgotten the file, and a different partition may cost more.
+    toolkit shows these lines because the user may have forgotten the file, and another partition may cost
+    more.
 
     Args:
         requests: the jobs of one command; their settings are the same.
@@ -135,7 +138,7 @@ def _of_project(
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
-            # toolkit merges variables one by one, so `toolkit.toml` may give only some of them.
+            # toolkit merges variables one by one, so only some variables may be from `toolkit.toml`.
             names = (n for n in layer.fields.given_values() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(names, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
@@ -154,15 +157,15 @@ def required_by_settings() -> RequiredKey | None:
 
 
 def _required_key(settings: list["_Settings"]) -> RequiredKey | None:
-    # An empty variable usually means that the variable is unset. An empty key variable is an error, because
-    # it would disable the signature check.
+    # toolkit usually treats an empty variable as unset. An empty variable for the key is an error, because
+    # toolkit would otherwise skip the signature check.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return RequiredKey(key, _KEY_VARIABLE)
     return next((settings_file.key for settings_file in reversed(settings) if settings_file.key), None)
 
 
 def env_file(job: JobFile) -> dict[str, str]:
-    """Return the variables of a job's env file; toolkit keeps all these values secret.
+    """Return the variables in a job's env file; toolkit treats all their values as secret.
 
     Raises:
         BadInput: if other users may read the file, a line is wrong, or a named variable is not set.
@@ -184,7 +187,7 @@ def _with_variables(merged: MergedJob) -> MergedJob:
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return the settings; variables without a value (``env: [NAME]``) get it from the environment."""
+    """Return the settings; a variable without a value (``env: [NAME]``) gets the user's value."""
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
         return {**raw, "env": variables.parse_pairs(env, os.environ, label)}
@@ -249,7 +252,7 @@ def _settings_file(file: Path) -> _Settings:
 
 
 def _job_file(file: Path) -> JobLayer:
-    # Only a job file needs this import of YAML.
+    # Import YAML here, because only a job file needs it.
     from toolkit.launch.request.jobyaml import read
 
     text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))

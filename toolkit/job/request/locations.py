@@ -19,7 +19,8 @@ ON_CLUSTER = "cluster:"
 """The prefix of an option's value that names an image or data on the cluster."""
 
 _MARK = "toolkit-value:"
-"""The mark before the value that a login shell prints; login files may print banners before the value."""
+"""The mark that toolkit prints before a value in a login shell, because login files may print banners
+first."""
 
 _RECIPES = "recipes"
 
@@ -34,7 +35,7 @@ def find_image(option: str) -> Path:
         Missing: if the recipe's image was not built.
     """
     if path := image_here(option):
-        # slow import, which only an image file needs
+        # This import is slow, and only an image file needs it.
         from toolkit.image.startable import check_startable
 
         check_startable(path, "--image")
@@ -55,13 +56,13 @@ def image_here(name: str) -> Path | None:
     """Return the file of an image on this machine, or ``None`` if the file does not exist.
 
     Raises:
-        BadInput: if a job cannot start the image: a folder, a device, or an image in a Docker engine or a
-            registry; also if another user may write a file that was found by a recipe's name.
+        BadInput: if a job cannot start the image, because it is a folder, a device, or in a Docker engine or
+            a registry; or if toolkit found the file by a recipe's name and another user may write the file.
     """
     path = at_home(name)
     if path.is_file():
         check_given(path, label="--image")
-        if not is_path(name):  # The value may also be a recipe's name.
+        if not is_path(name):  # the value may also be the name of a recipe
             require_trusted(path, f"name the file: --image {shlex.quote(f'./{path}')}")
         return path.resolve()
     if name.startswith(TRANSPORTS) or "://" in name:
@@ -85,7 +86,7 @@ def image_here(name: str) -> Path | None:
 
 
 def _image_folders() -> tuple[Path, ...]:
-    """Return the folders to search for built images: in the current folder, then in toolkit's checkout."""
+    """Return the folders with built images: folders in the current folder, then in toolkit's checkout."""
     folders = (Path("build/images"), Path("images"), Path())
     repository = checkout()
     return (*folders, repository / "build" / "images") if repository and repository != Path.cwd() else folders
@@ -103,7 +104,7 @@ def _sif_of(reference: str) -> str:
 
 
 def named_image(name: str) -> str:
-    """Return the image file of a recipe if ``name`` is a recipe's name; any other text is unchanged.
+    """Return the image file of the recipe ``name``; return any other text unchanged.
 
     Raises:
         Missing: if the recipe's image was not built.
@@ -114,7 +115,7 @@ def named_image(name: str) -> str:
 
 
 def is_path(image: str) -> bool:
-    """Return whether the text is a path and not the name of a recipe."""
+    """Return whether ``image`` is a path and not the name of a recipe."""
     return "/" in image or image.endswith(".sif")
 
 
@@ -152,8 +153,8 @@ def program_file(name: str) -> Path:
 def directory(runner: Runner, option: str | None, *, remote: bool, variables: bool = False) -> str:
     """Return the absolute path of the cluster's folder for images, data and runs.
 
-    With ``variables``, toolkit replaces ``$NAME`` in the path by the variable's value on the cluster, as for
-    a site profile.
+    If ``variables`` is true, toolkit replaces ``$NAME`` in the path by the variable's value on the cluster,
+    as it does in a site profile.
 
     Raises:
         Missing: if neither ``WORK`` nor ``HOME`` is set on the cluster.
@@ -165,7 +166,8 @@ def directory(runner: Runner, option: str | None, *, remote: bool, variables: bo
     directory = option or "toolkit"
     if directory.startswith("/"):
         return directory
-    # Many centres and the virtual cluster call the large file system WORK.
+    # On many clusters, and on the virtual cluster, the variable WORK contains the path of the large file
+    # system.
     folder = "HOME" if directory.startswith("~") else "WORK"
     base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):

@@ -1,4 +1,4 @@
-"""Check the options of a shipped trainer on this machine, before the job waits in the queue."""
+"""Check the options of a shipped trainer on this machine before the job waits in the queue."""
 
 import re
 import sys
@@ -28,7 +28,7 @@ def trainer_faults(spec: JobSpec, image: ImageFacts, runner: Runner) -> Iterator
 
     Args:
         spec: the job, with the command of a rank.
-        image: the facts of the image with the trainer.
+        image: the facts of the image that contains the trainer.
         runner: runs a command on this machine.
     """
     if "-m" not in spec.command or not image.stack or image.stack.get("toolkit") != __version__:

@@ -1,1 +1,1 @@
-"""Follow, wait for, read, cancel and resume submitted jobs."""
+"""Follow, cancel and resume submitted jobs, wait for them, and read their output."""

@@ -1,4 +1,4 @@
-"""Cancel several jobs; after an error, toolkit continues with the remaining jobs."""
+"""Cancel jobs; after an error, toolkit continues with the remaining jobs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class CancelResult(NamedTuple):
 
 
 def cancel_all(job_records: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
-    """Cancel each job, and call ``say`` after each cancelled job."""
+    """Cancel each job, and call ``say`` with the result of each cancellation."""
     tried = []
     for record in job_records:
         try:
@@ -50,7 +50,7 @@ def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
 
 
 def cancel(record: JobRecord) -> CancelResult:
-    """Cancel a job; a job that has already ended is unchanged.
+    """Cancel a job, unless the job has already ended.
 
     Raises:
         CheckFailed: if Slurm refuses the cancellation.

@@ -1,4 +1,4 @@
-"""Copy the result files of a job to this machine; identical local files are skipped."""
+"""Copy the result files of a job to this machine, except files that this machine already has."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ _OWN = {
     "process", records.TIMES,
     "went-back", "token", "notebook.json", "notebook.py", "relay.py", "relay.sh", ".secret",
 }  # fmt: skip
-"""Files that toolkit and its job scripts write for their own use."""
+"""The names of files in a job's folder that toolkit and its job scripts write for their own use."""
 _OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
 
 
@@ -41,10 +41,10 @@ class ResultFile:
 def list_results(runner: Runner, record: JobRecord) -> list[ResultFile]:
     """Return the files that a job wrote to its folder, sorted by path.
 
-    Unchanged files of the user's project are left out.
+    The result omits unchanged files of the user's project.
 
     Raises:
-        CheckFailed: if the folder cannot be listed.
+        CheckFailed: if toolkit cannot list the folder.
     """
     folder = record.spec.directory
     command = Command.of("find", folder, "-type", "f", "-printf", r"%s\t%T@\t%P\0", timeout=_LIST_SECONDS)
@@ -70,7 +70,7 @@ def _entry(folder: str, line: str, *, array: bool) -> ResultFile | None:
 
 
 def _of_task(path: str) -> tuple[str, str]:
-    """Split a path into the folder of an array task, or an empty string, and the rest of the path."""
+    """Split a path into the folder of an array task (or an empty string) and the rest of the path."""
     first, slash, rest = path.partition("/")
     return (first + slash, rest) if slash and first.isdigit() else ("", path)
 
@@ -100,7 +100,8 @@ def _matches(file: ResultFile, pattern: str) -> bool:
 def fetch(runner: Runner, files: Sequence[ResultFile], target: Path, tell: Tell) -> list[Path]:
     """Copy files to the folder ``target``, and return the paths of the copied files.
 
-    Interrupted copies are resumed. A copy gets its final name after toolkit has compared its SHA-256 digest.
+    toolkit resumes interrupted copies. A copy gets its final name after toolkit has compared its SHA-256
+    digest.
 
     Raises:
         CheckFailed: if a file changes during the copy.
@@ -142,7 +143,7 @@ def _copy(runner: Runner, result: ResultFile, path: Path, digest: str, detail: C
 
 
 def in_words(record: JobRecord, files: Sequence[ResultFile]) -> str:
-    """Return a line about a job's result files with the command that fetches them, or an empty string.
+    """Return a line with a job's largest result files and the command that fetches them, or empty.
 
     The job's output files are not result files.
     """

@@ -19,7 +19,7 @@ from toolkit.study.figures import history
 
 _MOST_SHOWN = 5
 _PLAIN_SECONDS = 60.0
-"""Seconds between two progress lines in a log; a terminal shows each change of the progress."""
+"""The time in seconds between two progress lines in a log; a terminal shows each change of the progress."""
 
 
 def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = False) -> JobRecord:
@@ -42,7 +42,8 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         )
         _say_results(runner, ended, tell)
     except Missing as error:
-        # The usual hint for a lost connection, "run the command again", would launch a second job.
+        # Replace the usual hint for a lost connection, "run the command again", which would launch a second
+        # job.
         raise Missing(
             f"{runner.place} is unreachable; job {watch.name} still runs",
             fix=f"`toolkit jobs logs --follow {record.key}`",
@@ -58,7 +59,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
 
 
 def _say_results(runner: Runner, record: JobRecord, tell: Tell) -> None:
-    """Show the files that a completed job wrote; a failure to list the files is ignored."""
+    """Show the files that a completed job wrote; ignore an error if toolkit cannot list the files."""
     if record.state != "completed":
         return
     with contextlib.suppress(CheckFailed, Missing):
@@ -83,13 +84,14 @@ class _Watch:
             self._tell.output(output.displayed_line(text))
 
     def state(self, status: JobStatus) -> None:
-        # Slurm updates the expected start time every minute; toolkit prints no new line for this change
-        # alone.
+        # Slurm updates the expected start time every minute; toolkit does not print a new line only for this
+        # change.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(state_text.sentence(status, self.name))
         self._said, self._status = shown, status
-        # Slurm forgets a task some minutes after the task ends, so toolkit subtracts the remaining tasks.
+        # Slurm forgets a task some minutes after its end, so toolkit subtracts the remaining tasks from all
+        # tasks.
         ended = self._tasks - sum(task.state not in FINAL_STATES for task in status.tasks)
         if status.tasks and ended > self._ended:
             self._ended = ended
@@ -138,7 +140,7 @@ def conclude(record: JobRecord, tell: Tell) -> None:
 
 
 def _has_figures(record: JobRecord) -> bool:
-    """Return whether ``toolkit report`` can show figures of a job, from its metrics or its output."""
+    """Return whether ``toolkit report`` can show the performance of a job, from its metrics or its output."""
     if record.spec.sweep or (records.folder(record.key) / records.METRICS).is_file():
         return True
     return not record.tasks and bool(history(jobs.kept_output(record)))
@@ -149,7 +151,7 @@ def failure(record: JobRecord) -> CheckFailed:
 
     toolkit reads the copy of the job's output on this machine.
     """
-    from toolkit.engine.logs.explanation import causes  # slow import, which only a failed job needs
+    from toolkit.engine.logs.explanation import causes  # slow import, needed only for a failed job
     from toolkit.job import explanation
 
     resume = f"resume the job from the checkpoint: `toolkit jobs resume {record.key}`"

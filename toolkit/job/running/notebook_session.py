@@ -21,12 +21,13 @@ from toolkit.run.tunnel import Tunnel
 
 _TRIES = 5
 _END_SECONDS = 4
-"""The number of seconds that toolkit waits for Slurm to report the job's end after its steps ended."""
+"""The time in seconds that toolkit waits, after the steps of a job ended, until Slurm reports the job's
+end."""
 
 
 @dataclass(frozen=True, slots=True)
 class TunnelSession:
-    """Options of a tunnel: its local port, and whether to ``keep`` the job after the tunnel closes."""
+    """The options of a tunnel: its local port, and whether to ``keep`` the job after the tunnel closes."""
 
     port: int
     keep: bool
@@ -108,7 +109,8 @@ def _use(
         )
         notebook.clear(patient, record)
     except Lost as error:
-        # The usual hint for a lost connection, "run the command again", would start a second notebook.
+        # Replace the usual hint for a lost connection, "run the command again", which would start a second
+        # notebook.
         raise Missing(
             f"{runner.place} is unreachable; job {record.id} still runs",
             fix=f"`toolkit notebook --attach {record.key}`",

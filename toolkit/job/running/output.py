@@ -23,8 +23,9 @@ Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
 def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Iterator[str]:
     """Yield the output of a job as text; for an array, yield each task's output below a title line.
 
-    For an ended job, toolkit reads the copy on this machine, which contains both ends of a long output.
-    toolkit reads the middle from the job's host if ``reach`` can connect. Each text ends at a line end.
+    For an ended job, toolkit reads the copy on this machine, which contains the start and the end of a long
+    output. toolkit reads the middle from the job's host if ``reach`` can connect. Each text ends at the end
+    of a line.
 
     Raises:
         Missing: if this machine has no copy and the host is unreachable.
@@ -43,7 +44,7 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Itera
 
 
 def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
-    """Return both ends of a job's output as text, and the number of bytes left out between them."""
+    """Return the start and the end of a job's output as text, and the number of bytes between them."""
     ends = Ends()
     for text in texts(record, tell):
         ends.take(text.encode("utf-8", "replace"))
@@ -51,7 +52,7 @@ def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
 
 
 class _OutputPlace:
-    """The host of a job; toolkit connects to it at the first read, and only once."""
+    """The host of a job, to which toolkit connects only once, at the first read."""
 
     def __init__(self, record: JobRecord, stack: contextlib.ExitStack, reach: Reach) -> None:
         self._record, self._stack, self._reach = record, stack, reach
@@ -89,7 +90,7 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
 
 
 def _decode_chunks(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Decode UTF-8 chunks, and yield text that ends at line ends if possible."""
+    """Decode UTF-8 chunks, and yield texts that end at the end of a line if possible."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""
     for chunk in chunks:

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 _LIST_SECONDS = 10.0
-"""Seconds that ``toolkit jobs list`` waits for Slurm's answer."""
+"""The time in seconds that ``toolkit jobs list`` waits for Slurm's answer."""
 
 _PLACES_AT_ONCE = 8
 
 
 def on_damage(tell: "Tell") -> "Callable[[str], None]":
-    """Return a function that reports a damaged record which toolkit skips."""
+    """Return a function that reports a damaged job record, which toolkit then skips."""
     return lambda message: tell.notice(f"warning: skipped {message}")
 
 
 def find(job: str | None, tell: "Tell") -> JobRecord:
-    """Return the record of a job as :func:`records.find` does, and report damaged records."""
+    """Return the record of a job as :func:`records.find` does; report damaged records."""
     return records.find(job, on_damage(tell))
 
 
@@ -104,7 +104,7 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
 
 
 def _look(job_records: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask Slurm about the jobs of one host over one connection; without an answer, return the old records."""
+    """Ask Slurm about the jobs of one host over one connection; return old records without an answer."""
     from toolkit.launch.tracking import jobs
 
     with contextlib.suppress(ToolkitError), connect_to_job(job_records[0]) as runner:

@@ -28,7 +28,7 @@ def start_of(job: str | None, tell: Tell) -> JobStart:
 
 
 def start_of_record(record: JobRecord) -> JobStart:
-    """Return the measured phases of a recorded job's start; errors are the same as for :func:`start_of`."""
+    """Return the measured phases of a recorded job's start; :func:`start_of` describes the errors."""
     if record.spec.array:
         raise BadInput(
             f"{record.key}: this is an array job; each task has its own start",
@@ -43,7 +43,7 @@ def start_of_record(record: JobRecord) -> JobStart:
                 if content:
                     records.keep(record, name, content)
     times, metrics = (_bytes(folder / name) for name in names)
-    # The wait of a restarted job is unknown: its script is much older than its last submission.
+    # The queue wait of a restarted job is unknown, because its script is much older than its last submission.
     once = not record.restarts and len(record.numbers) < 2
     size = (record.spec.nodes, record.spec.ranks)
     submitted = _written(folder / records.SCRIPT) if once else None
@@ -74,7 +74,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _written(script: Path) -> float | None:
-    """Return the time when toolkit wrote the job script, just before the submission, or ``None``."""
+    """Return the Unix time at which toolkit wrote the script, just before its submission, or ``None``."""
     try:
         return script.stat().st_mtime
     except OSError:

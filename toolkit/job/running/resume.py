@@ -1,4 +1,4 @@
-"""Submit or run a job again in the same folder, where a trainer resumes from its checkpoint."""
+"""Submit or run a job again in the same folder, in which a trainer finds its checkpoint."""
 
 import os
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tel
 
     Args:
         record: the job; it must have ended.
-        verify_key: a file of public keys, of which one must have signed the image.
+        verify_key: a file of public keys; one of these keys must have signed the image.
         no_verify: whether to skip the signature check.
         tell: receives the output of a job on this machine.
 

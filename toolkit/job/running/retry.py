@@ -1,4 +1,4 @@
-"""Submit a failed job with ``--requeue`` again, but only after a node fault or a transient fault."""
+"""Submit a failed job with ``--requeue`` again, if a node fault or a transient fault stopped it."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,8 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
 _MOST = 2
-"""The largest number of retries of a job. A fault that recurs on other nodes is a fault of the job."""
+"""The largest number of retries of a job, because a fault that recurs on other nodes is a fault of the
+job."""
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 
@@ -34,7 +35,7 @@ def retry_faults(
         demand: the signatures that the image needs.
         secrets: the secret variables of the job, which its record does not contain.
         tell: receives the reason for a retry, or for no retry.
-        watch: follows a job until it ends.
+        watch: follows a job until it ends, and returns its record.
     """
     excluded = [record.spec.exclude] if record.spec.exclude else []
     for count in range(1, _MOST + 1):

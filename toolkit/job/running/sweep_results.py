@@ -26,7 +26,7 @@ def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
     """Update the record of a sweep from Slurm, and copy the output of its tasks to this machine.
 
     Args:
-        record: the job.
+        record: the record of the sweep.
         tell: receives a notice if the host is unreachable and toolkit uses older output.
     """
     if record.state in FINAL_STATES:

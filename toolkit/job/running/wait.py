@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 15.0
-"""Seconds between two queries of all hosts: the first pause, and the largest pause after it has grown."""
+"""The pause in seconds between two queries of all hosts: its first value, and its largest value."""
 
 _PATIENCE_SECONDS = 600.0
-"""Seconds for which toolkit retries an unreachable host."""
+"""The time in seconds for which toolkit retries an unreachable host."""
 
 
 def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> list[JobRecord]:
@@ -43,7 +43,8 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
                     job_records
                 ):
                     now[record.key] = record
-                    # If Slurm has forgotten a job without an exit status, toolkit can never learn its result.
+                    # If Slurm has forgotten a job and the job left no exit status, toolkit cannot learn the
+                    # result.
                     if record.state in FINAL_STATES or (answered and record.state == "unknown"):
                         left.remove(record.key)
                         tell.step(f"Job {record.id or record.key} ended as {record.state}")
@@ -72,7 +73,7 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
 
 
 class _Reasons:
-    """Print why jobs wait in the queue: each reason once. An ordinary wait for free nodes is not printed."""
+    """Print each reason why jobs wait in the queue once, except an ordinary wait for free nodes."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
