@@ -1,4 +1,4 @@
-"""Explain job output in three layers: its root line, the class of the fault, the known cause."""
+"""Explain job output in three parts: the root line, the fault class, and the known causes."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -31,12 +31,12 @@ from toolkit.model.finding import (
 
 _SENTENCE = re.compile(r"(?<=\.) ")
 _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
-"""The start of a sentence in a class's text that is true only for some signals."""
+"""A pattern for the start of a sentence in the text of a fault class that is true only for some signals."""
 
 _UNREACHABLE = re.compile(
     r"^(?:\w+\.){0,8}(?:Connect(?:ion)?(?:Refused)?(?:Error|Timeout)|ReadTimeout|TimeoutError)\b"
 )
-"""An exception whose type does not say what is unreachable; its message may name the peer."""
+"""A pattern for an exception whose type does not say what is unreachable; its message may name the peer."""
 
 _NEAR = 60
 """Maximum number of lines between a root line and a known message of the same fault."""
@@ -45,8 +45,8 @@ _ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
 
 
 def explain_output(output: Output) -> OutputExplanation:
-    """Return the root line, the fault class and the known causes of a failed job, and whether a retry may
-    help.
+    """Return the root line, the fault class and the known causes of a failed job, and who can remove the
+    fault.
     """
     recognised = recognise(output)
     root = find_root(output, _all_clues(output, recognised))
@@ -79,25 +79,25 @@ def explain_output(output: Output) -> OutputExplanation:
 
 
 def _sentences_about(text: str, signal: int | None) -> str:
-    """Return a text without the sentences about other signals than ``signal``."""
+    """Return a text without sentences that are true only for signals other than ``signal``."""
     return " ".join(sentence for sentence in _SENTENCE.split(text) if _is_about(sentence, signal))
 
 
 def _is_about(sentence: str, signal: int | None) -> bool:
-    """Return whether a sentence is true for a signal. If the signal is unknown, every sentence is
-    included.
+    """Return whether a sentence is true for a signal. If the signal is unknown, the result is True for every
+    sentence.
     """
     named = _SIGNALS.match(sentence)
     return named is None or signal is None or str(signal) in re.findall(r"\d+", named[0])
 
 
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
-    """Return the fault class of the root line. If this class is general, return the class of the cause in
+    """Return the fault class of the root line. If this class is general, return the class of a known cause in
     this line.
     """
     own = root.clue.class_ or "unknown-error"
     if own == "node-or-hardware" and class_of_files(root.files) == "file-system-or-quota":
-        return "file-system-or-quota"  # for example, the file system of a cache refuses a lock
+        return "file-system-or-quota"  # for example, a cache's file system refuses a lock
     if own not in GENERAL_CLASSES:
         return own
     shown = {cause.id for cause in causes(known)}
@@ -110,7 +110,9 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
 
 
 def _class_of_subject(root: RootClue) -> str | None:
-    """Return the fault class that an exception, the files of its traceback, or the words of a line show."""
+    """Return the fault class that the root line's exception, the files of its traceback, or its
+    words show.
+    """
     text = strip_label(root.clue.line.text)
     if root.clue.class_ != "python-exception":
         near = (one for one in (text, *root.following) if one)
@@ -124,21 +126,21 @@ def _class_of_subject(root: RootClue) -> str | None:
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
-    """Return who can fix the cause, if its log signature says so; otherwise ``None``."""
+    """Return who can remove the known cause, if the cause's log signature says so; otherwise ``None``."""
     said = {match.finding().id: match.signature.retry for match in recognised.matches}
     return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
 
 
 def _code_retry(root: RootClue, class_: str) -> Retry | None:
-    """Return who can fix what the kernel refused to a container runtime: nodes or site; otherwise
-    ``None``.
+    """If the kernel refused an operation of a container runtime, return who can remove the fault: ``node`` or
+    ``site``; otherwise ``None``.
     """
     code = code_in(root.clue.line.text, "errno") if class_ == "container-runtime" else None
     return code.retry if code and code.retry in {"node", "site"} else None
 
 
 def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:
-    """Return lines that look like faults, and lines that match a signature, in the order of the output."""
+    """Return the lines that may report a fault or match a log signature, in the order of the output."""
     found = {clue.position: clue for clue in clues(output, recognised.suspects)}
     for match in recognised.matches:
         old = found.get(match.position)
@@ -163,8 +165,8 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
 
 
 def _class_by_name(signature: str) -> str:
-    """Return the fault class of a log signature by the longest matching prefix of its id; ``faultlines.toml``
-    has no row for its line.
+    """Return the fault class with the longest prefix of a log signature's id, for lines without a row in
+    ``faultlines.toml``.
     """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
     named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))
@@ -203,7 +205,7 @@ def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[K
 
 
 def _is_survived(match: SignatureMatch | None) -> bool:
-    """Return whether a message reports an error. Without a root line, the job survived that error."""
+    """Return whether a message reports an error. Without a root line, the job survived this error."""
     return match is not None and match.signature.severity == "error"
 
 
@@ -218,14 +220,14 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
 
 
 def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
-    """Return the role of a message: if another known message is on the root line, this message is only a
-    possible cause.
+    """Return the role of a message. If another known message is on the root line, a cause becomes a possible
+    cause.
     """
     return "possible" if role == "cause" and match is not None and not shows_root else role
 
 
 def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None) -> KnownRole:
-    """Return the role of a known message in this failure: cause, possible cause, consequence."""
+    """Return the role of a known message in this failure: cause, possible cause or consequence."""
     if match is None:
         return "cause"
     if finding.severity == "info" or match.signature.general:

@@ -37,25 +37,27 @@ from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
 _WINDOW = 200
-"""toolkit first searches this number of lines before the launcher stops the ranks."""
+"""Number of lines before the launcher stops the ranks that toolkit searches first."""
 
 _LAST_LINES = 8
-"""Without a launcher's report, general words of failure matter only in this number of last lines."""
+"""If no launcher reports an exit, general words of failure matter only in this number of last lines."""
 
 _SAME_REPORT = 4
 """Errors within this number of lines after a root line belong to the same report."""
 
 _BEFORE_ABORT = 8
-"""Maximum number of lines between a program's error and Open MPI's report of its ``MPI_Abort``."""
+"""Maximum number of lines between a program's error and Open MPI's report that the program called
+``MPI_Abort``.
+"""
 
 _INTRODUCES = re.compile(
     r"(?i)exception (?:when|while|in|during|from|occurred|raised)"
     r"|(?:failed to|error) (?:start|run|call|load)\w*[^:]*$|:$"
 )
-"""Text of a logger before a traceback."""
+"""A pattern for the text that a logger writes before a traceback."""
 
 _HEADING = re.compile(r"Error executing process >|terminated with an error exit status")
-"""Nextflow prints this text before it repeats the output of the failed process."""
+"""A pattern for the text that Nextflow prints before it repeats the output of the failed process."""
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
@@ -65,7 +67,7 @@ _NO_GPU_FOUND = re.compile(
     r"|unable to initialize backend|not in the list of known backends|unknown backend"
     r"|(?:cuda|rocm|gpu) is not available|cuda\.is_available\(\) is false"
 )
-"""Frameworks print such text after every failed attempt to use a GPU, whatever the reason."""
+"""A pattern for text that frameworks print after every failed attempt to use a GPU, whatever the reason."""
 
 _ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
 
@@ -75,7 +77,9 @@ _GPU_CLASSES = {"cuda-or-hip", "gpu-handover", "node-or-hardware"}
 
 @dataclass(frozen=True, slots=True)
 class RootClue:
-    """The line that reports the failure first, its related lines, and the rank that wrote it."""
+    """The root line (the first line that reports the failure), related lines, and the rank that wrote the
+    root line.
+    """
 
     clue: Clue
     rank: str = ""
@@ -130,7 +134,9 @@ def _traced(
     others: list[Clue],
     raised: list[Raised],
 ) -> RootClue:
-    """Return the chosen line, or the line to which it refers, with related lines and the rank."""
+    """Return the chosen line, or the line to which the chosen line refers, with related lines and
+    the rank.
+    """
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
     for leads in (
@@ -145,7 +151,7 @@ def _traced(
             others, clue, frame = [clue, *others], source, ""
     clue = with_name_of_signal(output, clue)
     rank, node = failed_rank(output, clue, endings)
-    rank = rank_in_table(output, clue) or rank  # Slurm's task is torchrun itself
+    rank = rank_in_table(output, clue) or rank  # the Slurm task is torchrun itself
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
     files = next((one.files for one in raised if one.position == clue.position), ())
@@ -156,7 +162,9 @@ def _traced(
 
 
 def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
-    """Return the position up to which the job survived its errors; ``None`` if an error may be fatal."""
+    """Return the position up to which the job survived its errors; ``None`` if the error in ``clue`` may be
+    fatal.
+    """
     if clue.role == "ending":
         return None
     if only_warns(output, clue):
@@ -165,17 +173,23 @@ def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
 
 
 def _introduces(clue: Clue) -> bool:
-    """Return whether a line introduces the next traceback; mpirun may put the next tag at the line's end."""
+    """Return whether a line introduces the next traceback. mpirun may put the tag of the next line at the end
+    of this line.
+    """
     return clue.class_ == "unknown-error" or _INTRODUCES.search(_LAST_TAG.sub("", clue.line.text)) is not None
 
 
 def _is_heading(clue: Clue) -> bool:
-    """Return whether a line with a colon at its end is the heading of a traceback below an empty line."""
+    """Return whether a line ends with a colon, so that it is the heading of a traceback after an
+    empty line.
+    """
     return clue.line.text.rstrip().endswith(":")
 
 
 def _of_raised(one: Raised) -> Clue | None:
-    """Return the exception of a traceback as a :class:`Clue`; its class follows from its message or type."""
+    """Return the exception of a traceback as a :class:`Clue`; the fault class follows from the exception's
+    message or type.
+    """
     row = classify(strip_label(one.exception.text))
     if one.wraps:
         return Clue(one.position, one.exception, row.class_ if row else "python-exception", 3, "consequence")
@@ -188,8 +202,8 @@ def _of_raised(one: Raised) -> Clue | None:
 def _choose(
     output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
 ) -> tuple[Clue, str] | None:
-    """Return the strongest cause before the launcher stops the ranks, the earliest if equal, and its
-    frame.
+    """Return the strongest cause before the launcher stops the ranks, and its frame; of equal causes, return
+    the earliest.
     """
     last = output.last_number
     reports = [clue.line.number for clue in endings if not _HEADING.search(clue.line.text)]
@@ -214,7 +228,9 @@ def _choose(
 def _weak(
     output: Output, near: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue], end: int | None
 ) -> tuple[Clue, str] | None:
-    """Return a line if none names a cause: words of failure, last words, a consequence, or an exit report."""
+    """Return the best line if no line names a cause: words of failure, last words, a consequence, or an exit
+    report.
+    """
     last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
     if not weak and (cancelled := cancellation(endings)):
@@ -244,28 +260,32 @@ def _weak(
 
 
 def _first_alike(last: Clue, others: list[Clue]) -> Clue:
-    """Return a rank's first line with the fault class of its last line."""
+    """Return the first line of a rank that has the fault class of the rank's last line."""
     return next((c for c in others if c.line.task == last.line.task and c.class_ == last.class_), last)
 
 
 def _lost_by(others: list[Clue]) -> set[str]:
-    """Return the ranks that report that they lost another rank."""
+    """Return the ranks that report a lost connection to another rank."""
     return {clue.line.task for clue in others if clue.class_ != "exit-status"}
 
 
 def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
-    """Return how the first rank exited, if it wrote no error and all errors are of ranks that lost it."""
+    """Return the exit report of the first rank, if this rank wrote no error and other ranks only report that
+    they lost it.
+    """
     first, lost = first_exit(endings), _lost_by(others)
     return first if first and lost and not lost & {"", rank_number(first)} else None
 
 
 def only_misses_gpu(text: str) -> bool:
-    """Return whether a line reports only that no GPU was found, without a GPU error code."""
+    """Return whether a line only reports that a program found no GPU, without a GPU error code."""
     return _NO_GPU_FOUND.search(text) is not None and deciding_code(text, _GPU_CODES) is None
 
 
 def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return a rank's first line that names a GPU error, before the rank reported that it found no GPU."""
+    """Return the first line in which a rank names a GPU error, before the rank reports that it found
+    no GPU.
+    """
     vague = clue.class_ in GENERAL_CLASSES and _ABOUT_GPU.search(clue.line.text)
     if not vague and not only_misses_gpu(clue.line.text):
         return None
@@ -289,25 +309,27 @@ def _has_reason(dead: Clue, near: list[tuple[Clue, str]]) -> bool:
 
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
-    """Return the exit report of the first rank; if the rank aborted itself, the line with the reason."""
+    """Return the exit report of the first failed rank; if the rank aborted itself, return the line with the
+    reason.
+    """
     hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
     rank = rank_number(dead[0])
     before = [c for c in others if c.position < dead[0].position]
     said = [c for c in before if {c.line.task, rank} & {""} or c.line.task == rank]
     if "local_rank" in dead[0].line.text and not any(c.line.task == rank for c in said):
-        # On other nodes than the first, a local rank is not the rank of the job.
+        # On the second and later nodes, a local rank differs from the rank in the job.
         said = [c for c in before if waited_for_ranks(c)] or said
     return hit or (said[0] if said else dead[0])
 
 
 def _was_survived(output: Output, clue: Clue) -> bool:
-    """Return whether a line only reports the end of a helper process, and other output follows."""
+    """Return whether a line only reports that a helper process exited, and other output follows."""
     return clue.line.text.strip() == "Terminated" and any(output.following(clue.position, 1))
 
 
 def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
-    """Return the first report; if ranks failed together, the report of the rank that the launcher names
-    first.
+    """Return the first report; if ranks failed together, return the report of the rank that the launcher
+    names first.
     """
     first = found[0]
     named = next((match for clue in endings if (match := TASK.search(clue.line.text))), None)

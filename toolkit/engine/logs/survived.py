@@ -1,4 +1,4 @@
-"""Distinguish errors that a program survived from the error that ended the program."""
+"""Distinguish errors that a program survived from the error that stopped the program."""
 
 import re
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
 
 _AFTER = 200
-"""Progress within this number of lines after its error shows that a process survived."""
+"""Number of lines after an error in which progress lines show that a process survived."""
 
 _PROGRESS = re.compile(
     r"(?i)^(?:\W{0,3}(?:train|val|test)\w{0,6}\W{0,3})?(?:epoch|step|iter(?:ation)?|batch)s?\b\W{0,3}\d.{0,200}\d"
     r"|\b(?:loss|acc(?:uracy)?)\b\W{1,4}\d{1,4}\.\d|\d{1,3}%\||\d(?:it|s)/(?:s|it)\b"
     r"|\d{1,6}(?:/\d{1,6})? \[=+>?\.*\]"
 )
-"""A line that a program writes while it computes."""
+"""A pattern for a progress line, which a program writes while it computes."""
 
 _ENOUGH = 2
 """Number of progress lines that show that a process survived."""
@@ -22,7 +22,7 @@ _ENOUGH = 2
 _SLURM = ("slurmstepd", "srun:", "sacct:")
 
 _BLOCK = 15
-"""Maximum number of lines of a message that Open MPI writes between two lines of dashes."""
+"""Maximum number of lines in a message that Open MPI writes between two lines of dashes."""
 
 _RULE = re.compile(r"^-{20,}$")
 _WARNS = re.compile(
@@ -40,11 +40,13 @@ _SET_UP = (
     ),
     (re.compile(r"couldn't chdir to .{1,300}: going to "), {"file-system-or-quota", "program-start"}),
 )
-"""Errors after which a job continues, each with the fault classes of the errors that may follow from it."""
+"""Patterns for errors after which a job continues, each with the fault classes of errors that it
+may cause.
+"""
 
 _IGNORED = "Exception ignored in"
-"""Python prints this text before the traceback of an exception that it ignores, such as an exception in
-``__del__``.
+"""Text that Python prints before the traceback of an ignored exception, such as an exception
+in ``__del__``.
 """
 
 
@@ -56,7 +58,9 @@ def is_ignored(output: Output, head: int) -> bool:
 
 
 def is_passed(clue: Clue, later: Sequence[Clue]) -> bool:
-    """Return whether an error before the program did not stop the job, which then failed by another fault."""
+    """Return whether a job continued after an error before its program, and failed later with
+    another fault.
+    """
     text = strip_label(clue.line.text)
     follows = next((classes for pattern, classes in _SET_UP if pattern.search(text)), None)
     if follows is None:
@@ -65,7 +69,9 @@ def is_passed(clue: Clue, later: Sequence[Clue]) -> bool:
 
 
 def only_warns(output: Output, clue: Clue) -> bool:
-    """Return whether a line is in a message between two lines of dashes that is only a warning."""
+    """Return whether a line is part of a message between two lines of dashes, and the message is only a
+    warning.
+    """
     block = list[str]()
     for _, line in reversed(output.before(clue.position, _BLOCK)):
         if _RULE.match(text := strip_label(line.text).strip()):
@@ -85,7 +91,8 @@ def survived_until(output: Output, clue: Clue) -> int | None:
     """Return the position of the last line that shows that a process survived its error; ``None`` if no line
     does.
 
-    Without labels, another rank may write a few lines of progress before the launcher stops it.
+    In an output without labels, another rank may write a few progress lines before the launcher stops this
+    rank.
     """
     seen = list[int]()
     slurm = clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")

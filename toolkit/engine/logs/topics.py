@@ -1,5 +1,5 @@
-"""Find the class of a fault from its subject or the files of its traceback, if its line has only general
-words.
+"""Find a fault class from the subject of the fault or the files of its traceback, if the line has only
+general words.
 """
 
 import re
@@ -12,62 +12,63 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.knowledge.signatures import classes
 
 GENERAL_CLASSES = ("unknown-error", "python-exception", "exit-status")
-"""Fault classes of lines that do not say what the fault is about."""
+"""Fault classes of lines that do not name the subject of the fault."""
 
 _QUOTED = 15
-"""Maximum number of lines between an error and the other program's output that the error quotes."""
+"""Maximum number of lines between an error and the output of another program that the error quotes."""
 
 _QUOTES = re.compile(
     r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message|last error)\W{0,2}:\s*$"
     r"|^\[?(?:std(?:out|err)|output|details|reason)\]?(?:\W{0,2}:|\s*$)"
 )
-"""A line after which an error quotes the output of another program."""
+"""A pattern for a line after which an error quotes the output of another program."""
 
 _MESSAGE = 3
-"""Maximum number of lines of a message below its heading."""
+"""Maximum number of lines in a message below its heading."""
 
 _THROWN = re.compile(r"terminate called after throwing an instance of")
 
 _LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
-"""A line after which PyTorch quotes an error of NCCL."""
+"""A pattern for a line after which PyTorch quotes an error from NCCL."""
 
 _INNERMOST = 2
-"""Number of innermost files of a traceback that show the subject of the fault."""
+"""Number of innermost traceback files from which toolkit finds the subject of the fault."""
 
 _VALUE = re.compile(r"(['\"`])(?:(?!\.so\b)[^'\"`/]){1,80}\1|\bcuda:\d{1,3}\b")
-"""A quoted name or value that is not a path, or a PyTorch device: it says nothing about the fault."""
+"""A pattern for a quoted name or value that is not a path, or for a PyTorch device; neither shows
+the fault.
+"""
 
 _FOLDERS = re.compile(r"(?:[\w.+-]{1,60}/){1,20}(?=[\w-]{1,60}\.(?:cc?|cpp|cu|cxx|h|hpp|go|rs)\b)")
-"""The folders of a source file; their names say nothing about the fault."""
+"""A pattern for the folders of a source file; the names of folders do not show the fault."""
 
 _STATUS = re.compile(
     r"(?:CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED"
     r"|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE"
     r"|DATA_LOSS|UNAUTHENTICATED): "
 )
-"""A status code of Abseil, which XLA and TensorFlow write before the message."""
+"""A pattern for a status code of Abseil, which XLA and TensorFlow write before the message."""
 
 _EXCEPTION = re.compile(r"(?P<module>(?:\w{1,60}\.){0,9})(?P<name>[A-Z]\w{2,80})(?::|$)")
 _TOO_FEW = re.compile(r"^TypeError: .{1,200} missing \d+ required positional argument")
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _COMPILES = re.compile(r"Compil\w*")
-"""Words about compiling. Frameworks compile programs at run time, so their exceptions do not come from a
+"""A pattern for words about compiling. Frameworks compile at run time, so such an exception is not from a
 build.
 """
 
 
 def class_of_text(text: str) -> str | None:
-    """Return the fault class whose subject a line names first; ``None`` if it names none."""
+    """Return the fault class whose subject a line names first; ``None`` if the line names no subject."""
     text = _FOLDERS.sub("", _VALUE.sub("''", text))
     found = ((match.start(), class_) for class_, pattern in _subjects() if (match := pattern.search(text)))
     return min(found, default=(0, None))[1]
 
 
 def class_of_exception(text: str) -> str | None:
-    """Return the fault class that an exception shows with its module, its name, or the first word of its
-    message.
+    """Return the fault class that an exception's module, its name, or the first word of its message shows.
 
-    Other words of the message may be names and values of the program.
+    Other words of the message may be names and values from the program.
     """
     found = _EXCEPTION.match(text)
     if found is None:
@@ -82,19 +83,21 @@ def class_of_exception(text: str) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """Return a text in which names in camel case are split into words."""
+    """Return a text with camel-case names split into words."""
     return " ".join(_WORDS.findall(_COMPILES.sub("", text)))
 
 
 def is_call_between_packages(text: str, files: Iterable[str]) -> bool:
-    """Return whether an installed package called a function with too few arguments; then releases differ."""
+    """Return whether an installed package called a function with too few arguments, because
+    releases differ.
+    """
     last = next(reversed(list(files)), "")
     return _TOO_FEW.search(text) is not None and "-packages/" in last
 
 
 def class_of_files(files: Iterable[str]) -> str | None:
-    """Return the fault class of the library that raised an exception; ``files`` has the innermost
-    file last.
+    """Return the fault class of the library that raised an exception; the last of ``files`` is the innermost
+    file.
     """
     last = list(islice(reversed(list(files)), _INNERMOST))
     named = (class_ for file in last for class_, pattern in _libraries() if pattern.search(file))
@@ -102,8 +105,8 @@ def class_of_files(files: Iterable[str]) -> str | None:
 
 
 def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the fault of another program, or of NCCL, that an error quotes in the lines after it; otherwise
-    ``None``.
+    """Return the fault of another program or of NCCL that the lines after an error quote;
+    otherwise ``None``.
     """
     quotes, introduction = False, _QUOTES if clue.class_ in GENERAL_CLASSES else _LAST_ERROR
     after = {cause.position: cause for cause in causes if cause.position > clue.position}
@@ -116,10 +119,10 @@ def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | N
 
 
 def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the message below a heading; otherwise ``None``.
+    """Return the message below a heading; ``None`` if the line is not a heading.
 
-    The message is the line after ``terminate called after throwing``, or the last of the indented lines of
-    the same fault class after a line with a colon at its end.
+    The heading ``terminate called after throwing`` has its message on the next line. A heading with a colon
+    at its end has indented lines; the message is the last of these lines with the same fault class.
     """
     found, known = clue, {cause.position: cause for cause in causes}
     for position, line in output.places_after(clue.position, _MESSAGE):

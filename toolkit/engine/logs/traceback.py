@@ -1,4 +1,6 @@
-"""Read Python tracebacks in job output: the first exception, and where the user's code raised it."""
+"""Read Python tracebacks in job output: the first exception, and the line of the user's code that
+raised it.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.rows import classify
 
 _MOST_LINES = 400
-"""Maximum number of lines to read after the head of a traceback."""
+"""Maximum number of lines that toolkit reads after the head of a traceback."""
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]{1,300})", line (?P<line>\d+)(?:, in (?P<name>.{1,80}))?')
 _CHAIN = re.compile(
@@ -20,31 +22,35 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<frozen|/opt/con
 _RAISED = re.compile(
     r"(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,80}(?::|$)|(?:[a-z_]\w{0,60}\.){1,9}\w{1,80}(?::|$)"
 )
-"""The last line of a traceback; other ranks may write between the lines of the traceback."""
+"""A pattern for the last line of a traceback; other ranks may write lines within the traceback."""
 
 _BARE = re.compile(r"[A-Z]\w{0,80}")
-"""An exception without a message; if several ranks write at once, the message is in one of the next lines."""
+"""A pattern for an exception without a message. If several ranks write at once, a later line has
+the message.
+"""
 
 _CONTINUES = re.compile(r":$|\berror\(s\) found\.$")
-"""The end of an exception whose message is on the next line; TensorFlow writes ``2 root error(s) found.``"""
+"""A pattern for the end of an exception whose message is on the next line. TensorFlow writes ``2 root
+error(s) found.``
+"""
 
 _WRAPS = re.compile(r"^(?:[\w.]{1,120}: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
 _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeError|EOFError)\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
 _DIGIT = re.compile(r"\d")
 _SAYS_FAULT = re.compile(r"(?i)\b(?:expected|cannot|must|invalid|unknown|unable|failed|missing|mismatch)\b")
-"""Words in the message of an exception whose type is missing in the output."""
+"""A pattern for words in the message of an exception whose type is missing from the output."""
 
 _INNERMOST = 8
-"""Number of innermost frames whose files show the subject of the exception."""
+"""Number of innermost frames from whose files toolkit finds the subject of the exception."""
 
 _INTRODUCED = 6
-"""Maximum number of lines between an exception and the traceback of the exception that it wraps."""
+"""Maximum number of lines between an exception and the traceback of the wrapped exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception of a traceback, its frame in the user's code, its line numbers, and its files (innermost
+    """The exception of a traceback, the frame in the user's code, the line numbers, and the files (innermost
     last).
     """
 
@@ -58,7 +64,7 @@ class Raised:
 
 
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
-    """Return the exceptions of the tracebacks whose heads are at ``positions``.
+    """Return the exceptions of the tracebacks whose first lines are at ``positions``.
 
     Of chained exceptions, return only the first.
     """
@@ -119,7 +125,9 @@ def _read(output: Output, position: int) -> Raised | None:
 
 
 def _without_type(place: int, line: Line, frames: list[re.Match[str]], numbers: set[int]) -> Raised | None:
-    """Return the exception whose type is missing in the output, if the line after the frames says a fault."""
+    """Return an exception whose type is missing from the output, if the line after the frames reports a
+    fault.
+    """
     if not _SAYS_FAULT.search(line.text):
         return None
     files = tuple(frame["file"] for frame in frames[-_INNERMOST:])
@@ -128,13 +136,13 @@ def _without_type(place: int, line: Line, frames: list[re.Match[str]], numbers: 
 
 
 def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], str | None]:
-    """Return a function that reads the words of a traceback from a line; ``None`` for a line of another
-    process.
+    """Return a function that removes a traceback's label from a line; its result is ``None`` for a line of
+    another process.
 
-    Launchers such as pdsh, and loggers, start each line with a label. A label is the text before the head of
-    the traceback, if the next lines start with it too, perhaps with other numbers.
+    Loggers, and launchers such as pdsh, start each line with a label. The text before the head of the
+    traceback is a label if the next lines start with the same text, perhaps with other numbers.
     """
-    label = head[: max(head.find(HEAD), 0)].removesuffix("Original ")  # PyTorch's data loader adds this word
+    label = head[: max(head.find(HEAD), 0)].removesuffix("Original ")  # PyTorch's DataLoader adds this word
     if not label.strip():
         return lambda line: strip_label(line.text)
     near = [strip_label(line.text) for line in output.following(position, _INTRODUCED)]
@@ -145,7 +153,9 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
 
 
 def _cut(line: Line, text: str) -> Line:
-    """Return a line with its label moved into its tag, if the line ends with the program's words."""
+    """Return a line with its label moved from the text into the tag, if the line ends with the program's
+    words ``text``.
+    """
     if not line.text.endswith(text):
         return line
     return Line(line.number, line.task, text, line.tag + line.text[: len(line.text) - len(text)])
@@ -162,7 +172,7 @@ def _shape(text: str) -> str:
 def _with_message(
     line: Line, lines: Iterator[tuple[int, Line]], words: Callable[[Line], str | None]
 ) -> tuple[Line, Iterator[tuple[int, Line]]]:
-    """Return an exception with its message, which may start on the next line, and an iterator over later
+    """Return an exception with its message, which may start on the next line, and an iterator over the later
     lines.
     """
     bare = _BARE.fullmatch(line.text.strip()) is not None
@@ -181,10 +191,11 @@ def _with_message(
 
 
 def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> tuple[bool, bool]:
-    """Return whether an exception leads to another exception, and whether it only wraps another exception.
+    """Return whether an exception leads to another exception, and whether the first exception only wraps
+    another exception.
 
-    After an exception that wraps another, the output has a line such as ``-- Process 1 terminated with the
-    following error:``. The traceback of the wrapped exception follows.
+    After a wrapping exception, the output has a line such as ``-- Process 1 terminated with the following
+    error:``. The traceback of the wrapped exception follows.
     """
     introduced = end.text.rstrip().endswith(":")
     for count, (_, line) in enumerate(lines):
@@ -208,7 +219,7 @@ def _reports_an_end(exception: Line) -> bool:
 
 
 def _died(lost: Line, exception: Line) -> bool:
-    """Return whether an exception reports the death of a process, and the earlier exception is a lost
+    """Return whether an exception reports that a process exited, and the earlier exception reports a lost
     connection.
     """
     row = classify(strip_label(exception.text))
@@ -217,7 +228,7 @@ def _died(lost: Line, exception: Line) -> bool:
 
 
 def _own(frames: list[re.Match[str]]) -> str:
-    """Return the last frame in the user's own code; empty text if all frames are in libraries."""
+    """Return the last frame in the user's own code; empty if all frames are in libraries."""
     own = [frame for frame in frames if not _LIBRARY.search(frame["file"])]
     if not own:
         return ""
