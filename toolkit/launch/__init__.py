@@ -1,1 +1,2 @@
-"""Turn a plan into a job: request, site profile, job script, submission and tracking."""
+"""Turn the plan of a launch into a job: check the request, write the job script, and submit and follow the
+job."""

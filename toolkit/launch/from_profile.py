@@ -26,12 +26,12 @@ from toolkit.program.command import CommandFacts
 from toolkit.runtime import runtime_of_name
 
 _HOME = "$HOME/toolkit"
-"""The folder for images, data and runs on a cluster if the site profile gives no folder."""
+"""The folder for images, data and runs on a cluster whose site profile does not name this folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class UncontactedJob:
-    """A job without a prediction, and its script.
+    """A job on a cluster that toolkit did not contact, and its script.
 
     ``data`` and ``program`` are paths on the cluster, or empty strings for a job without data or program.
     """
@@ -55,8 +55,8 @@ def write(
 ) -> UncontactedJob:
     """Return the job for ``site`` with its script; the script expects the image at its path on the cluster.
 
-    ``fix`` sets the launch mode and further words of the launch. ``shown`` are facts from the program's
-    source. With ``copies``, each rank runs in its own folder.
+    ``key`` is the key of the new job. ``fix`` sets the launch mode and further words of the launch. ``shown``
+    are facts from the program's source. If ``copies`` is true, each rank runs in its own folder.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -103,7 +103,7 @@ def script_of(
 
 
 def _host(site: Site, command: str) -> HostFacts:
-    """Return the facts about a cluster that toolkit did not probe: only its container runtime."""
+    """Return the facts about a cluster that toolkit did not probe, with only its container runtime."""
     kind = runtime_of_name(command)
     if kind is runtime_of_name(""):
         return HostFacts(place=site.title)
@@ -114,19 +114,19 @@ def _host(site: Site, command: str) -> HostFacts:
 def places(
     base: str, name: str, image: ImageFacts, key: str | None = None, *, data: str = "", program: str = ""
 ) -> JobPaths:
-    """Return the paths of a job's files below the folder ``base`` of a site."""
+    """Return the paths of a job's files on the cluster, below the folder ``base``."""
     run = posixpath.join(base, "runs", key or records.new_key(name))
     return JobPaths(run, posixpath.join(base, "images", posixpath.basename(image.path)), data, program)
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site with the job's folder if this folder's path contains a variable of the cluster."""
+    """Return ``site`` with the job's folder if the path of this folder contains a variable of the cluster."""
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site
 
 
 def _data(job: JobFile, trainer: TrainerProgram | None, base: str) -> str:
-    """Return the folder of a trainer's data on the cluster, or an empty string.
+    """Return the folder of a trainer's data on the cluster, or an empty string for a job without data.
 
     The folder has the name of the data set, or of the user's local folder.
     """

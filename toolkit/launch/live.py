@@ -1,4 +1,4 @@
-"""Read the output of a trial of ``toolkit doctor --live``, and compare its outcome with the prediction."""
+"""Read the output of a trial of ``toolkit doctor --live``, and compare the trial with the prediction."""
 
 import re
 from collections.abc import Iterable
@@ -29,10 +29,11 @@ _UCX_OLD = re.compile(r"UCX +INFO .*\bep_cfg\[\d+\]: \w+\((?P<lanes>[^)]*)\)")
 _PROVIDER = re.compile(r"libfabric provider: (?P<provider>[\w;-]+)")
 
 _LOCAL = ("self", "memory", "cma", "sysv", "posix", "knem", "xpmem")
-"""UCX transports that work only within one node."""
+"""The UCX transports that work only within one node."""
 
 _SLOW = re.compile(r"\b(tcp|sockets|udp|net)\b")
-"""Transports over plain Ethernet, as Open MPI, UCX (``tcp/eth0``) and libfabric (``tcp;ofi_rxm``) name them.
+"""A pattern for transports over plain Ethernet, in the names of Open MPI, UCX (``tcp/eth0``) and libfabric
+(``tcp;ofi_rxm``).
 """
 
 _LOADER = ("missing-", "newer-glibc-needed", "driver-needs-newer-glibc", "mixed-mpi-libraries")
@@ -45,7 +46,7 @@ _ALARM = re.compile(r"Alarm clock|SIGALRM|signal 14\b|exit code 142")
 
 
 def verbose(image: ImageFacts) -> dict[str, str]:
-    """Return the variables with which the image's MPI prints its transports."""
+    """Return the variables that make the image's MPI print its transports."""
     implementation = image.mpi.implementation if image.mpi else ""
     log_variables = {"UCX_LOG_LEVEL": "info"}
     if implementation == "openmpi":
@@ -60,7 +61,7 @@ def verbose(image: ImageFacts) -> dict[str, str]:
 
 
 def read(output: str) -> Seen:
-    """Return what the ranks of a trial printed: world sizes, hosts, sums, messages and transport."""
+    """Return the values that a trial's ranks printed: world sizes, hosts, sums, messages and transport."""
     lines = [_LABEL.sub("", line) for line in output.splitlines()]
     reports = [match[1] for line in lines if (match := _REPORT.search(line))]
     ranks = [match for text in reports if (match := _RANK.match(text))]
@@ -78,7 +79,7 @@ def read(output: str) -> Seen:
 
 
 def outcome(evidence: Seen, output: str, ranks: int, state: JobState) -> Outcome:
-    """Return the outcome of a trial with ``ranks`` ranks, in the words of a prediction."""
+    """Return the outcome of a trial with ``ranks`` ranks, as one of the outcomes that toolkit predicts."""
     if evidence.sizes and set(evidence.sizes) == {1} and ranks > 1:
         return "singletons"
     if any(size != ranks for size in evidence.sizes):
@@ -104,9 +105,7 @@ def outcome(evidence: Seen, output: str, ranks: int, state: JobState) -> Outcome
 def transport(lines: Iterable[str]) -> Transport | None:
     """Return the transport between nodes that the MPI library printed, or ``None``."""
     log_lines = list(lines)
-    if any(
-        _OB1.search(line) for line in log_lines
-    ):  # Open MPI may open UCX and libfabric without using them.
+    if any(_OB1.search(line) for line in log_lines):  # Open MPI may open UCX and libfabric but not use them
         return _over_btl(log_lines)
     return _over_ucx(log_lines) or _over_mtl(log_lines) or _over_libfabric(log_lines)
 
@@ -138,7 +137,7 @@ def missed_fast_network(host: HostFacts, evidence: Seen) -> bool | None:
 
 
 def _before_init(output: str) -> Outcome:
-    """Return the outcome of a trial in which no rank completed MPI_Init."""
+    """Return the outcome of a trial whose ranks did not complete MPI_Init."""
     output_explanation = explain_output(Output(output))
     causes = [finding.id for finding in output_explanation.findings if finding.severity == "error"]
     class_ = output_explanation.fault.id if output_explanation.fault else ""
@@ -146,7 +145,7 @@ def _before_init(output: str) -> Outcome:
         return "unavailable"
     if any(cause.startswith(_LOADER) for cause in causes) or class_ == "loader":
         return "loader-failure"
-    # A rank that Slurm kills may lose its file system first, and then fail with a bus error.
+    # A rank that Slurm kills may first lose its file system and then fail with a bus error.
     alive = _ENDING.split(output, maxsplit=1)[0]
     return "crash" if _CRASHES.search(alive) else "init-failure"
 

@@ -1,4 +1,5 @@
-"""Determine the container runtime of a job after its modules are loaded; the probe loads no modules."""
+"""Determine the container runtime that a job has after it loads its modules, which the probe does not
+load."""
 
 import posixpath
 from collections.abc import Sequence
@@ -16,17 +17,18 @@ _RUNTIMES = ("apptainer", "singularity")
 
 
 def command_of(host: HostFacts, site: Site | None, option: str = "") -> str:
-    """Return the command that starts containers: the requested command, else the site's, else the host's."""
+    """Return the command that starts containers: from the user, else from the site, else from the host."""
     return option or (site.container.command if site else runtime_of(host))
 
 
 def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], option: str = "") -> HostFacts:
     """Return the facts of a host with the container runtime that the job will use.
 
-    The order of choice is ``option``, the command of the site profile, the host's first runtime. If the probe
-    found no runtime, toolkit assumes a runtime that a module or the profile's path provides. ``modules`` are
-    the job's own modules. If neither a module nor the profile provides a runtime, the facts are unchanged.
-    The job script stops with a message if the runtime is missing.
+    toolkit chooses the runtime ``option``, else the command in the site profile, else the host's first
+    runtime. If the probe did not find a runtime, toolkit assumes a runtime that a module or a path in the
+    profile provides. ``modules`` are the job's own modules. If neither a module nor the profile provides a
+    runtime, the facts are unchanged. If the runtime is then missing in the job, the job script stops with a
+    message.
     """
     host, why = _prefer_runtime(host, command_of(host, site, option)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
@@ -43,7 +45,7 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
 
 
 def _prefer_runtime(host: HostFacts, command: str) -> HostFacts:
-    """Return the facts with the runtime of ``command`` first, or without a runtime if the host lacks it."""
+    """Return the facts with the runtime ``command`` first, or without a runtime if the host lacks it."""
     kind, first = runtime_of_name(command), host.runtime
     if first is None or runtime_of_name(first.name) is kind:
         return host
@@ -78,7 +80,7 @@ def assumption_line(host: HostFacts) -> tuple[str, ...]:
 
 
 def _why(site: Site | None, modules: Sequence[str]) -> str:
-    """Return the module or path that provides a container runtime, as words; empty if there is none."""
+    """Return words for the module or path that provides a container runtime; empty without such a value."""
     if site and "/" in site.container.command:
         return "the site profile names its path"
     if site and site.container.modules:

@@ -1,4 +1,4 @@
-"""Run Jupyter on a compute node: the command of the job, the files in its folder, and the tunnel."""
+"""Run Jupyter on a compute node: build the job's command, its files and the command for the tunnel."""
 
 import posixpath
 import secrets
@@ -24,28 +24,29 @@ NO_JUPYTER = 3
 
 _STARTER, _RELAY, _FAR = "notebook.py", "relay.py", "relay.sh"
 _TOKEN, _PLACE = "token", "notebook.json"
-"""Names of files in the job's folder; ``notebook.py`` writes ``notebook.json`` when Jupyter listens."""
+"""The names of files in the job's folder; ``notebook.py`` writes ``notebook.json`` when Jupyter listens."""
 
 _SHELL_SECONDS = 60.0
 _START_SECONDS = 300.0
-"""The time limit for Jupyter's start in seconds, counted from the job's start; a busy file system is slow."""
+"""The time limit for Jupyter's start, in seconds after the job's start. It is long, because a busy file
+system is slow."""
 
 _POLLS = (1.0, 5.0)
-"""Seconds between two queries: the first pause, and the largest pause."""
+"""The pause in seconds between two queries of the job: its first value, and its largest value."""
 
 MODE: Mode = "srun-none"
 """The launch mode of a notebook, which is one task without MPI."""
 
 
 class NotebookAddress(msgspec.Struct, frozen=True):
-    """The node and the port on which a notebook listens; it uses the node's loopback interface."""
+    """The node and the port on which a notebook listens, at the node's loopback interface."""
 
     host: str
     port: int
 
 
 def command(directory: str, folder: str, packages: str, image: ImageFacts) -> tuple[str, ...]:
-    """Return the notebook's command in the image; ``python`` in toolkit's own images, else ``python3``."""
+    """Return the notebook's command, with ``python`` in toolkit's own images and ``python3`` in others."""
     python = "python3" if image.stack is None else "python"
     words = (python, posixpath.join(directory, _STARTER), directory, folder)
     return (*words, packages) if packages else words
@@ -57,7 +58,7 @@ def is_notebook(spec: JobSpec) -> bool:
 
 
 def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
-    """Create the job's folder and files on the host, readable only by the user; return a new token."""
+    """Create the job's folder and files, which only the user can read, on the host; return a new token."""
     directory = spec.directory
     make = ("mkdir", "-p", "-m", "700", "--", directory)
     runner.run(Command(make, timeout=_SHELL_SECONDS)).require(f"making {directory} on {runner.place}")
@@ -82,7 +83,7 @@ def token_of(runner: Runner, record: JobRecord) -> str:
     """Return the token of a running notebook.
 
     Raises:
-        Missing: if the token was deleted.
+        Missing: if toolkit or a user has deleted the token.
     """
     token = runner.read(posixpath.join(record.spec.directory, _TOKEN)).decode("ascii", "replace").strip()
     if not token:

@@ -1,4 +1,4 @@
-"""Build the trial program for an image's MPI: a Python program, or a C program for images without Python."""
+"""Build the program that tries out an image's MPI: in Python, or in C for an image without Python."""
 
 import platform
 import posixpath
@@ -12,9 +12,9 @@ from toolkit.run.command import Command, Runner
 from toolkit.run.local import LocalRunner
 
 SECONDS = 120
-"""The time limit of a rank in seconds, after which an alarm stops the rank.
+"""The time limit of a rank of a trial in seconds, after which an alarm stops the rank.
 
-A trial takes seconds on an idle node, and a minute if four ranks share two busy cores.
+A trial takes some seconds on an idle node, and a minute if four ranks share two busy cores.
 """
 
 _STARTER = "trial.sh"
@@ -40,10 +40,10 @@ def command(folder: str, library: str, ranks: int) -> tuple[str, ...]:
 def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     """Return the trial files: the start script, the Python program and, with a compiler, the C program.
 
-    The start script runs the program that the image can run.
+    The start script runs the Python program or, in an image without Python, the C program.
 
     Raises:
-        Missing: if the image has no Python, and has no glibc or no compiler exists for the C program.
+        Missing: if the image has no Python, and toolkit cannot compile the C program for the image.
     """
     folder = shipped_folder("containers") / "live"
     starter = TrialProgram(_STARTER, (folder / _STARTER).read_bytes())
@@ -69,7 +69,8 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
 def library(image: ImageFacts, mode: Mode) -> str:
     """Return the path of the image's MPI library, which the trial loads.
 
-    In mode ``bind``, only the library's name is returned, so that the loader finds the host's library.
+    In mode ``bind``, the function returns only the library's file name, so that ld.so finds the host's
+    library.
 
     Raises:
         Missing: if the image has no MPI library.
@@ -122,5 +123,5 @@ def _compile(source: bytes, architecture: str, place: Runner) -> bytes:
 def _runs(place: Runner, command: Command) -> bool:
     try:
         return place.run(command).ok
-    except Missing:  # the host has no such compiler
+    except Missing:  # the host does not have this compiler
         return False

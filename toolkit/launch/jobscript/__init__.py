@@ -1,1 +1,1 @@
-"""Write job scripts: the launch command, the checks and the wrapper programs."""
+"""Write job scripts with the launch command, the checks and the wrapper programs."""

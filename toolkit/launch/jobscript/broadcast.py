@@ -13,7 +13,7 @@ from toolkit.scheduler import slurm
 FEW = 4
 """The largest number of nodes that read the image from the shared file system without a copy."""
 MOST_MIB = 40_960
-"""The largest space, in MiB, that a user's jobs use for image copies on a node."""
+"""The largest disk space, in MiB, that a user's jobs use for copies of images on a node."""
 _FILE = "broadcast.sh"
 _TMP = "/tmp"  # noqa: S108 - a local folder of each node, unless the site profile names another
 
@@ -22,7 +22,7 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
     """Return whether the job copies its image to each node, and the reason.
 
     Args:
-        spec: the job; ``broadcast`` is the value that the user gave.
+        spec: the job; its field ``broadcast`` is the user's choice.
         site: the profile of the job's site, or ``None``.
         runtime: the command of the container runtime.
     """
@@ -42,7 +42,7 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
 
 
 def pieces_of(files: Sequence[tuple[str, str, str, int]]) -> dict[str, str]:
-    """Return the shell variable that replaces the path of each copied file in the script, by path."""
+    """Return the shell word that replaces the path of each copied file in the script, by path."""
     return {path: f'"${name}"' for name, path, _, _ in files}
 
 

@@ -14,9 +14,9 @@ _UNDECIDED = {"unknown", "unavailable"}
 
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
-    """The chosen mode with its prediction and its plan.
+    """The chosen launch mode with its prediction and its plan.
 
-    ``forced`` is true if the user launches the mode although toolkit predicts a failure.
+    ``forced`` is true if the user launches the job in this mode although toolkit predicts a failure.
     """
 
     prediction: Prediction
@@ -33,10 +33,11 @@ class ModeChoice:
 def choose(
     verdict: Verdict, mode: Mode | None, *, force: bool, alternatives: tuple[Mode, ...] = ()
 ) -> ModeChoice:
-    """Return the mode that the engine chose, or ``mode`` if toolkit predicts success or ``force`` is true.
+    """Return the mode of the engine, or ``mode`` if toolkit predicts its success or ``force`` is true.
 
-    If the engine chooses no mode, the first mode of ``alternatives`` with a predicted success is used. The
-    modes in ``alternatives`` work only for some programs; Gloo, for example, works only for Horovod.
+    If the engine does not choose a mode, the function returns the first mode of ``alternatives`` with a
+    predicted success. The modes in ``alternatives`` work only for some programs; for example, Gloo works only
+    for Horovod.
 
     Raises:
         CheckFailed: if toolkit predicts a failure; the error has the reason and the fix.
@@ -78,7 +79,7 @@ def _fix(verdict: Verdict, mode: Mode | None) -> str:
 
 
 def _try_out(prediction: Prediction) -> str:
-    """Return the fix for a mode with an unknown outcome, which may silently start worlds of size 1."""
+    """Return the fix for a mode with an unknown outcome: ranks may silently start as worlds of size 1."""
     if NO_ANSWER in prediction.because:
         return "the machine was too busy to answer: run the command again"
     trial = trial_of(prediction.mode).replace("MODE", prediction.mode)

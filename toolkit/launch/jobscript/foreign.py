@@ -1,7 +1,7 @@
-"""Variables of the job's environment that would disturb the MPI in the image.
+"""Find variables of the job's environment that would disturb the MPI in the image.
 
 Modules set variables for the host's MPI, and the user's login files may load modules. The plan removes the
-variables that the probe found. The job script removes variables that appear only in the job.
+variables that the probe found. The job script removes further variables, which only the job has.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
 
 WORD = "\0foreign"
-"""A placeholder in the launch command for the ``env`` options that the script collects.
+"""A placeholder in the launch command for the options of ``env`` that the job script collects.
 
-The placeholder contains a NUL character, which no word of a user can contain.
+The placeholder contains a NUL character, because no word of a user contains this character.
 """
 
 SHELL = '${foreign[@]+"${foreign[@]}"}'
 """The shell text that replaces the placeholder.
 
-The ``+`` form is for bash before 4.4, which reports an empty array as an unset variable.
+The form with ``+`` is for bash before 4.4, which reports an empty array as an unset variable.
 """
 
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
@@ -29,9 +29,9 @@ _RUNTIMES = ("APPTAINER", "SINGULARITY")
 
 @dataclass(frozen=True, slots=True)
 class ForeignVariables:
-    """The variables that the script removes.
+    """The variables that the job script removes.
 
-    The script removes variables with ``prefixes`` or ``names``, except variables that match a pattern in
+    The script removes the variables with ``prefixes`` or ``names``, except variables that match a pattern in
     ``kept``. ``options`` are variables that set options of the container runtime, in bash's brace notation.
     """
 
@@ -42,9 +42,9 @@ class ForeignVariables:
 
 
 def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> ForeignVariables | None:
-    """Return the variables that the script removes, or ``None``.
+    """Return the variables that the job script removes, or ``None``.
 
-    ``None`` means that toolkit probed the cluster and the job loads no modules.
+    The result is ``None`` if the job has no site profile and loads no modules.
     """
     if site is None and not spec.modules:
         return None

@@ -22,11 +22,11 @@ from toolkit.runtime import COMMAND as RUNTIME
 MODES: tuple[Mode, ...] = ("mpirun-container", "torch", "jax", "tf-config", "gloo")
 """The launch modes on one machine without Slurm.
 
-A launcher in the image starts the ranks, or the script starts the ranks and sets their addresses.
+Either a launcher in the image starts the ranks, or the script starts the ranks and sets their addresses.
 """
 
 DIRECT: Mode = "srun-none"
-"""The launch mode of one rank without a launcher; it is named after ``srun --mpi=none``."""
+"""The launch mode of one rank without a launcher; its name is from ``srun --mpi=none``."""
 
 _OF_QUEUE = {field.name for field in FIELDS if field.queue}
 """The names of job fields that need Slurm."""
@@ -38,8 +38,8 @@ _OF_ARRAYS = "default of arrays"
 def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
     """Return the job without fields that need Slurm, and the names of the removed fields.
 
-    toolkit removes such a field if it comes from settings or variables, which also apply to other jobs.
-    ``file`` is the name of the job file.
+    toolkit removes such a field only if its value is from settings or variables, which also apply to other
+    jobs. ``file`` is the name of the job file.
 
     Raises:
         BadInput: if an option or the job file sets such a field.
@@ -47,7 +47,7 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     values = job.given_values()
     left = [name for name in values if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if values[name] is not False]
-    # A command with placeholders needs the values of its sweep, from any source.
+    # A command with placeholders needs the values of its sweep, whatever their source.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(
@@ -120,7 +120,7 @@ def local_script(
     """
     check_command(spec.command)
     spec = preflight.with_possible_preflight(spec, launch_plan, image)
-    if peers.has_check(launch_plan):  # the script starts all ranks itself, on this machine
+    if peers.has_check(launch_plan):  # the script itself starts all ranks, on this machine
         spec = msgspec.structs.replace(spec, preflight=False)
     return render(
         "slurm",
@@ -152,10 +152,10 @@ def local_script(
 
 
 def _start_words(spec: JobSpec, launch_plan: Plan, runtime: str) -> list[list[str]]:
-    """Return the launch command for one command, without the words that need Slurm."""
+    """Return the command that starts the ranks on this machine, without the words that need Slurm."""
     if launch_plan.inside:
         # mpirun gets a signal twice: through its process group and through the container runtime. mpirun then
-        # exits without stopping its ranks, which have separate process groups. With a PID namespace, the
+        # exits but does not stop its ranks, which have separate process groups. With a PID namespace, the
         # ranks stop when the first process of the namespace exits.
         apart = msgspec.structs.replace(launch_plan, container=("--pid", *launch_plan.container))
         return plan.launch_words(spec, apart, (), runtime)

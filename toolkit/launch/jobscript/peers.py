@@ -1,4 +1,4 @@
-"""The preflight check for a program without MPI: it checks whether the ranks join one world."""
+"""Build the preflight check for a program without MPI, which checks whether the ranks join one world."""
 
 import posixpath
 import re
@@ -19,18 +19,18 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
 
 def has_check(plan: Plan) -> bool:
-    """Return whether the preflight can join the ranks, because the job script sets the ranks' addresses."""
+    """Return whether the preflight can join the ranks: the job script must set the ranks' addresses."""
     return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
 
 
 def words(spec: JobSpec, plan: Plan) -> tuple[str, ...]:
-    """Return the command of the check; the Python or torchrun of the user's command starts it."""
+    """Return the command of the check, which starts with the Python or torchrun of the user's command."""
     gpus = ("--gpus", str(spec.gpus_per_node)) if spec.gpus_per_node else ()
     return (*_start(spec.command, plan), posixpath.join(spec.directory, FILE), plan.program, *gpus)
 
 
 def program_text() -> str:
-    """Return the source text of the check program."""
+    """Return the text of the program that joins and counts the ranks."""
     return (shipped_folder("slurm") / FILE).read_text(encoding="utf-8")
 
 

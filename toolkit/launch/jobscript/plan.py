@@ -16,14 +16,15 @@ from toolkit.runtime import COMMAND as RUNTIME
 from toolkit.runtime import runtime_of_name
 
 MPIRUN_FILE = "toolkit-mpirun.sh"
-"""The name of the program that starts an mpirun's daemons in the container; the job script writes this file.
+"""The name of the script that starts the daemons of an mpirun inside the container; the job script writes
+this file.
 """
 
 
 def runtime_of(host: HostFacts) -> str:
     """Return the command name of the host's container runtime.
 
-    Some Apptainer installations have no ``singularity`` command.
+    Some installations of Apptainer do not have the command ``singularity``.
     """
     return (posixpath.basename(host.runtime.path) if host.runtime else "") or RUNTIME
 
@@ -36,18 +37,18 @@ def launch_words(
     dropped: Iterable[str] = (),
     binds: Iterable[str] = (),
 ) -> list[list[str]]:
-    """Return the whole launch command for ``command`` in groups of words; a script shows one group in a line.
+    """Return the launch command for ``command`` in groups of words; a script has one group in a line.
 
-    The groups are the launcher, the variables to remove, the container with its options, the image, the
-    variables to set, and the command of the ranks. The user's variables come from a file, which keeps their
-    values out of the process list. ``dropped`` are more options for the ``env`` that removes variables.
-    ``binds`` are mounts of this command in addition to the plan's mounts.
+    The groups are the launcher, the variables to remove, the container's options, the image, the variables to
+    set, and the ranks' command. The ranks read the user's variables from a file, so that their values are not
+    in the process list. ``dropped`` are more options for the ``env`` that removes variables. ``binds`` are
+    additional mounts of this command.
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     variables_wrapper = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     wrapper = _wrapper_words(spec, plan)
-    # The variables with a rank's number come before the user's variables, so the user can override them.
+    # The variables with a rank's number come before the user's variables, so that the user can override them.
     ranks_wrapper, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
     kind = runtime_of_name(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
@@ -73,7 +74,7 @@ def launch_words(
 def _counts(spec: JobSpec, plan: Plan) -> list[str]:
     """Return the launcher options with the numbers of nodes and processes.
 
-    torchrun starts once on each node, and gets all cores of the node.
+    The launcher starts torchrun once on each node, and gives it all cores of the node.
     """
     launcher = launcher_of(plan)
     if not plan.starter:
@@ -84,7 +85,7 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
 
 
 def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
-    """Return the ``env -u`` words that remove variables; they follow the launcher, which adds variables."""
+    """Return the words ``env -u NAME``; they follow the launcher, because the launcher adds variables."""
     words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
 
@@ -92,8 +93,8 @@ def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
 def _inside_env(env: dict[str, str]) -> list[str]:
     """Return the ``env`` words that set variables inside the container.
 
-    Other ways to set variables change values: a shell evaluates ``APPTAINERENV_`` values unless Apptainer has
-    ``--no-eval`` (1.1), and ``--env`` splits values at commas. ``env`` keeps any value unchanged.
+    ``env`` keeps every value unchanged. Other ways change values: a shell evaluates ``APPTAINERENV_`` values
+    without Apptainer's option ``--no-eval`` (since 1.1), and ``--env`` splits values at commas.
     """
     check_variables(env)
     return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
@@ -106,7 +107,7 @@ def check_variables(names: Iterable[str]) -> None:
 
 
 def by_agent(plan: Plan) -> bool:
-    """Return whether the job script starts the daemons of an mpirun inside the container."""
+    """Return whether the job script must start the daemons of an mpirun that runs inside the container."""
     return plan.inside and AGENT in plan.launcher
 
 
@@ -116,7 +117,7 @@ def tells_ranks(plan: Plan) -> bool:
 
 
 def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
-    """Return the path of the Gloo wrapper in the job's folder; ``None`` if the image contains the wrapper."""
+    """Return the path of the Gloo wrapper in the job's folder; ``None`` if the plan does not use it."""
     return posixpath.join(spec.directory, GLOO_FILE) if GLOO_FILE in plan.wrapper else None
 
 

@@ -1,4 +1,4 @@
-"""Build the command of the preflight check, which runs before the program of a job."""
+"""Build the command of the preflight, a check that runs before the program of a job."""
 
 import posixpath
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ FILE = "toolkit-preflight.sh"
 
 
 def has_check(image: ImageFacts, *, trainer: bool = False, user_site: bool = False) -> bool:
-    """Return whether a preflight can check the ranks of a job in this image."""
+    """Return whether a preflight can check the ranks of a job with this image."""
     own = _is_own(image, trainer=trainer) or bool(_of_program(image, user_site=user_site))
     return own or _has_framework(image)
 
@@ -37,7 +37,7 @@ def _has_framework(image: ImageFacts) -> bool:
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
-    """Return whether the preflight starts the MPI of the job's program instead of toolkit's own check."""
+    """Return whether the preflight checks the MPI of the job's program, instead of toolkit's own check."""
     if image is None or _is_own(image, trainer=bool(spec.trainer)):
         return False
     return bool(_of_program(image, user_site=spec.user_site))
@@ -71,7 +71,7 @@ def title_of(plan: Plan) -> str:
 def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
     """Return whether toolkit's own check in the image runs in the same Python as the job.
 
-    A program without MPI, such as ``hostname``, starts under the same launcher as toolkit's check.
+    toolkit's check also serves a program without MPI, such as ``hostname``, which has the same launcher.
     """
     program = image.program
     return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)
@@ -80,8 +80,8 @@ def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
 def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...]:
     """Return the options for the check of the program's own MPI; empty if this MPI is unknown.
 
-    If the program links its MPI statically, or Python cannot load the MPI, the preflight checks only PMI.
-    With ``user_site``, the check may import mpi4py from the user's home folder, as the program may.
+    If the program links its MPI statically, or Python cannot load the MPI, the preflight checks only PMI. If
+    ``user_site`` is true, the check may import mpi4py from the user's home folder, as the program may.
     """
     program, mpi = image.program, image.mpi
     if mpi is None or (program is not None and not program.mpi) or families(image):
@@ -104,7 +104,7 @@ def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...
 def words(
     spec: JobSpec, site: Site | None, image: ImageFacts | None, plan: Plan | None = None
 ) -> tuple[str, ...]:
-    """Return the command of the preflight; an image with unknown contents gets only the basic checks."""
+    """Return the command of the preflight; for an image with unknown contents, only the basic checks run."""
     if plan is not None and peers.has_check(plan):
         return peers.words(spec, plan)
     if image is not None and is_of_program(spec, image):
@@ -125,7 +125,7 @@ def words(
 
 
 def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
-    """Return the options with the library's soname instead of its path; the loader finds the host's file."""
+    """Return the options with the library's soname in place of its path; ld.so then finds the host's file."""
     soname = image.mpi.soname if image.mpi else None
     words = list(options)
     if soname and "--library" in words:
@@ -157,7 +157,7 @@ def _limits_alone(spec: JobSpec) -> tuple[str, ...]:
 
 
 def binds(spec: JobSpec, preflight: Sequence[str]) -> tuple[str, ...]:
-    """Return the mount of the image file if the preflight reads the file."""
+    """Return the mount of the image file if the preflight reads the image file."""
     return (bind(spec.image, read_only=True),) if "--image" in preflight else ()
 
 

@@ -1,4 +1,4 @@
-"""Write the job script, a readable text that a user can also submit with plain sbatch."""
+"""Write the job script, which users can read and can also submit with sbatch, without toolkit."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,13 +31,15 @@ PREFLIGHT_SECONDS = 300
 """The time limit of the preflight in seconds; thousands of ranks need one to two minutes to connect."""
 
 GPU_FILE, GPU_SECONDS = "gpu-use.csv", 30
-"""The file in the job's folder with the GPU use of its first node, and the seconds between two samples."""
+"""The file in the job's folder with the GPU utilisation of the first node, and the seconds between two
+samples."""
 
 RESTARTS = 100
-"""The largest number of resubmissions if ``--chain`` has no number; it ends a job without progress."""
+"""The largest number of resubmissions if ``--chain`` has no number. The limit ends a job that makes no
+progress."""
 
 _WIDTH = 90
-"""The largest number of characters of a command line; a longer command continues in the next line."""
+"""The largest number of characters of a command in one line; a longer command continues on the next line."""
 
 
 def load_template(site: Site | None) -> None:
@@ -59,16 +61,16 @@ def job_script(
 
     Args:
         spec: the job.
-        plan: the launch that the engine judged; the script adds no words to it.
+        plan: the launch whose result the engine predicted.
         because: why toolkit chose the launch mode.
         runtime: the command of the container runtime.
         site: the profile of the cluster.
-        image: facts about the image, which determine the preflight check.
+        image: the facts about the image, which determine the preflight.
         notes: more comments for the head of the script.
-        copies: digest and size of the files that the job copies to its nodes, by path.
+        copies: the digest and size in bytes of each file that the job copies to its nodes, by path.
 
     Raises:
-        BadInput: if Slurm does not accept a value, or a script cannot contain it.
+        BadInput: if Slurm does not accept a value, or a script cannot contain the value.
     """
     check_spec(spec)
     spec = preflight.with_possible_preflight(spec, plan, image)
@@ -94,7 +96,7 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # The script has already changed to the job's folder, whose name the script may compute.
+            # The script has already changed to the job's folder; it may compute the name of this folder.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
@@ -132,7 +134,7 @@ def _launch_lines(
 
 
 def _check_values(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> dict[str, object]:
-    """Return the template values of ``parts/preflight.sh.j2``: a check program, its file, its time limit."""
+    """Return the template values of ``parts/preflight.sh.j2``: the check program, its file and time limit."""
     file, text = preflight.file_of(spec, plan, image)
     return {
         "preflight_seconds": PREFLIGHT_SECONDS,
@@ -166,7 +168,7 @@ def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
 def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:
     """Return the template values of ``parts/image.sh.j2``, which loads the image on each node.
 
-    Without a site profile and Slurm, the job has one node, and the script runs on this node.
+    A job without a site profile and Slurm has one node, on which the script runs.
     """
     kind = runtime_of_name(runtime)
     name = kind.image(spec)[0]
@@ -183,9 +185,9 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
 def _definition(
     spec: JobSpec, runtime: str, binds: Sequence[str], pieces: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the template values for the file that names the image and its mounts.
+    """Return the template values for the file that describes the image and its mounts.
 
-    The text is empty if the container runtime needs no file.
+    The text of the file is empty if the container runtime does not need such a file.
     """
     text = runtime_of_name(runtime).definition(spec, binds)
     return {"definition": quote_around(text, pieces) if text else "", "definition_file": edf.FILE}
@@ -224,20 +226,20 @@ def _check_elastic(spec: JobSpec, plan: Plan) -> None:
 
 
 def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
-    """Return the words after ``module`` for each module, once each; the site's modules come first."""
+    """Return the words after ``module`` for each module, without duplicates, the site's modules first."""
     of_site = (*site.modules, *site.container.modules) if site else ()
     words = [word.split(" ") for word in dict.fromkeys((*of_site, *spec.modules))]
     return [arguments if arguments[0] in {"swap", "use"} else ["load", *arguments] for arguments in words]
 
 
 def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
-    """Return the texts that the job's shell expands, each with its form in the script.
+    """Return the texts that the job's shell expands, each with the form that it has in the script.
 
-    The shell expands variables only in values of a site profile. The user's words are unchanged.
+    The shell expands variables only in values of a site profile. It does not change the user's words.
     """
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
-    # Each task of an array has its own folder, whose name the script computes.
+    # Each task of an array has its own folder, and the script computes its name.
     submitted = schedulers.scheduler_of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
     needs_shell = bool(spec.array) or any(text in spec.directory for text in pieces)
@@ -246,18 +248,18 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
 
 
 def _comment(text: str) -> str:
-    """Return a text without line breaks and control characters, for one comment line."""
+    """Return a text without line breaks and control characters, so that it fits into one comment line."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _lines(groups: Sequence[Sequence[str]], indent: int, pieces: Mapping[str, str]) -> str:
-    """Quote every word and start a new line for each group."""
+    """Return the shell text of a command: quote every word, and start a new line for each group."""
     start = " \\\n" + " " * indent
     return start.join(f"{start}    ".join(_broken(group, pieces)) for group in groups)
 
 
 def _broken(group: Sequence[str], pieces: Mapping[str, str]) -> list[str]:
-    """Return the lines of a group; a new line starts only at an option or a variable."""
+    """Return the lines of a group of words; a new line starts only at an option or a variable."""
     chunks: list[str] = []
     for word in group:
         text = found.SHELL if word == found.WORD else quote_around(word, pieces)

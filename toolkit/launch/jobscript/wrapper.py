@@ -1,4 +1,4 @@
-"""Build the program that connects ranks by Gloo in an image without toolkit, from two trainer files."""
+"""Build the program that connects ranks through Gloo in an image without toolkit's trainers."""
 
 import re
 from functools import cache
@@ -11,7 +11,7 @@ _FUTURE = "from __future__ import annotations\n"
 
 @cache
 def gloo_program() -> str:
-    """Return the text of ``gloo.py`` with ``rendezvous.py`` in place of its import."""
+    """Return the text of ``gloo.py``, with the text of ``rendezvous.py`` in place of the import."""
     folder = package() / "trainers"
     program, found = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("gloo", "rendezvous"))
     whole, count = _IMPORT.subn(lambda _: found.replace(_FUTURE, ""), program)

@@ -1,1 +1,1 @@
-"""The contents of a job request: values, files, variables and trainers, and how toolkit merges them."""
+"""Merge and check the contents of a job request: values, files, variables and trainers."""

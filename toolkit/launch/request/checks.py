@@ -1,4 +1,4 @@
-"""Check single values of a job: Slurm must not misread a value, and a value must not break a script line."""
+"""Check each value of a job, so that Slurm does not misread it and it does not break a line of the script."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,8 @@ _SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separa
 _MEMORY = ValueForm(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G (default: M)")
 _NODES = ValueForm(nodelist.FORM, nodelist.RULE)
 _OUTPUT = ValueForm(
-    # Slurm creates no folder for the output; a job that cannot write its output fails without a message.
+    # Slurm does not create a folder for the output. A job that cannot write its output fails without a
+    # message.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
     "write a file name or a full path: letters, digits, . _ + = @ , - and patterns such as %j (%% for %)",
 )
@@ -86,7 +87,7 @@ _FORMS: Mapping[str, ValueForm] = {
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
-"""The patterns, by name, that are long or that several fields share."""
+"""The long patterns, and patterns that several fields share, by name."""
 
 
 def _form_of(field: JobField) -> ValueForm:
@@ -116,12 +117,12 @@ _HAVE_FIELDS = {
 }  # fmt: skip
 """sbatch options on which the job script depends, with the job field that sets each option.
 
-``workdir`` is the name of ``chdir`` before Slurm 18.08.
+Before Slurm 18.08, the name of ``chdir`` was ``workdir``.
 """
 
 
 class ValueFault(NamedTuple):
-    """A field, its wrong value, and what is wrong or expected."""
+    """A field, its wrong value, and what is wrong with the value or what toolkit expects."""
 
     field: str
     value: object
@@ -129,10 +130,10 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield the faults in the values of a job; most fields may be empty."""
+    """Yield the wrong values of a job; most fields may be empty."""
     for field, form in FORMS.items():
         value = values.get(field)
-        # fullmatch: `$` would accept a line break at the end
+        # Use fullmatch, because `$` accepts a line break at the end.
         if (
             value is not None
             and not (value == "" and field not in _NEEDED)
@@ -191,7 +192,7 @@ def check_time(time: str) -> None:
 
 
 def check_command(command: Sequence[str]) -> None:
-    """Raise an error if the job has no command."""
+    """Raise an error if the job does not have a command."""
     if not command:
         raise BadInput(
             "the command is missing; name a trainer, or give a command after --",
@@ -206,12 +207,12 @@ def value_error(fault: ValueFault) -> BadInput:
 
 
 def as_name(text: str) -> str:
-    """Return a valid Slurm job name, made from the first word of a command."""
+    """Return a valid Slurm job name from the first word of a command."""
     return re.sub(r"[^A-Za-z0-9._+@=-]", "-", text).lstrip("._+@=-")[:64] or "job"
 
 
 _NEEDED = {"name", "time", "partition", "account", "output"}
-"""Names of fields whose value may not be empty."""
+"""The names of fields that must have a value."""
 
 
 def _items(value: object) -> Iterator[str]:
@@ -239,7 +240,7 @@ def _sbatch(item: str) -> str:
 
 
 def bind_fault(item: str) -> str:
-    """Return the fault of a bind, or an empty string."""
+    """Return the fault of a bind ``SRC[:DST[:OPTS]]``, or an empty string."""
     item = item.removesuffix(IMAGE_BIND)
     if not item.isprintable() or "," in item:
         return "a bind cannot contain a comma, a line break or a control character"

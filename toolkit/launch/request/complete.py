@@ -1,4 +1,4 @@
-"""Complete a job with values that follow from its site, its trainer or its array."""
+"""Complete a job with values that depend on its site, its trainer or its array."""
 
 from collections.abc import Mapping
 
@@ -15,26 +15,28 @@ from toolkit.model.site import Site
 from toolkit.scheduler.times import minutes
 
 WARNING = 120
-"""Seconds before the time limit at which Slurm signals a trainer, which then writes a checkpoint."""
+"""The time in seconds before the time limit at which Slurm sends a signal; a trainer then writes a
+checkpoint."""
 
 OUTPUT_OF_ARRAY = "output-%a.log"
-"""The default output file of an array task; tasks that share a file would mix their lines."""
+"""The default output file of an array task. Each task has its own file, because tasks would mix their lines
+in one file."""
 
 _SHORTEST = 10
-"""The shortest time limit, in minutes, with a warning signal; a shorter job needs no checkpoint."""
+"""The shortest time limit, in minutes, with a warning signal; a shorter job does not need a checkpoint."""
 
 _RESOURCE_FIELDS = (
     "nodes", "ranks_per_node", "cpus_per_rank", "gpus_per_node", "gpu", "memory", "memory_per_cpu", "time",
     "partition", "constraint", "sbatch",
 )  # fmt: skip
-"""Job fields that determine which partition can run the job."""
+"""The job fields that determine which partition can run the job."""
 
 
 def complete_job(merged: MergedJob, site: Site | None) -> MergedJob:
     """Return the job with its partition, cores per rank, warning time, and output name for arrays.
 
     Raises:
-        BadInput: if no partition of the site can run the job, or the requested partition cannot.
+        BadInput: if no partition of the site, or not the partition that the user requests, can run the job.
     """
     merged = _with_array(_with_partition(merged, site) if site else merged)
     job = merged.job

@@ -23,7 +23,7 @@ from toolkit.versions import within
 
 @dataclass(frozen=True, slots=True)
 class FoundFix:
-    """The launch as the user would write it, and a launch that works."""
+    """A launch as the user would write it, and a changed launch that works."""
 
     before: Prediction
     plan: Plan
@@ -40,7 +40,7 @@ def find_fix(
 ) -> FoundFix | None:
     """Return the smallest change that makes the launch work, or ``None`` if no change works.
 
-    A change in the requested mode is preferred.
+    toolkit prefers a change that keeps the requested launch mode.
     """
     plain = plain_plan(host, image, request, site)
     before = predict_plan(host, image, request, plain)
@@ -61,7 +61,7 @@ def find_fix(
 
 
 def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None) -> Plan:
-    """Return the launch that a user would write without the engine's options."""
+    """Return the plan of a launch as a user would write it, without the engine's options."""
     mode = request.mode or _default(host)
     proposed = propose(host, image, request, mode)
     launcher = proposed.launcher if request.mode or mode == "mpirun-host" else ("srun",)
@@ -96,7 +96,7 @@ def _modes(request: Request, verdict: Verdict) -> list[Mode]:
 
 
 def _default(host: HostFacts) -> Mode:
-    """Return the mode of an srun without options; without Slurm, the mode of the host's mpirun."""
+    """Return the launch mode of srun without options or, without Slurm, of the host's mpirun."""
     if host.slurm is None:
         return "mpirun-host"
     default = host.slurm.mpi_default or ""
@@ -121,7 +121,7 @@ def _possible(remedy: Remedy, host: HostFacts) -> bool:
 
 
 def _fill_interface(env: dict[str, str], host: HostFacts) -> dict[str, str] | None:
-    """Insert the host's first network interface into values; return ``None`` if no interface is known."""
+    """Insert the name of the host's first network interface; return ``None`` if no interface is known."""
     if not any("{interface}" in value for value in env.values()):
         return env
     if not host.interfaces:

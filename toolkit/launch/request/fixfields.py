@@ -1,7 +1,7 @@
 """Check the words that a fix file adds to a launch.
 
-A fix file may come from another user. The words of a fix file become options of ``singularity exec`` before
-the image.
+Another user may have written the fix file. The words of a fix file become options of ``singularity exec``
+before the image.
 """
 
 import re
@@ -12,7 +12,7 @@ from toolkit.model.fix import Fix
 
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*(?:=.+)?|-[A-Za-z]")
 _WITH_VALUE = ("--env", "--no-mount")
-"""Options whose value toolkit writes as a separate word."""
+"""The options whose value toolkit writes as a separate word."""
 
 
 def faults(fix: Fix) -> Iterator[tuple[str, str]]:
@@ -20,7 +20,7 @@ def faults(fix: Fix) -> Iterator[tuple[str, str]]:
     before = ""
     for word in fix.launch.container:
         value = before in _WITH_VALUE and not word.startswith("-")
-        # Apptainer would use any other word as the image.
+        # Apptainer would treat any other word as the image.
         if not word.isprintable() or not (value or _OPTION.fullmatch(word)):
             yield "launch.container", f"expected an option such as --nv or --home=DIR, found {word!a}"
         before = "" if value else word

@@ -9,7 +9,7 @@ from toolkit.model.site import Site
 
 
 def has_gpus(spec: JobSpec, site: Site | None) -> bool:
-    """Return whether ranks get GPUs, because the job requests them or its partition always provides them."""
+    """Return whether ranks get GPUs, because the job requests GPUs or its partition always provides GPUs."""
     if site is not None:
         return site.has_gpus(spec.partition, spec.gpus_per_node)
     return bool(spec.gpus_per_node)
@@ -24,13 +24,13 @@ def may_have_gpus(job: JobFile, site: Site | None, host: HostFacts) -> bool:
 def tell_idle(
     name: str, spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts, tell: Tell
 ) -> None:
-    """Print a line if the image can use GPUs of the cluster and the job requests none."""
+    """Print a line if the image can use GPUs of the cluster but the job does not request GPUs."""
     if idle := _idle_gpus(spec, site, host, image):
         tell.step(f"{name} can use GPUs, but the job does not request GPUs: --gpus-per-node {idle}")
 
 
 def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> str:
-    """Return the number of GPUs per node that the image could use and the job does not request.
+    """Return the number of GPUs per node that the image can use but the job does not request.
 
     The result is ``N`` for a site profile without partitions, and empty if no GPUs are idle.
     """

@@ -1,7 +1,7 @@
 """Read a job file in YAML, with the line number of each value.
 
-Every scalar stays the text of the file, and the job field determines its type. Therefore ``10:00`` is a time
-and not the number 600, and an account may have the name ``no``.
+toolkit reads every scalar as text, and the job field determines its type. Therefore ``10:00`` is a time and
+not the number 600, and an account may have the name ``no``.
 """
 
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ def read(text: str, file: str) -> Read:
 
 @dataclass
 class _Open:
-    """A mapping or list that the parser has not finished; ``key`` is the key of the next value."""
+    """A mapping or list whose end the parser has not reached; ``key`` is the key of the next value."""
 
     values: dict[str, Any] | list[Any]
     path: str

@@ -20,12 +20,12 @@ OPTION = "option"
 """The source name of settings from the command line."""
 
 _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env", "sweep"}
-"""Fields with several values, which an environment variable cannot contain."""
+"""The fields with several values, which an environment variable cannot contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobLayer:
-    """The settings from one source: ``source`` is its name, ``lines`` maps a field to its line in a file."""
+    """The settings from the source ``source``; ``lines`` maps a field to its line in a file."""
 
     source: str
     fields: JobFile
@@ -45,7 +45,7 @@ class JobLayer:
 class MergedJob:
     """A job merged from all sources, and the source of each value.
 
-    ``note`` is the reason for a partition other than the site's default; otherwise it is empty.
+    ``note`` is the reason for another partition than the site's default; for the default, it is empty.
     """
 
     job: JobFile
@@ -65,7 +65,7 @@ DEFAULTS = JobFile(
 
 
 def merge(layers: Iterable[JobLayer]) -> MergedJob:
-    """Return the job with the last value of every field; ``env`` is merged by name, lists are replaced.
+    """Return the job with the last value of every field; toolkit merges the variables in ``env`` by name.
 
     ``trainer`` and ``command`` exclude each other: the later source applies. ``arguments`` belong to a
     trainer.
@@ -85,10 +85,10 @@ def merge(layers: Iterable[JobLayer]) -> MergedJob:
 
 
 def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
-    """Return the checked settings of one source; with ``strict``, values need the type of their field.
+    """Check the settings of one source; if ``strict`` is true, values must have the type of their field.
 
     Raises:
-        BadInput: one line with the source, the field and the valid values.
+        BadInput: if a value is wrong; the message names the source, the field and the valid values.
     """
     try:
         job_file = msgspec.convert({k: v for k, v in raw.items() if v is not None}, JobFile, strict=strict)
@@ -105,7 +105,7 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
 
 
 def _conflicts(job_file: JobFile) -> Iterator[tuple[str, str]]:
-    """Yield fields of one source that exclude each other; for two sources, the later source applies."""
+    """Yield the faults of fields that exclude each other in one source."""
     if job_file.command is not None and job_file.trainer is not None:
         yield "command", "cannot be combined with a trainer; leave out one of them"
     if job_file.command is not None and job_file.arguments is not None:
@@ -113,7 +113,7 @@ def _conflicts(job_file: JobFile) -> Iterator[tuple[str, str]]:
 
 
 def from_variables(environment: Mapping[str, str]) -> JobLayer:
-    """Return the settings in environment variables, which are named ``TOOLKIT_`` and a field with one value.
+    """Return the settings in environment variables such as ``TOOLKIT_ACCOUNT``, for fields with one value.
 
     Raises:
         BadInput: if a value is wrong; the message names the variable.
@@ -124,7 +124,7 @@ def from_variables(environment: Mapping[str, str]) -> JobLayer:
 
 
 def of_site(name: str, site: Site) -> JobLayer:
-    """Return the default settings in a site profile; the job script adds the profile's sbatch lines."""
+    """Return the default settings in a site profile, except sbatch lines, which the job script adds."""
     default = site.defaults
     job_file = JobFile(
         partition=default.partition or None,
@@ -144,7 +144,7 @@ def of_site(name: str, site: Site) -> JobLayer:
 
 
 def _in_words(what: str) -> str:
-    """Return the expected type of a value in words, such as "a whole number"."""
+    """Return words for the expected type of a value, such as "a whole number"."""
     kinds = {"int": "a whole number", "bool": "true or false", "array": "a list", "str": "a text",
              "object": "names and values"}  # fmt: skip
     match = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)

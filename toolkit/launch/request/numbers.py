@@ -1,4 +1,4 @@
-"""Check the numbers in values with a valid pattern; Slurm may still refuse a value with valid numbers."""
+"""Check the numbers in values of a valid form; Slurm may still refuse a value with valid numbers."""
 
 import re
 
@@ -6,10 +6,10 @@ from toolkit import nodelist
 from toolkit.scheduler.times import minutes
 
 _LARGEST_INDEX = 4_000_000
-"""The largest task index of an array: the largest MaxArraySize is 4000001 (slurm.conf(5))."""
+"""The largest task index of an array, because MaxArraySize is at most 4000001 (slurm.conf(5))."""
 
 _LONGEST_DAYS = 24_855
-"""The longest time limit in days: Slurm counts seconds in 31 bits (time_str2secs in parse_time.c)."""
+"""The longest time limit in days, because Slurm counts seconds in 31 bits (time_str2secs in parse_time.c)."""
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _TOO_LONG = re.compile(r"\d{13}")

@@ -45,7 +45,7 @@ class JobPaths:
 
 
 def name_of(job: JobFile) -> str:
-    """Return the name of a job: the given name, else the name of its trainer or its program.
+    """Return the name of a job: the user's name for it, else the name of its trainer or its program.
 
     Raises:
         BadInput: if the job has neither a trainer nor a command.
@@ -58,7 +58,7 @@ def name_of(job: JobFile) -> str:
 
 
 def _program_name(command: Sequence[str]) -> str:
-    """Return the script that an interpreter or a starter runs, without its suffix; else the program."""
+    """Return the name of the script that an interpreter or a starter runs, or of the program."""
     program = posixpath.basename(command[0])
     if not _RUNS_SCRIPTS.fullmatch(program):
         return program
@@ -70,7 +70,7 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
     """Return the job specification with the complete command of a rank and all mounts.
 
     Raises:
-        BadInput: if a path cannot be mounted, the trainer is unknown, or the command is missing.
+        BadInput: if toolkit cannot mount a path, the trainer is unknown, or the command is missing.
     """
     name = name_of(job)
     binds = [apptainer.bind(places.directory), *places.mounts]
@@ -136,7 +136,7 @@ def request_of(
 
 
 def _join_search_paths(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
-    """Return the search paths that the user and the environment image both set, the user's folders first."""
+    """Return the search paths that both the user and the environment image set, the user's folders first."""
     return {name: f"{env[name]}:{path}" for name, path in paths.items() if env.get(name)}
 
 
@@ -153,4 +153,4 @@ _MADE = {
     "env",
     "secrets",
 }
-"""Names of the fields that :func:`specify` computes."""
+"""The names of the fields whose values :func:`specify` computes."""

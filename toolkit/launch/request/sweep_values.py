@@ -1,4 +1,4 @@
-"""Turn the ``NAME=VALUES`` items of a sweep into the values of each task."""
+"""Compute the values of each task of a sweep from its items ``NAME=VALUES``."""
 
 import itertools
 import math
@@ -10,7 +10,8 @@ from toolkit.model.job import MOST_TASKS
 from toolkit.render import quote_word
 
 FILE = "sweep.sh"
-"""The file in a task's folder that sets the variables with its values; the job script writes this file."""
+"""The file in the folder of a task that sets variables to the task's values; the job script writes this
+file."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _VALUE = re.compile(r'"((?:[^"]|"")*)"(?=,|$)|([^,]*)')
@@ -23,7 +24,7 @@ Row = dict[str, str]
 
 
 def fault(item: str) -> str:
-    """Return the fault of one ``NAME=VALUES`` item, or an empty string."""
+    """Return the fault of an item ``NAME=VALUES``, or an empty string."""
     name, equals, text = item.partition("=")
     if not equals or not _NAME.fullmatch(name):
         return _SHAPE
@@ -55,10 +56,10 @@ def rows(sweep: Iterable[str]) -> list[Row]:
 
 
 def array(sweep: Sequence[str], parallel: int | None) -> str:
-    """Return the task numbers of a sweep in the form of ``--array``, with at most ``parallel`` at once.
+    """Return the task numbers of a sweep as a value of ``--array``; at most ``parallel`` tasks run at once.
 
     Raises:
-        BadInput: if two names give the same variable, or the sweep has too many tasks.
+        BadInput: if two names have the same variable, or the sweep has too many tasks.
     """
     names = names_of(sweep)
     variables = [variable(name) for name in names]
@@ -105,7 +106,7 @@ def fill_command(words: Iterable[str], row: Row) -> tuple[str, ...]:
 
 
 def pieces(sweep: Iterable[str]) -> dict[str, str]:
-    """Return the shell text for each placeholder, as :func:`toolkit.render.quote_around` expects it."""
+    """Return the shell text for each placeholder, in the form for :func:`toolkit.render.quote_around`."""
     found: dict[str, str] = {}
     for name in names_of(sweep):
         found[placeholder(name)] = f'"${variable(name)}"'
@@ -129,7 +130,7 @@ def describe_values(row: Row) -> str:
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Return each value of a list as a pair: the text with its quotation marks, or the plain text."""
+    """Return the values of a list, each as a pair: the text with its quotation marks, or the plain text."""
     found, at = [], 0
     while True:
         match = _VALUE.match(text, at)

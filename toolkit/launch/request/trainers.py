@@ -1,4 +1,4 @@
-"""Names and commands of the trainers in toolkit's images and of the user's own trainers."""
+"""Find the commands of the trainers in toolkit's images, and of the user's own trainers, by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ class TrainerProgram:
     """A trainer and its command.
 
     ``program`` contains the arguments of Python: ``-m`` and a module in the image, or a file. ``dataset`` is
-    a name for ``toolkit data get``, or empty. ``bring`` is true if the user has to provide the data. ``own``
-    is true for a user's file, which toolkit copies to the cluster.
+    the name of a data set for ``toolkit data get``, or empty. ``bring`` is true if the user must provide the
+    data. ``own`` is true for a user's file, which toolkit copies to the cluster.
     """
 
     name: str
@@ -44,21 +44,21 @@ class TrainerProgram:
 
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
-    """Return the launch modes that the engine does not choose on its own: Gloo if the job needs no MPI."""
+    """Return the launch modes that the engine does not choose itself: Gloo for a job that needs no MPI."""
     table = known.trainers()
     strategies = {name for row in table.framework for name in row.strategies}
     return ("gloo",) if job.trainer and job.strategy not in {*table.strategies.mpi, *strategies} else ()
 
 
 def program_of(command: Sequence[str]) -> ProgramName:
-    """Return how the ranks of a trainer's command join each other; the last ``--strategy`` applies."""
+    """Return the kind of program that a trainer's command is, from its last ``--strategy``."""
     chosen = [value for word, value in pairwise(command) if word == "--strategy"]
     rows = (row for row in known.trainers().framework if chosen and chosen[-1] in row.strategies)
     return next((row.program for row in rows), "horovod")
 
 
 def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
-    """Return the job with a strategy for the image's framework if the image has no TensorFlow."""
+    """Return the job with a strategy for the image's framework if the image does not contain TensorFlow."""
     if job.trainer is None or job.strategy or "tensorflow" not in image.absent:
         return job
     rows = (row for row in known.trainers().framework if getattr(image, row.fact) is not None)
@@ -86,7 +86,7 @@ def shipped_trainers() -> dict[str, TrainerProgram]:
 
 
 def find(name: str) -> TrainerProgram:
-    """Return the trainer with a name, or the user's trainer in a file whose name ends with ``.py``.
+    """Return the trainer with this name, or the user's trainer in a file whose name ends with ``.py``.
 
     Raises:
         BadInput: if no trainer has this name; the error lists the known trainers.

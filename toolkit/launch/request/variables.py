@@ -1,7 +1,7 @@
-"""The user's variables for the ranks, from options and files.
+"""Read the user's variables for the ranks from options and files, and write the files that set them.
 
-A value is secret if it comes from the user's environment or an env file, or if its name suggests a secret,
-such as ``WANDB_API_KEY``. toolkit sends secret values to the job in a separate file.
+A value is secret if it is from the user's environment or an env file, or if its name suggests a secret, such
+as ``WANDB_API_KEY``. The job gets secret values in a separate file.
 """
 
 import re
@@ -37,7 +37,7 @@ def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str
     Args:
         pairs: the words.
         environment: toolkit's own environment variables.
-        label: the source of the words, such as ``--env``; each message begins with it.
+        label: the source of the words, such as ``--env``, with which each message starts.
 
     Raises:
         BadInput: if a name is invalid, or ``environment`` lacks the variable.
@@ -69,11 +69,11 @@ def from_caller(name: str, environment: Mapping[str, str], label: str) -> Hidden
 def parse_env_file(text: str, environment: Mapping[str, str], label: str) -> dict[str, Hidden]:
     """Return the variables in the text of an env file, which has the form of Docker's ``--env-file``.
 
-    A line is ``NAME=VALUE``, ``NAME`` alone, empty, or a comment that starts with ``#``. Values are literal:
-    quotation marks belong to the value, and variables are not expanded.
+    A line is ``NAME=VALUE``, only ``NAME``, empty, or a comment that starts with ``#``. Values are literal:
+    quotation marks belong to the value, and toolkit does not expand variables.
 
     Raises:
-        BadInput: if a line is wrong; the error names the line number and never shows the value.
+        BadInput: if a line is wrong; the error names the line number but does not show the value.
     """
     found: dict[str, Hidden] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -85,7 +85,7 @@ def parse_env_file(text: str, environment: Mapping[str, str], label: str) -> dic
 
 
 def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables, with values marked as secret if their names suggest a secret."""
+    """Return the variables, and mark a value as secret if its name suggests a secret."""
     return {name: Hidden(value) if looks_secret(name) else value for name, value in variables.items()}
 
 
@@ -95,7 +95,7 @@ def secrets_of_record(
     """Return the values of a job's secret variables, whose record contains only their names.
 
     Raises:
-        BadInput: if a variable is neither given nor set in ``environment``; the message names the variable.
+        BadInput: if neither ``secrets`` nor ``environment`` has a variable; the message names the variable.
     """
     names = tuple(names)
     if absent := [name for name in names if name not in secrets and name not in environment]:
@@ -150,7 +150,7 @@ def secrets_of(values: Mapping[str, Hidden]) -> bytes:
 
 
 def end_of(text: str) -> str:
-    """Return an end mark for a shell here-document with this text: a word that is not a line of the text."""
+    """Return an end mark for a shell here-document with this text: a word that no line of the text is."""
     word = _END
     while word in text.split("\n"):
         word += "_"

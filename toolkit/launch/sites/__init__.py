@@ -1,1 +1,1 @@
-"""Match a job to the partitions of its site; draft and check site profiles."""
+"""Choose a partition of a site for a job, and draft and check site profiles."""

@@ -20,12 +20,13 @@ from toolkit.near import suggest_near
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
 _LASTING = ("WORK", "PROJECT", "STORE")
-"""Variables with folders that the site keeps; toolkit prefers them over scratch, which the site clears."""
+"""Variables with folders whose files the site keeps. toolkit prefers these folders to scratch folders, which
+the site clears."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that only the user can answer, in the terminal or with ``option``.
+    """A question that only the user can answer, in the terminal or with the option ``option``.
 
     ``default`` is the answer with ``--yes``. ``choices`` lists all valid answers; it is empty if any text is
     valid.
@@ -61,7 +62,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
             fix="run the command on a login node of a cluster with Slurm, or give a login node with `--host`",
         )
     facts = _sayable(facts)
-    # If no partition lists GPUs in GRES, the nodes may still have GPUs that Slurm does not count.
+    # If no partition lists GPUs in GRES, nodes may still have GPUs that Slurm does not count.
     counted = any(part.gpus for part in facts.partitions or ())
     parts = tuple(partition_of(part, counted=counted) for part in facts.partitions or ())
     questions = tuple(_questions(host, facts, parts))
@@ -93,7 +94,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
 def _sayable(facts: SiteFacts) -> SiteFacts:
     """Return the facts without partitions that are down, and without names that are invalid in a profile.
 
-    An invalid name may come from the banner of the login shell.
+    An invalid name may be part of the login shell's banner.
     """
     parts = {part.name: part for part in facts.partitions or () if part.up and WORD.fullmatch(part.name)}
     first = next((part.name for part in parts.values() if part.default), None)
@@ -211,7 +212,7 @@ def _account(facts: SiteFacts) -> str:
 
 
 def _has_runtime(host: HostFacts, facts: SiteFacts) -> bool:
-    """Return whether a container runtime is on PATH; if a compute node was probed, the node's PATH."""
+    """Return whether a runtime is on the PATH of the probed compute node or, without one, of the host."""
     if host.compute_nodes is not None and host.runtime is None and "runtime" in host.absent:
         return False
     return host.runtime is not None or any((facts.commands or ())[:2])
@@ -266,7 +267,7 @@ def _fabric(host: HostFacts) -> str:
     if host.fabrics:
         return ", ".join(host.fabrics)
     if host.infiniband:
-        # The device names identify the network; unknown names still mean InfiniBand or RoCE.
+        # The names of the devices identify the network; an unknown name still means InfiniBand or RoCE.
         rows = fabrics_of(host.infiniband, (), host.link_layers)
         return ", ".join(dict.fromkeys(row.shown for row in rows)) or "InfiniBand or RoCE"
     return "Ethernet" if host.infiniband == () and host.compute_nodes else ""

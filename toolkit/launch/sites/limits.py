@@ -16,7 +16,7 @@ _STATED_BY = {
     "GPU type": ("gpu",),
     "features": ("features",),
 }
-"""The partition fields that state each kind of limit; one of these fields suffices."""
+"""The fields of a partition that state each kind of limit. One of these fields is sufficient."""
 
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 
@@ -24,8 +24,8 @@ _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 class LimitExceeded(NamedTuple):
     """A partition limit that a job exceeds.
 
-    ``option`` is the job's request as a command-line option, such as ``--nodes 9``. ``limit`` is the limit as
-    words after "has", such as ``a limit of 8 nodes``. ``kind`` is the kind of limit.
+    ``option`` is the job's request as a command-line option, such as ``--nodes 9``. ``limit`` is the limit in
+    words that follow "has", such as ``a limit of 8 nodes``. ``kind`` is the kind of limit.
     """
 
     option: str
@@ -44,8 +44,8 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
     Args:
         spec: the job, with all its sbatch options.
         partition: the partition.
-        most_gpus: the largest known number of GPUs per node in the site's partitions, or 0 if unknown. A
-            partition with an unknown number of GPUs is assumed to have at most this number.
+        most_gpus: the largest known number of GPUs per node in the site's partitions, or 0 if unknown. If the
+            number of GPUs of a partition is unknown, toolkit assumes at most this number.
     """
     yield from _time(spec, partition)
     most = min((n for n in (partition.max_nodes, partition.nodes) if n), default=None)
@@ -55,7 +55,7 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
         yield from _cores(spec, partition, partition.cores)
     yield from _memory(spec, partition)
     yield from _gpus(spec, partition, most_gpus)
-    # Only Slurm can evaluate features that are joined by | or in brackets.
+    # Only Slurm can evaluate a constraint with | or brackets.
     features = spec.constraint.split("&") if not set(spec.constraint) & set("|[]()*,") else []
     for feature in features if partition.features else []:
         if feature and feature not in partition.features:
@@ -85,7 +85,7 @@ def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[LimitExc
 
 
 def _threads(spec: JobSpec, partition: Partition) -> int:
-    """Return how many ranks may share a core.
+    """Return how many ranks may share a physical core.
 
     If a rank has a fixed number of cores, the job script requests whole cores with one hardware thread each.
     If the job names several partitions, the script requests hardware threads. An sbatch option of the user or

@@ -1,4 +1,4 @@
-"""Choose the partition of a job, and the cores, memory and features that fit the partition."""
+"""Choose the partition of a job, and cores, memory and features that fit this partition."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -14,15 +14,15 @@ from toolkit.model.site import Partition, Site
 from toolkit.near import suggest_near
 
 _LESS = "request fewer resources"
-"""The fix if no partition can run a job."""
+"""The fix in the error message if no partition can run a job."""
 
 
 class PartitionChoice(NamedTuple):
     """A job in its partition.
 
-    ``spec`` has the partition, and cores, memory and features that fit the partition. ``partition`` is
-    ``None`` if the profile does not describe the partition, or if the job names several. ``why`` is the
-    reason for a partition that is neither requested nor the default; otherwise it is empty.
+    ``spec`` names the partition, and has cores, memory and features that fit the partition. ``partition`` is
+    ``None`` if the profile does not describe the partition, or if the job names several partitions. ``why``
+    is the reason for a partition that is neither the user's choice nor the default; otherwise it is empty.
     """
 
     spec: JobSpec
@@ -34,9 +34,9 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     """Return the job in a partition that can run it.
 
     A job that names a partition stays in this partition. For a job without a partition, toolkit chooses the
-    site's default partition, or the first partition that can run the job. An unknown limit excludes no
-    partition. Partitions with known relevant limits are preferred: the GPUs if the job requests GPUs, and
-    limits that the job exceeds in the default partition.
+    site's default partition, or the first partition that can run the job. An unknown limit does not exclude a
+    partition. toolkit prefers partitions whose relevant limits are known: the number of GPUs if the job
+    requests GPUs, and limits that the job exceeds in the default partition.
 
     Args:
         spec: the job.
@@ -46,8 +46,8 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
             empty or have the profile's defaults.
 
     Raises:
-        BadInput: if no partition can run the job, with the limits of each partition; or if the requested
-            partition cannot, with the partitions that can.
+        BadInput: if no partition can run the job; the message has the limits of each partition. Also if the
+            job's own partition cannot run it; the message has partitions that can.
     """
     if not site.partitions:
         return PartitionChoice(spec)
@@ -55,7 +55,7 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     if "partition" in unsaid and not by_sbatch:
         return _first(spec, site, name, unsaid)
     named = [_find(wanted, site, name) for wanted in (by_sbatch or spec.partition or "").split(",")]
-    # A number of cores that fits one of several partitions may not fit the others.
+    # The number of cores that fits one of several partitions may not fit the other partitions.
     trials = [
         trial(spec, partition, site, unsaid if len(named) == 1 else ()) for partition in named if partition
     ]
@@ -146,7 +146,7 @@ def _limits(fit: PartitionFit) -> str:
 
 
 def _find(partition_name: str, site: Site, name: str) -> Partition | None:
-    """Return the partition with a name; an empty name gives the default partition or ``None``.
+    """Return the partition with this name; for an empty name, the default partition or ``None``.
 
     Raises:
         BadInput: if the profile has no partition with this name.

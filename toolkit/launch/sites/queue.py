@@ -1,4 +1,4 @@
-"""Find reasons for which Slurm would refuse a job: its partition, account, QOS or array size."""
+"""Find the reasons why Slurm would refuse a job: its partition, account, QOS or array size."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ from toolkit.near import suggest_near
 
 
 def queue_faults(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
-    """Yield the reasons for which the cluster would refuse a job; unknown facts give no reason.
+    """Yield the reasons why the cluster would refuse a job; an unknown fact is not a reason.
 
     Args:
         spec: the job, with all its sbatch options.

@@ -10,14 +10,14 @@ from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
 
 PARTITION_FIELDS = ("cpus_per_rank", "memory", "constraint")
-"""Job fields whose default in a site profile is valid only for the default partition."""
+"""The job fields whose default in a site profile is valid only for the default partition."""
 
 _MIXED = 2
-"""If a partition has at least this many features, its nodes may differ in hardware."""
+"""The number of features from which toolkit assumes that the nodes of a partition have different hardware."""
 
 
 class PartitionFit(NamedTuple):
-    """A job fitted to a partition, and the partition limits that the job exceeds."""
+    """A job with values that fit a partition, and the limits of the partition that the job exceeds."""
 
     partition: Partition
     spec: JobSpec
@@ -25,11 +25,11 @@ class PartitionFit(NamedTuple):
 
 
 def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[str]) -> PartitionFit:
-    """Return the job fitted to a partition.
+    """Return the job with values that fit a partition.
 
-    Only fields in ``unsaid`` change. Cores per rank become the rank's share of a node if they are unset, or
-    if the profile's default exceeds the node. Memory is reduced to the memory of a node. A constraint that
-    the nodes do not meet is removed.
+    toolkit changes only fields in ``unsaid``. If the cores per rank are unset, or the profile's default
+    exceeds a node, they become the rank's share of a node. toolkit reduces the memory to the memory of a
+    node, and removes a constraint that the nodes do not meet.
     """
     limit_problems = _problems(spec, partition, site)
     kinds = {problem.kind for problem in limit_problems}
@@ -54,7 +54,8 @@ def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
     A job that requests a part of a node's GPUs gets the same part of its cores. A job that requests memory
     per core gets only as many cores as fit into the node's memory.
     """
-    # Nodes with different features may have different numbers of cores; the profile has the largest number.
+    # Nodes with different features may have different numbers of cores, but the profile has only the largest
+    # number.
     if not partition.cores or len(partition.features) >= _MIXED:
         return None
     cores = partition.cores

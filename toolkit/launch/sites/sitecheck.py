@@ -15,7 +15,7 @@ State = Literal["holds", "differs", "undecided"]
 
 
 class ProfileCheck(NamedTuple):
-    """The result for one field of a profile; if the field differs, ``text`` has the cluster's value."""
+    """The result for one field of a site profile; if the field differs, ``text`` has the cluster's value."""
 
     field: str
     state: State
@@ -23,7 +23,7 @@ class ProfileCheck(NamedTuple):
 
 
 def words(site: Site) -> SiteWords:
-    """Return the modules, commands and folders in a profile, which the probe looks for on the cluster."""
+    """Return the modules, commands and folders in a site profile; the probe looks for them on the cluster."""
     return SiteWords(
         modules=(*site.modules, *site.container.modules),
         commands=(site.container.command, launcher_at(site, "srun").COMMAND),
@@ -77,7 +77,7 @@ def _of_modules(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
 
 
 def _folders(site: Site) -> dict[str, str]:
-    """Return the folders that a profile names, by field; for ``directory``, its parent folder."""
+    """Return the folders that a profile names, by field; for ``directory``, the parent folder."""
     folders = {f"container.binds[{n}]": bind.split(":")[0] for n, bind in enumerate(site.container.binds)}
     if site.scratch:
         folders["scratch"] = site.scratch
@@ -117,7 +117,7 @@ def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
 
 
 def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    """Yield the result for the container runtime, which the probe looked for after it loaded the modules."""
+    """Yield the result for the container runtime, which the probe searched after it loaded the modules."""
     command, field = site.container.command, "container.command"
     count = len(words(site).commands)
     path = _nth(facts.commands[-count:] if facts.commands else None, 0)
@@ -195,7 +195,7 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Prof
         ("gpus", part.gpus, partition.gpus),
         ("gpu", part.gpu, partition.gpu or None),
     ):
-        # 0 GPUs is a value to check: the nodes have no GPUs.
+        # Check the value 0, too: it means that the nodes have no GPUs.
         if value not in {None, ""}:
             yield _limit(f"{path}.{name}", part.name, value, now)
     for number, feature in enumerate(part.features):
@@ -225,7 +225,7 @@ def _presence(
 
 
 def _limit(field: str, part: str, value: str | int, now: str | int | None) -> ProfileCheck:
-    """Return the result for a number or a time; two notations of the same time are equal."""
+    """Return the result for a number or a time; two notations of one time are equal."""
     if now is None:
         return ProfileCheck(field, "undecided", f"{part}: {value}: unknown on the cluster")
     same = value == now

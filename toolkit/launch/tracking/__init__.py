@@ -1,1 +1,1 @@
-"""Job records, submission of jobs, and the state of jobs in Slurm."""
+"""Record jobs, submit them, and follow their state in Slurm."""

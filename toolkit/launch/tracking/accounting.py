@@ -1,4 +1,4 @@
-"""Read the end of a job and its steps from Slurm's accounting, and find the job's output files."""
+"""Read how a job and its steps ended from Slurm's accounting, and find the job's output files."""
 
 import re
 from collections.abc import Sequence
@@ -8,19 +8,20 @@ from toolkit.launch.tracking import slurm
 from toolkit.run.command import Command
 
 _SECONDS = 20.0
-"""The timeout, in seconds, of a query to Slurm; after it, ``toolkit explain`` continues without the result.
+"""The timeout of a query to Slurm in seconds. After the timeout, ``toolkit explain`` continues without the
+result.
 """
 
 _COLUMNS = ("JobID", "State", "ExitCode", "NodeList", "Elapsed", "Timelimit", "MaxRSS", "ReqMem")
 _PATHS = re.compile(r"(?:^|\s)(?:StdOut|StdErr)=(\S+)")
 _WELL = ("COMPLETED", "RUNNING", "PENDING", "COMPLETING", "REQUEUED", "RESIZING", "SUSPENDED", "")
 NUMBER = re.compile(r"\d{1,10}(?:_\d{1,7})?(?:\.\w{1,20})?")
-"""A pattern for a Slurm job ``812``, an array task ``812_3`` or a step ``812.0``."""
+"""A pattern for the number of a Slurm job (``812``), an array task (``812_3``) or a step (``812.0``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """The end of a job or step as ``sacct`` shows it; ``memory`` is the largest memory of one task."""
+    """How a job or step ended, as ``sacct`` shows it; ``memory`` is the largest memory of one task."""
 
     step: str
     state: str
@@ -37,7 +38,7 @@ class StepEnd:
 
     @property
     def line(self) -> str:
-        """The end as a line that the engine can parse, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
+        """The values as a line that the engine can parse, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
         ran = f"ran {self.elapsed} of {self.limit}" if self.limit else f"ran {self.elapsed}"
         memory = f"used {self.memory}" if self.memory else ""
         memory_request = f"asked for {self.memory_request}" if self.memory_request else ""
@@ -53,7 +54,7 @@ def steps(number: str) -> Command:
 
 
 def parse_steps(text: str) -> list[StepEnd]:
-    """Return the ends of jobs and steps in the output of :func:`steps`, which has one line for each."""
+    """Return how jobs and steps ended, from the output of :func:`steps` with one line for each."""
     ends = []
     for line in text.splitlines():
         values = line.split("|")
@@ -67,7 +68,7 @@ def parse_steps(text: str) -> list[StepEnd]:
 
 
 def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
-    """Return the failures without repetitions: first steps of ranks, then the script, then the job."""
+    """Return the failures without duplicates: first steps with ranks, then the script, then the job."""
     failed_ends: dict[tuple[str, str], StepEnd] = {}
     for end in sorted(
         ends, key=lambda step_end: ("." not in step_end.step, step_end.step.endswith((".batch", ".extern")))
@@ -78,7 +79,7 @@ def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
 
 
 def show(number: str) -> Command:
-    """Return the ``scontrol`` command that shows a job; Slurm's controller keeps jobs for some minutes."""
+    """Return the ``scontrol`` command that shows a job; Slurm's controller keeps an ended job for minutes."""
     return slurm.show_job(number, _SECONDS)
 
 

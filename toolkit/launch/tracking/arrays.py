@@ -1,4 +1,4 @@
-"""The tasks of a job array: their indexes and states, and the state of the whole array."""
+"""Compute the indexes and states of a job array's tasks, and the state of the whole array."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _FOREMOST: tuple[JobState, ...] = (
 
 
 def indexes(written: str) -> tuple[int, ...]:
-    """Return at most :data:`MOST_TASKS` task indexes of an array from Slurm's notation.
+    """Return the task indexes in Slurm's notation of an array, but at most :data:`MOST_TASKS`.
 
     >>> indexes("0-6:3,9%2"), indexes("[4-5]")
     ((0, 3, 6, 9), (4, 5))
@@ -28,14 +28,14 @@ def indexes(written: str) -> tuple[int, ...]:
 
 
 def foremost(states: Iterable[JobState]) -> JobState:
-    """Return the state of an array: ``running`` or ``pending`` if a task has it, then failures first."""
+    """Return an array's state: ``running`` or ``pending`` if a task has this state, else failures first."""
     return min(states, key=_FOREMOST.index, default="unknown")
 
 
 def merge_tasks(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobTask, ...]:
     """Return the tasks of a new query, and older tasks that the query does not list.
 
-    An unlisted task that had not ended becomes ``unknown``, because Slurm has forgotten it.
+    An older task that has not ended becomes ``unknown``, because Slurm has forgotten the task.
     """
     tasks = {task.index: task for task in now}
     for task in before:

@@ -1,4 +1,4 @@
-"""Follow a job until it ends: report new output, and each change of the job's state in Slurm.
+"""Follow a job until its end: report new output, and each change of the job's state in Slurm.
 
 If Slurm restarts the job, or the job resubmits itself before its time limit, toolkit follows the new run.
 """
@@ -20,22 +20,26 @@ from toolkit.run.lines import Lines
 from toolkit.run.patience import OnLost, PatientRunner
 
 _OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.05
-"""Seconds between two reads of the output, and the shorter interval during the first ``_EARLY`` seconds."""
+"""The time in seconds between two reads of the output, and the shorter time during the first ``_EARLY``
+seconds."""
 
 _EARLY = 10.0
-"""The number of seconds within which most short jobs start and end."""
+"""The time in seconds within which most short jobs start and end."""
 
 _PIECES = 16
 """The largest number of output chunks that toolkit reads before the next query of Slurm."""
 
 _METRICS_SECONDS, _METRICS_BYTES = 2.0, 50_000
-"""The smallest interval between two reads of the metrics in seconds, and the bytes to read per second."""
+"""The shortest time in seconds between two reads of the metrics, and the number of bytes to read per
+second."""
 
 _PLACE_SECONDS = 30.0
-"""Seconds between two queries of the whole queue, whose output may list thousands of jobs."""
+"""The time in seconds between two queries of the whole queue, because the output may list thousands of
+jobs."""
 
 _FIRST_QUERY, _LAST_QUERY = 1.0, 10.0
-"""Seconds between two queries of Slurm, at first and later; the controller serves thousands of users."""
+"""The time in seconds between two queries of Slurm, at first and later. Queries are rare, because the
+controller serves thousands of users."""
 
 _AGAIN_SECONDS = 0.1
 """The first pause, in seconds, before toolkit asks again about a job whose script has ended.
@@ -45,17 +49,18 @@ second.
 """
 
 _SILENT_SECONDS = 600.0
-"""The number of seconds without an answer after which toolkit gives up on Slurm or on a lost connection.
+"""The time in seconds without an answer after which toolkit stops waiting for Slurm or for a lost connection.
 
-A shorter silence may be a restart of the controller, or its move to another machine.
+The controller may not answer for a shorter time while it restarts or moves to another machine.
 """
 
 _SETTLE_SECONDS = 1.0
-"""The number of seconds that toolkit waits for a shared file system to show the last lines of an ended job.
+"""The time in seconds that toolkit waits until a shared file system shows the last lines of an ended job.
 """
 
 OnMetrics = Callable[[bytes], None]
-"""A function that receives the content of the metrics file after each read, even if it has not changed."""
+"""A function that receives the content of the metrics file after each read, even if the content is
+unchanged."""
 
 
 def follow(
@@ -70,9 +75,10 @@ def follow(
 ) -> JobRecord:
     """Pass the job's output to ``on_line`` until the job ends, and return the final record.
 
-    For a job of ``launch --local``, toolkit reads the state on this machine and not from Slurm. toolkit saves
-    the output beside the record, even after an error. toolkit calls ``on_again`` if a job with a new number
-    resumes this job. toolkit calls ``on_lost`` when the connection breaks, and then retries for ten minutes.
+    For a job of ``launch --local``, toolkit reads the state from this machine and not from Slurm. toolkit
+    saves the output beside the record, even after an error. toolkit calls ``on_again`` if a job with a new
+    number resumes this job. toolkit calls ``on_lost`` when the connection breaks, and then retries for ten
+    minutes.
 
     Raises:
         Missing: if the host stays unreachable, or Slurm does not answer for ten minutes.
@@ -123,7 +129,7 @@ def give_up(runner: Runner, silent: float, fix: str = "") -> None:
 
 
 class _Metrics:
-    """Reads the whole metrics file at intervals, because a resumed run rewrites the file."""
+    """Read the whole metrics file at intervals, because a resumed run writes the file again."""
 
     def __init__(self, runner: Runner, path: str, on_metrics: OnMetrics) -> None:
         self._runner, self._path, self._on_metrics = runner, path, on_metrics
@@ -137,7 +143,7 @@ class _Metrics:
 
 
 class _Tail:
-    """Reads the new bytes of a growing file, and passes on complete lines."""
+    """Read the new bytes of a growing file, and pass complete lines to a function."""
 
     def __init__(self, runner: Runner, path: str, on_line: Callable[[str], None]) -> None:
         self._runner, self._path = runner, path
@@ -146,7 +152,7 @@ class _Tail:
         self.seen = Ends()
 
     def has(self, size: int | None) -> bool:
-        """Return whether all ``size`` bytes of the output were read; False if the size is ``None``."""
+        """Return whether toolkit has read all ``size`` bytes of the output; False if ``size`` is ``None``."""
         return size is not None and self._offset >= size
 
     def turn_to(self, path: str) -> None:
@@ -155,9 +161,10 @@ class _Tail:
             self._path, self._offset = path, 0
 
     def read(self) -> bool:
-        """Pass on new lines, and return whether the file had new bytes.
+        """Pass new lines to the function, and return whether the file had new bytes.
 
-        Each call reads a limited number of chunks; otherwise fast output would delay the next query of Slurm.
+        Each call reads a limited number of chunks, so that fast output does not delay the next query of
+        Slurm.
         """
         before = self._offset
         for chunk in itertools.islice(pieces(self._runner, self._path, before), _PIECES):
@@ -169,14 +176,14 @@ class _Tail:
         return self._offset > before
 
     def end(self) -> None:
-        """Pass on the last line even if it has no line break."""
+        """Pass the last line to the function, even if the line has no line break."""
         self._lines.end()
 
 
 def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iterator[JobStatus]:
     """Yield the job's states in Slurm until a final state, and read the output between two queries.
 
-    ``look`` reads the output, and returns whether there was new output.
+    ``look`` reads the output, and returns whether the job wrote new output.
     """
     pause, last_answer, running = _FIRST_QUERY, time.monotonic(), record.state == "running"
     queue, began, signs = _Queue(runner, record), time.monotonic(), _Signs(runner, record)
@@ -184,8 +191,8 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
         status = jobs.query(runner, record.id)
         query_start = time.monotonic()
         if status.answer == "silent":
-            # An earlier run before a requeue may have left an exit status, so it is read only once the job
-            # runs.
+            # A run before a requeue may have left an exit status, so read the exit status only after the job
+            # started.
             left = jobs.left_status(runner, record) if running else None
             if left is not None and not (left == jobs.STOPPED_STATUS and record.spec.may_resume):
                 yield JobStatus("unknown", answer="forgotten")
@@ -206,9 +213,9 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
 
 
 class _Signs:
-    """Detects from the job's files that Slurm has probably changed the job's state.
+    """Detect from the job's files that Slurm has probably changed the job's state.
 
-    A read of a file is faster than a query, and does not load Slurm's controller.
+    A read of a file is faster than a query of Slurm, and does not load Slurm's controller.
     """
 
     def __init__(self, runner: Runner, record: JobRecord) -> None:
@@ -247,7 +254,7 @@ def _runs_here(runner: Runner, record: JobRecord) -> bool:
 
 
 class _Queue:
-    """Adds a job's place in the queue to its status; asks Slurm for the place at intervals."""
+    """Add a job's place in the queue to its status, and ask Slurm for the place at intervals."""
 
     def __init__(self, runner: Runner, record: JobRecord) -> None:
         self._runner, self._record = runner, record

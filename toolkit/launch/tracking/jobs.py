@@ -17,15 +17,15 @@ from toolkit.run.command import Command, Runner
 from toolkit.run.ends import read_ends
 
 EXIT_CODE = "exit-code"
-"""The file in the job's folder in which the job script writes its exit status."""
+"""The file in the job's folder to which the job script writes its exit status."""
 
 STOPPED_STATUS = 75
-"""The exit status of a script that stopped after a checkpoint before its time limit (EX_TEMPFAIL)."""
+"""The exit status of a job script that stopped after a checkpoint, before its time limit (EX_TEMPFAIL)."""
 
 _REMOVE_SECONDS = 60.0
 _CANCEL_SECONDS = 5.0
 _CANCEL_PAUSE = 0.5
-"""Seconds between two queries of Slurm about a cancelled job."""
+"""The time in seconds between two queries of Slurm about a cancelled job."""
 
 OnStatus = Callable[[JobRecord, JobStatus], None]
 """A function that receives a job and its status in Slurm.
@@ -35,7 +35,7 @@ The status has more fields than the record, such as the reason for which a job w
 
 
 def _ignore(record: JobRecord, status: JobStatus) -> None:
-    """Do nothing; the default for ``seen``."""
+    """Do nothing; this is the default for ``on_status``."""
 
 
 def refresh(
@@ -51,7 +51,7 @@ def refresh(
     try:
         record = find_number(runner, record)
     except Missing:
-        # The script's exit status proves the end of this job, but a successor job may still run.
+        # The script's exit status proves that this job has ended, but a successor of the job may still run.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     on_status(record, status)
@@ -69,8 +69,8 @@ def may_have_successor(record: JobRecord, status: JobStatus) -> bool:
 def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
     """Return whether Slurm can list the jobs of the record.
 
-    toolkit never queries a recorded end again, and so records an end only after Slurm has listed the user's
-    jobs.
+    toolkit does not query Slurm again after it records the end of a job. Therefore it records an end only
+    after Slurm has listed the user's jobs.
     """
     try:
         successors.numbers(runner, record)
@@ -82,9 +82,9 @@ def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
 def refresh_all(
     runner: Runner, job_records: Sequence[JobRecord], seconds: float = 60.0, on_status: OnStatus = _ignore
 ) -> list[tuple[JobRecord, bool]]:
-    """Refresh the records of one cluster as :func:`refresh` does.
+    """Update the records of jobs on one cluster as :func:`refresh` does.
 
-    One query covers all waiting and running jobs. After Slurm fails to answer once, the remaining records
+    One query covers all waiting and running jobs. If Slurm does not answer a query, the remaining records
     stay unchanged.
     """
     statuses: dict[str, JobStatus] = {}
@@ -110,7 +110,7 @@ def refresh_all(
 def find_number(runner: Runner, record: JobRecord) -> JobRecord:
     """Find the Slurm number of a job whose submission was interrupted.
 
-    toolkit finds the job by its folder, which no other job shares.
+    toolkit finds the job by its folder, because no other job has this folder.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -118,7 +118,7 @@ def find_number(runner: Runner, record: JobRecord) -> JobRecord:
     if record.id or is_local(record):
         return record
     if numbers := successors.numbers(runner, record):
-        # The first number is the array's number; each later number is a resumed task.
+        # The first number is the number of the array; each later number belongs to a resumed task.
         number = numbers[0] if record.spec.array else numbers[-1]
         return records.update(record, id=number, numbers=tuple(numbers))
     return record
@@ -138,7 +138,7 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 
 
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
-    """Return the status of a job from Slurm's controller, or else from Slurm's accounting.
+    """Return the status of a job from Slurm's controller or, if this fails, from Slurm's accounting.
 
     Without a job number, the answer is ``forgotten``.
     """
@@ -147,7 +147,7 @@ def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
     shown = runner.run(slurm.show_job(number, seconds))
     if shown.ok and (status := slurm.parse_show_job(shown.text)):
         return status
-    with contextlib.suppress(Missing):  # A site without accounting may have no sacct command.
+    with contextlib.suppress(Missing):  # a site without accounting may not have sacct
         answer = runner.run(slurm.account(number, seconds))
         if answer.ok and (status := slurm.parse_account(answer.text)):
             return status
@@ -165,7 +165,7 @@ def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[i
 def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
     """Write a Slurm status to the record, and return the record.
 
-    The record is unchanged if Slurm did not answer, or if the state is unknown.
+    The record stays unchanged if Slurm did not answer, or if the state is unknown.
     """
     if status.answer == "silent" or (status.answer, status.state) == ("answered", "unknown"):
         return record
@@ -178,7 +178,7 @@ def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
         "exit_code": status.exit_code,
         "restarts": max(record.restarts, chained + (status.restarts or 0)),
         "nodes": status.nodes or record.nodes,
-        # For a waiting job, Slurm's StartTime is only the expected start.
+        # For a waiting job, Slurm's StartTime is only the expected start time.
         "started": (status.started if status.state != "pending" else "") or record.started,
         "ended": status.ended,
         "tasks": arrays.merge_tasks(record.tasks, status.tasks) if has_tasks else record.tasks,
@@ -191,8 +191,8 @@ def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
 def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     """Complete the record of an ended job, and copy the job's output and metrics to this machine.
 
-    If Slurm has forgotten the job, the script's exit status determines the state. If the job stopped and
-    resubmitted itself, the record gets the new job's number.
+    If Slurm has forgotten the job, the exit status of the script determines the state. If the job stopped and
+    resubmitted itself, the record gets the number of the new job.
     """
     if record.spec.array:
         record = _tasks_concluded(runner, record)
@@ -228,7 +228,7 @@ def kept_output(record: JobRecord) -> str:
 
 
 def _remove_secrets(runner: Runner, record: JobRecord) -> None:
-    """Delete an ended job's file with secret values: Slurm may kill a script before the script deletes it."""
+    """Delete an ended job's file with secret values, because Slurm may kill the script before it does so."""
     if record.spec.secrets:
         folders = {record.spec.directory, *(task_folder(record, task) for task in record.tasks)}
         paths = sorted(posixpath.join(folder, variables.SECRETS) for folder in folders)
@@ -256,13 +256,13 @@ def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> No
 
 
 def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
-    """Add the exit statuses that the tasks of an array wrote; the array ends when its last task ends."""
+    """Add the exit statuses that an array's tasks wrote; the array ends when its last task ends."""
     known = {task.index: task for task in record.tasks}
     tasks = []
     over = record.state in {*FINAL_STATES, "unknown"}
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
-        # A failed task may have resumed under a number that toolkit did not query.
+        # A failed task may have resumed with a number that toolkit did not query.
         needs_status = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if needs_status else None
         tasks.append(task if status is None else arrays.with_exit_status(task, status))
@@ -270,14 +270,15 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     state, code = record.state, record.exit_code
     if over and whole in FINAL_STATES:
         state = whole
-        # The exit status of a failed task has priority over a task that stopped before its time limit.
+        # The exit status of a failed task has priority over the status of a task that stopped before its time
+        # limit.
         worst = [task for task in tasks if task.state == whole]
         code = min(worst, key=lambda task: task.exit_code == STOPPED_STATUS).exit_code
     return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
 
 
 def output_of(record: JobRecord, task: JobTask | None = None) -> str:
-    """Return the path on the cluster of the output of a job or of one array task."""
+    """Return the path of the output of a job, or of one array task, on the cluster."""
     spec = record.spec
     index = str(task.index) if task else None
     return slurm.output_path(spec.directory, spec.output, record.id, spec.name, index)
@@ -308,7 +309,7 @@ def size_of_output(runner: Runner, record: JobRecord) -> int | None:
 def cancel(runner: Runner, record: JobRecord) -> JobRecord:
     """Ask Slurm to cancel a job, wait up to five seconds, and return the record with the new state.
 
-    toolkit itself stops a job of ``launch --local``, which Slurm does not list.
+    Slurm does not list a job of ``launch --local``, so toolkit stops its processes.
 
     Raises:
         CheckFailed: if toolkit does not know the job's Slurm number, or the process of a local job.
@@ -334,14 +335,14 @@ def _live(runner: Runner, record: JobRecord) -> list[str]:
     """Return the numbers of an array's waiting or running jobs; each resumed task has its own number."""
     if not record.spec.array:
         return []
-    with contextlib.suppress(Missing):  # The caller then uses the record's number.
+    with contextlib.suppress(Missing):  # the caller then uses the record's number
         return successors.numbers(runner, record, live=True)
     return []
 
 
 def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
     group = process.group_of(record)
-    # The record is changed first, because the launching process also sees the job's end.
+    # Change the record first, because the process that launched the job also sees its end.
     before, record = record, records.update(record, state="cancelled")
     if not process.end(group):
         records.save(before)
@@ -350,5 +351,5 @@ def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def is_local(record: JobRecord) -> bool:
-    """Return whether a job belongs to ``launch --local``: it has started without a Slurm number."""
+    """Return whether a job is from ``launch --local``, so that it started without a Slurm number."""
     return not record.id and bool(record.started) and not (record.host or record.cluster)

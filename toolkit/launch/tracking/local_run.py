@@ -26,8 +26,8 @@ def run_local(
 ) -> JobRecord:
     """Run a script of :mod:`..jobscript.localscript` in the job's folder, and return the final record.
 
-    ``runner`` runs commands on this machine. The output is written to ``output.log`` in the job's folder and
-    beside the record, and passed to ``on_line`` line by line. The record has no Slurm number.
+    ``runner`` runs commands on this machine. toolkit writes the output to ``output.log`` in the job's folder
+    and beside the record, and passes each line to ``on_line``. The record has no Slurm number.
 
     Raises:
         Interrupted: on Ctrl-C, after all ranks have stopped.
@@ -49,7 +49,7 @@ def run_local(
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8") as log:
             done = runner.stream(Command(("bash", path), cwd=directory), _line_logger(log, on_line))
-        # A negative status means that a signal killed bash; a shell reports it as 128 + N.
+        # A negative status means that a signal N killed bash; a shell reports this as 128 + N.
         code = done.status if done.status >= 0 else 128 - done.status
         state = "completed" if code == 0 else "failed"
     except KeyboardInterrupt:

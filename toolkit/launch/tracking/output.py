@@ -1,4 +1,4 @@
-"""Find the rank that failed first and its last lines in a job's output."""
+"""Find the rank that failed first, and the last lines of this rank, in a job's output."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _LABEL = re.compile(r"^ *(\d+): ?(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class RankFailure:
-    """The first failed rank, its node, Slurm's description of its end, and its last lines."""
+    """The rank that failed first, its node, Slurm's words about the failure, and its last lines."""
 
     rank: int
     node: str
@@ -20,7 +20,7 @@ class RankFailure:
 
 
 def first_failure(output: str, lines: int = 12) -> RankFailure | None:
-    """Return the first rank that failed; srun then kills the other ranks."""
+    """Return the rank that failed first; after this failure, srun kills the other ranks."""
     failed, everything = re.compile(slurm().failed.pattern), output.splitlines()
     for line in everything:
         if match := failed.match(line):

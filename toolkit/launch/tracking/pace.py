@@ -1,4 +1,4 @@
-"""Compute the progress of a training and its remaining time from its metrics."""
+"""Compute the progress and the remaining time of a training from its metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from toolkit.model.metrics import Count, Measure
 from toolkit.number import number
 
 _RECENT = 3
-"""The number of most recent epochs whose mean duration predicts the remaining time."""
+"""The number of recent epochs from whose mean duration toolkit predicts the remaining time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The progress of a training: ``done`` of ``epochs`` are finished.
+    """The progress of a training: ``done`` of ``epochs`` epochs are complete.
 
     ``images_per_second`` is the speed of the last epoch, or 0 during the first epoch. ``seconds_left`` is the
     predicted time of the remaining epochs without validation, or ``None`` during the first epoch. ``resumed``
-    is the number of resumptions from a checkpoint.
+    says how often the training resumed from a checkpoint.
     """
 
     done: int
@@ -38,9 +38,9 @@ class _Line(msgspec.Struct):
 
 
 def pace(metrics: bytes) -> Pace | None:
-    """Return the progress of a training; ``None`` if the metrics have no header of toolkit.
+    """Return the progress of a training; ``None`` if the metrics do not start with toolkit's header.
 
-    Incomplete lines, and lines with unknown fields of a later release, are ignored.
+    The function ignores incomplete lines, and lines with unknown fields of a later release.
     """
     lines = [line for text in metrics.splitlines() if (line := _line(text)) is not None]
     headers = [line for line in lines if line.record == "header"]

@@ -13,23 +13,24 @@ from toolkit.errors import CheckFailed
 from toolkit.model.job import JobRecord
 
 FILE = "process"
-"""The file in the job's folder with the process number of the running job script."""
+"""The file in the job's folder with the process ID of the running job script."""
 
 _PROC = Path("/proc")
 _BOOT = Path("sys/kernel/random/boot_id")
 _GROUP, _STARTED = 2, 19
-"""Indexes of the process group and the start time (fields 5 and 22 in proc_pid_stat(5))."""
+"""The indexes of the process group and of the start time after the program's name (fields 5 and 22 in
+proc_pid_stat(5))."""
 _ENDED = {"Z", "X"}
 
 _GRACE = 5.0
-"""The number of seconds that toolkit waits after SIGTERM before it sends SIGKILL to a job's processes."""
+"""The time in seconds that toolkit waits after SIGTERM before it sends SIGKILL to a job's processes."""
 _PAUSE = 0.05
 
 
 class _ScriptProcess(NamedTuple):
-    """The process number that the job script recorded, with the process's start time and the boot ID.
+    """The process ID that the job script recorded, with the start time of the process and the boot ID.
 
-    Linux reuses process numbers; the start time and the boot ID identify the process.
+    Linux reuses process IDs, but the start time and the boot ID identify the process.
     """
 
     number: int
@@ -38,9 +39,9 @@ class _ScriptProcess(NamedTuple):
 
 
 def process_of(record: JobRecord, proc: Path = _PROC) -> int | None:
-    """Return the process number of a running local job, or ``None`` if the job has ended.
+    """Return the process ID of a running local job, or ``None`` if the job has ended.
 
-    The result is also ``None`` if the script recorded no number.
+    The result is also ``None`` if the script did not record its process ID.
     """
     process = _script_process(record)
     return process.number if process and _lives(process, proc) else None
@@ -57,7 +58,7 @@ def group_of(record: JobRecord) -> int:
 
     Raises:
         CheckFailed: if the job runs on another machine, shares its process group with another program, or
-            its process is not found.
+            toolkit does not find its process.
     """
     if record.nodes != socket.gethostname():
         raise CheckFailed(
@@ -95,7 +96,7 @@ def end(group: int) -> bool:
 def _wait_for_end(group: int) -> bool:
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline:
-        # killpg also succeeds for zombies, which remain in a container without an init process.
+        # killpg also succeeds for zombie processes, which remain in a container without an init process.
         if not any(_member(file, group) for file in _PROC.glob("[0-9]*/stat")):
             return True
         time.sleep(_PAUSE)
@@ -123,7 +124,7 @@ def _lives(process: _ScriptProcess, proc: Path) -> bool:
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return the fields of a stat file after the program's name, which may contain spaces and parentheses."""
+    """Return the fields of a stat file after the program's name, which may contain blanks and parentheses."""
     try:
         return stat.read_text().rpartition(")")[2].split()
     except OSError:

@@ -6,12 +6,12 @@ from toolkit.knowledge.slurm import Waiting, slurm
 
 
 def waits_for_turn(reason: str) -> bool:
-    """Return whether a Slurm reason means that the job only waits for free nodes or for jobs before it."""
+    """Return whether Slurm's reason means that the job only waits for free nodes or for earlier jobs."""
     return reason in slurm().reasons.in_turn
 
 
 def describe_reason(reason: str) -> Waiting:
-    """Return the description of a Slurm reason; for an unknown reason, a text that quotes Slurm's word."""
+    """Return the description of Slurm's reason; for an unknown reason, a text that quotes the reason."""
     reasons = slurm().reasons
     # Slurm appends details after a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
     code, _, detail = reason.partition(",")

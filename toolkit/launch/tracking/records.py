@@ -1,7 +1,7 @@
-"""Job records: one folder for each launched job, below the user's state folder.
+"""Read and write job records: one folder for each launched job, below the user's state folder.
 
 Several processes may use one record. A writer replaces a whole file, so a reader never sees half a record.
-Under a lock, :func:`update` reads the record on disk and applies changes to it.
+While :func:`update` holds a lock, it reads the record on disk and changes it.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ RECORD = "record.json"
 SCRIPT = "job.sh"
 OUTPUT = "output.log"
 METRICS = "metrics.jsonl"
-"""The names of files in a record's folder; the last three also exist in the job's folder on the cluster."""
+"""The names of files in the folder of a record; the job's folder on the cluster has the last three, too."""
 
 TIMES = "start-times"
 """The file in the job's folder in which the job script records the start time of each phase of its start."""
@@ -34,9 +34,9 @@ METRICS_MOST = 64 << 20
 
 _LOCK = ".lock"
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.01
-"""Seconds to wait for the lock, and between two tries.
+"""The longest time in seconds to wait for the lock, and the time between two tries.
 
-A change takes milliseconds; a process that keeps the lock for seconds has been suspended.
+A change takes milliseconds, so a process that holds the lock for seconds is suspended.
 """
 
 
@@ -55,7 +55,7 @@ def new_key(name: str) -> str:
 
 
 def save(record: JobRecord) -> None:
-    """Write a record to disk; a concurrent reader sees either the old or the new record."""
+    """Write a record to disk; another process that reads the record sees the old or the new record."""
     text = msgspec.json.format(msgspec.json.encode(record), indent=2)
     LocalRunner().write(str(folder(record.key) / RECORD), text + b"\n", 0o600)
 
@@ -63,11 +63,12 @@ def save(record: JobRecord) -> None:
 def update(record: JobRecord, **changes: object) -> JobRecord:
     """Change fields of the record on disk, and return the changed record.
 
-    A final state stays final, unless a change of ``restarts`` or ``id`` shows that Slurm restarted the job. A
-    state for an old job number does not change a record that another process has given a new number.
+    A final state stays final, unless a change of ``restarts`` or ``id`` shows that Slurm restarted the job.
+    If another process has given the record a new job number, a state for the old number does not change the
+    record.
     """
     if "id" not in changes and not (folder(record.key) / RECORD).exists():
-        # Another process deleted the record, because sbatch refused the job.
+        # Another process has deleted the record, because sbatch refused the job.
         return msgspec.structs.replace(record, **changes)
     with _record_lock(folder(record.key)):
         now = _record_on_disk(record)
@@ -87,13 +88,13 @@ def keep(record: JobRecord, name: str, content: bytes) -> None:
 
 
 def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
-    """Return all readable records, oldest first; ``on_damage`` gets a message for each unreadable record."""
+    """Return all readable records, oldest first; ``on_damage`` gets a message about each damaged record."""
     job_records = []
     for file in sorted(jobs_dir().glob(f"*/{RECORD}")):
         try:
             job_records.append(_read(file))
         except FileNotFoundError:
-            continue  # deleted after the folder was listed
+            continue  # another process has deleted the record meanwhile
         except BadInput as error:
             on_damage(error.message)
     return sorted(job_records, key=lambda record: (record.submitted, record.key))
@@ -104,11 +105,11 @@ def find(
 ) -> JobRecord:
     """Find a record by its key, the start of its key, or any of its Slurm numbers.
 
-    ``None`` gives the last record. With ``newest``, a job name that several records share gives the last
-    record.
+    If ``key`` is ``None``, the function returns the last record. If ``newest`` is true and several records
+    match a job's name, it returns the last of these records.
 
     Raises:
-        BadInput: if no record matches, or more than one.
+        BadInput: if no record matches, or several records match.
     """
     if key and "/" not in key:
         with contextlib.suppress(OSError, BadInput):
@@ -136,10 +137,10 @@ def find(
 
 
 def require_check(record: JobRecord) -> None:
-    """Raise an error if the record has no result of an image check.
+    """Raise an error if the record does not contain the result of an image check.
 
     Raises:
-        CheckFailed: if the check is missing, as in records of early releases.
+        CheckFailed: if the result is missing, as in records of early releases.
     """
     if record.image_check is None:
         raise CheckFailed(
@@ -148,7 +149,7 @@ def require_check(record: JobRecord) -> None:
 
 
 def any_kept() -> bool:
-    """Return whether any job record exists, readable or damaged."""
+    """Return whether a job record exists, readable or damaged."""
     return any(jobs_dir().glob(f"*/{RECORD}"))
 
 
@@ -159,7 +160,7 @@ def forget(record: JobRecord) -> None:
 
 @contextlib.contextmanager
 def _record_lock(where: Path) -> Iterator[None]:
-    """Take the lock of a record; continue without it after five seconds, or if locks are unsupported."""
+    """Lock a record; continue without the lock after five seconds, or if the file system has no locks."""
     where.mkdir(parents=True, exist_ok=True)
     with (where / _LOCK).open("a") as file:
         deadline = time.monotonic() + _LOCK_SECONDS
@@ -169,13 +170,13 @@ def _record_lock(where: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 time.sleep(_LOCK_PAUSE)
-            except OSError:  # Some network file systems have no locks.
+            except OSError:  # some network file systems have no locks
                 break
         yield
 
 
 def _record_on_disk(record: JobRecord) -> JobRecord:
-    """Return the record on disk, or ``record`` if the file cannot be read."""
+    """Return the record on disk, or ``record`` if toolkit cannot read the file."""
     try:
         return _read(folder(record.key) / RECORD)
     except (OSError, BadInput):

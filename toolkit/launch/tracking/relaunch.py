@@ -19,9 +19,9 @@ from toolkit.run.stage import remote_hashes
 class Relaunch:
     """A launch that repeats a recorded job.
 
-    ``key`` is the key of the new record. ``spec`` contains paths on the host that ``host``, ``cluster`` and
-    ``ssh_config`` identify. ``image_digest`` is the digest of the image (``sha256:…``). ``arguments`` are the
-    user's arguments of a trainer, or without a trainer the whole command.
+    ``key`` is the key of the new record. The paths in ``spec`` are paths on the host that ``host``,
+    ``cluster`` and ``ssh_config`` identify. ``image_digest`` is the digest of the image (``sha256:…``).
+    ``arguments`` are the user's arguments of a trainer or, without a trainer, the whole command.
     """
 
     key: str
@@ -37,8 +37,8 @@ class Relaunch:
 def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
     """Return the description of a new launch of the job in ``record``.
 
-    The new job gets a new folder beside the old folder. With ``resume``, the new job runs in the old folder,
-    where trainers resume from the last checkpoint. The new job has no dependency and no begin time.
+    The new job gets a new folder beside the old folder. If ``resume`` is true, the new job runs in the old
+    folder, in which trainers find the last checkpoint. The new job has no dependency and no begin time.
     """
     old = record.spec
     key = records.new_key(old.name)
@@ -94,7 +94,7 @@ def _check_file(runner: Runner, record: JobRecord, option: str, image: str, dige
 
 
 def arguments(spec: JobSpec) -> tuple[str, ...]:
-    """Return the user's arguments of a trainer, or without a trainer the whole command."""
+    """Return the user's arguments of a trainer or, without a trainer, the whole command."""
     return trainer_options(spec)[1]
 
 
@@ -111,12 +111,12 @@ def trainer_options(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
         return {}, spec.command
     options, words = {}, spec.command[len(program) :]
     for option in ("--data", "--output", "--strategy"):
-        # toolkit's options come first, each once; the user's arguments may repeat these options.
+        # toolkit's options come first, each option once; the user's arguments may repeat these options.
         if words[:1] == (option,) and len(words) > 1:
             options[option], words = words[1], words[2:]
     return options, words
 
 
 def replace_folder(text: str, old: str, new: str) -> str:
-    """Replace the folder ``old`` by ``new`` in ``text``, also at the start of longer paths."""
+    """Replace the folder ``old`` by ``new`` in ``text``, also as the start of longer paths."""
     return re.sub(rf"{re.escape(old)}(?![\w.-])", lambda _: new, text)

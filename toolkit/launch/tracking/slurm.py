@@ -1,4 +1,4 @@
-"""Build Slurm commands and parse their output; no function runs a command."""
+"""Build Slurm commands and parse their output; no function of this module runs a command."""
 
 import posixpath
 import re
@@ -12,14 +12,14 @@ from toolkit.model.job import FINAL_STATES, JobState, JobTask
 from toolkit.run.command import Command
 
 _QUERY_SECONDS = 60.0
-"""The timeout of a Slurm command in seconds; after it, toolkit reports Slurm as unreachable."""
+"""The timeout of a Slurm command in seconds. After the timeout, toolkit reports that Slurm is unreachable."""
 
 _SHOWN = re.compile(
     r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition|ArrayTaskId)=(\S*)"
 )
 
 Answer = Literal["answered", "forgotten", "silent"]
-"""Slurm described the job, does not know the job, or did not answer.
+"""Whether Slurm described the job, does not know the job, or did not answer.
 
 If Slurm did not answer, the job may still run.
 """
@@ -29,11 +29,11 @@ If Slurm did not answer, the job may still run.
 class JobStatus:
     """The state of a job in Slurm.
 
-    ``reason`` is Slurm's word for why the job waits or failed. ``exit_code`` is ``None`` until the job ends.
-    ``started`` and ``ended`` are in the cluster's time zone, or empty; for a waiting job, ``started`` is the
-    expected start. ``restarts`` is the number of Slurm's restarts, or ``None``. ``partition`` may contain
-    several names separated by commas. ``place`` is the job's place in the queue and the queue's length, or
-    zeros.
+    ``reason`` is Slurm's word for the reason why the job waits or failed. ``exit_code`` is ``None`` until the
+    job ends. ``started`` and ``ended`` are times in the cluster's time zone, or empty; for a waiting job,
+    ``started`` is the expected start time. ``restarts`` says how often Slurm restarted the job, or is
+    ``None``. ``partition`` may contain several names with commas between them. ``place`` is the job's place
+    in the queue and the queue's length, or zeros.
     """
 
     state: JobState
@@ -84,12 +84,12 @@ def says_forgotten(errors: str) -> bool:
 
 
 def says_unanswered(errors: str) -> bool:
-    """Return whether an error says that the controller did not answer; it may have accepted the job."""
+    """Return whether an error says that the controller did not answer, but may have accepted the job."""
     return re.search(slurm().unanswered.pattern, errors) is not None
 
 
 def parse_show_job(text: str) -> JobStatus | None:
-    """Return the status in the output of ``scontrol -o show job``, or ``None`` if the output shows no job.
+    """Return the status in the output of ``scontrol -o show job``, or ``None`` if the output has no job.
 
     An array has one line for each task.
     """
@@ -128,14 +128,14 @@ def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
 
 
 def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Return the ``sacct`` command for a job; some sites have no accounting."""
+    """Return the ``sacct`` command that shows a job; some sites have no accounting."""
     columns = ("-o", "State,ExitCode,Start,End,NodeList,JobID")
     words = ("sacct", "--noheader", "--parsable2", "--allocations", *columns, "--jobs", number)
     return Command(words, timeout=seconds)
 
 
 def parse_account(text: str) -> JobStatus | None:
-    """Return the status in the output of :func:`account`, or ``None`` if the output lists no job.
+    """Return the status in the output of :func:`account`, or ``None`` if the output has no job.
 
     An array has one line for each task.
     """
@@ -158,7 +158,7 @@ def parse_account(text: str) -> JobStatus | None:
 
 
 def query_jobs(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
-    """Return the ``squeue`` command for several jobs; jobs that Slurm has forgotten are not in its output."""
+    """Return the ``squeue`` command for several jobs; its output omits jobs that Slurm has forgotten."""
     words = ("squeue", "--noheader", "--states=all", f"--jobs={','.join(numbers)}", "--format=%i|%T|%r|%N|%S")
     return Command(words, timeout=seconds)
 
@@ -200,7 +200,7 @@ def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
 def list_own_jobs(*, live: bool = False) -> Command:
     """Return the command that lists all jobs of the user, with the folder of each submission.
 
-    With ``live``, the list has no ended jobs.
+    If ``live`` is true, the list omits ended jobs.
     """
     states = () if live else ("--states=all",)
     words = ("squeue", "--me", "--noheader", *states, "--format=%i|%Z")
@@ -208,11 +208,11 @@ def list_own_jobs(*, live: bool = False) -> Command:
 
 
 def parse_own_jobs(text: str, directory: str) -> list[str]:
-    """Return the numbers of the jobs that were submitted from ``directory``, in ascending order.
+    """Return the numbers of the jobs that the user submitted from ``directory``, in ascending order.
 
-    Only the last part of the path is compared, because Slurm resolves symbolic links. The last part is
-    unique: it contains the time of the launch and random characters. A resumed array task is submitted from
-    the task's subfolder, whose name is the task index.
+    toolkit compares only the last part of the path, because Slurm resolves symbolic links. The last part is
+    unique: it contains the time of the launch and random characters. A resumed array task has the task's
+    subfolder, whose name is the task index.
     """
     name_of_job = posixpath.basename(directory)
     numbers = set()
@@ -231,7 +231,7 @@ def scancel(*numbers: str) -> Command:
 
 
 def _value(text: str) -> str:
-    """Return a Slurm value, or an empty string for Slurm's words for "no value", such as ``(null)``."""
+    """Return a Slurm value, or an empty string for a word that means no value, such as ``(null)``."""
     return "" if text in slurm().nothing.words else text
 
 
@@ -247,8 +247,8 @@ def _exit_code(text: str) -> int | None:
 def output_path(directory: str, output: str, number: str, name: str, task: str | None = None) -> str:
     """Return the path of a job's output from the ``--output`` value with ``%j``, ``%A``, ``%x``, ``%%``.
 
-    ``task`` is the array task's index for ``%a``. Other patterns, and ``%j`` of an array task, stay
-    unchanged, because only Slurm knows their values.
+    ``task`` is the index of the array task, which replaces ``%a``. Other patterns, and ``%j`` of an array
+    task, stay unchanged, because only Slurm knows their values.
     """
     values = {"j": number, "A": number, "x": name}
     if task is not None:

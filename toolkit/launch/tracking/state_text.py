@@ -6,11 +6,11 @@ from toolkit.model.job import JobRecord
 from toolkit.probe.hostlist import expand
 
 _WIDE = 60
-"""The largest number of characters of a node list that toolkit shows unabridged."""
+"""The largest number of characters of a node list that toolkit shows in full."""
 
 
 def sentence(status: JobStatus, name: str) -> str:
-    """Return a sentence with the state of a job and advice; ``name`` is the job's number or key."""
+    """Return a sentence with the state of a job, and advice; ``name`` is the job's number or key."""
     advice = todo(status, name)
     return f"Job {name} {describe_state(status)}{'; ' if advice else ''}{advice}"
 
@@ -36,7 +36,7 @@ def nodes(names: str) -> str:
 
 
 def times(restarts: int) -> str:
-    """Return the number of restarts in words, such as ``started again twice``."""
+    """Return words for the number of restarts, such as ``started again twice``."""
     return f"started again {'once' if restarts == 1 else f'{restarts} times'}"
 
 

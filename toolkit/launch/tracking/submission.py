@@ -1,4 +1,5 @@
-"""Submit a job, or the script of an ended job; toolkit runs sbatch only once, even without its answer."""
+"""Submit a job, or the script of an ended job; toolkit runs sbatch only once, even if sbatch does not
+answer."""
 
 import contextlib
 import posixpath
@@ -17,17 +18,19 @@ from toolkit.run.command import Command, Completed, Runner
 from toolkit.run.patience import PatientRunner
 
 _AWAY_SECONDS = 60.0
-"""Seconds for which toolkit retries a broken connection while it writes the script or looks for the job."""
+"""The time in seconds for which toolkit retries a broken connection while it writes the script or looks for
+the job."""
 
 _LOOK_PAUSES = (0.5, 2.0)
-"""Seconds that toolkit waits before each search for the job, after an sbatch without an answer."""
+"""The pauses in seconds before each search for the job, if sbatch did not answer."""
 
 _BY_SIGNAL = 128
-"""The smallest exit status with which a shell or SSH reports a signal; sbatch itself exits with 1."""
+"""The smallest exit status with which a shell or SSH reports a signal; if sbatch refuses a job, its exit
+status is 1."""
 
 
 def require_slurm(script: str) -> None:
-    """Raise an error if the script has no Slurm header; sbatch would run it on one node with default limits.
+    """Raise an error if a script is not for Slurm: sbatch would run it on one node with default limits.
 
     Raises:
         BadInput: if the script is for PBS.
@@ -45,8 +48,8 @@ def submit(
 ) -> JobRecord:
     """Write the script to the job's folder, submit it, and return the record with its Slurm number.
 
-    ``secrets`` are variables that toolkit writes to a file that only the user can read. Once sbatch has
-    started, a job may exist, so toolkit deletes the record only if sbatch itself refuses the job.
+    ``secrets`` are variables that toolkit writes to a file that only the user can read. After sbatch starts,
+    a job may exist, so toolkit deletes the record only if sbatch itself refuses the job.
 
     Raises:
         BadInput: if the script is for another scheduler.
@@ -58,12 +61,12 @@ def submit(
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
-        # The state is unknown until Slurm returns a number, even if this process is killed.
+        # Record the state as unknown until Slurm returns a number, because a signal may kill this process.
         record = msgspec.structs.replace(record, state="unknown")
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
-        # toolkit may write the file again after a lost connection, but may run sbatch only once. Only the
-        # user may read the script, because it may contain private variables.
+        # toolkit may write the file again after a lost connection, but it may run sbatch only once. Only the
+        # user may read the script, because the script may contain private variables.
         patient = PatientRunner(runner, lambda _: None, _AWAY_SECONDS)
         patient.write(path, script.encode(), 0o700)
         hand_over(patient, record.spec, secrets)
@@ -82,7 +85,7 @@ def submit(
 def hand_over(runner: Runner, spec: JobSpec, secrets: Mapping[str, Hidden]) -> None:
     """Write the secret variables to the file in the job's folder that the job script reads.
 
-    The content is sent over SFTP or standard input, never as a command-line argument.
+    toolkit sends the content over SFTP or standard input, but not as a command-line argument.
     """
     if secrets:
         path = posixpath.join(spec.directory, variables.SECRETS)
@@ -116,7 +119,7 @@ def resubmit(
         raise Missing(
             f"{runner.place}: {path} no longer exists", fix=f"`toolkit launch --from-job {record.key}`"
         )
-    if later := _active_successors(runner, record):  # the user resumed the job with sbatch
+    if later := _active_successors(runner, record):  # the user has resumed the job with sbatch
         return successors.continue_under(record, later)
     # The script's begin time has passed.
     now = ("--begin=now",) if record.spec.begin else ()
@@ -137,7 +140,7 @@ def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
     """Return the numbers of jobs that already resume this job.
 
     Raises:
-        Missing: if Slurm does not answer, because toolkit could then submit a second job.
+        Missing: if Slurm does not answer. toolkit then does not know whether a job already resumes this job.
     """
     try:
         return successors.active_successors(runner, record)
@@ -153,12 +156,12 @@ def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
 def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool = True) -> str:
     """Run sbatch once, and return the job's number; without an answer, look for the job in Slurm's list.
 
-    With ``forget``, toolkit deletes the record of a job that sbatch refused.
+    If ``forget`` is true, toolkit deletes the record of a job that sbatch refuses.
     """
     try:
         answer = runner.run(command)
     except Missing as error:
-        if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # no sbatch command
+        if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # the host has no sbatch
             if forget:
                 records.forget(record)
             raise

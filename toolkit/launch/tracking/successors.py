@@ -1,4 +1,4 @@
-"""Find the jobs that resume a stopped job; only these jobs run in the stopped job's folder."""
+"""Find the jobs that resume a stopped job; only these jobs have the stopped job's folder."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from toolkit.run.command import Runner
 def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[str]:
     """Return the numbers of all jobs that Slurm lists for the record's folder.
 
-    With ``live``, ended jobs are left out.
+    If ``live`` is true, the result omits ended jobs.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -27,7 +27,7 @@ def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[st
 
 
 def later(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of jobs submitted from the record's folder after the record's last job.
+    """Return the numbers of later jobs than the record's last job, with the same folder.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -39,7 +39,7 @@ def later(runner: Runner, record: JobRecord) -> list[str]:
 def active_successors(runner: Runner, record: JobRecord) -> list[str]:
     """Return the numbers of the jobs that resume the record.
 
-    A job has one successor. Each task of an array has its own successor. For an array, the result has the
+    A job has one successor, but each task of an array has its own successor. For an array, the result has the
     numbers of all waiting or running successors.
 
     Raises:

@@ -16,7 +16,8 @@ _WORLDS = re.compile(
 _EPOCH = re.compile(
     r"^(\d{1,6}): (.{0,20}\bepoch\b[ \t:=\[]*\d{1,6}[ \t]*(?:/[ \t]*\d{1,6})?)", re.IGNORECASE
 )
-"""A pattern for ``1: Epoch 1/5``: the rank in the label of ``srun --label``, and the epoch that it begins."""
+"""A pattern for ``1: Epoch 1/5``: the rank in the label of ``srun --label``, and the epoch that this rank
+begins."""
 _MOST = 4 << 20
 
 
@@ -24,7 +25,8 @@ def all_alone(text: str, record: JobRecord) -> bool:
     """Return whether each rank of a job reports that it is rank 0 of a world of size 1.
 
     A report is a line with a rank and a world size. The result is False if a rank reports a larger world, or
-    if there are fewer reports than ranks. A starter that joins no ranks may start one process on each node.
+    if the output has fewer reports than ranks. A starter that does not join ranks may start one process on
+    each node.
     """
     spec, starter = record.spec, record.plan.starter if record.plan else ""
     if spec.ranks < 2:
@@ -41,7 +43,7 @@ def all_alone(text: str, record: JobRecord) -> bool:
 
 
 def same_epochs(text: str, ranks: int) -> str:
-    """Return the words about an epoch that all ``ranks`` ranks report, or an empty string."""
+    """Return the words about an epoch that all ``ranks`` ranks print, or an empty string."""
     if ranks < 2:
         return ""
     ranks_of: dict[str, set[str]] = {}
