@@ -95,7 +95,7 @@ def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
 
     A job starts in the current folder, as with sbatch. The start folder is empty if the container has its own
     folder with this path. The binds include the targets of symbolic links in the start folder and the project
-    folder, and the folders of files that the program reads elsewhere.
+    folder. They also include the folders of files that the program reads elsewhere.
     """
     if code is None or job.workdir:
         return "", ()
