@@ -1,4 +1,4 @@
-"""Read the tables of ``recipes/knowledge``; each module reads one file."""
+"""Read the tables in ``recipes/knowledge``; each module reads one file."""
 
 from toolkit.knowledge.mpi import bundled_pmix, counts, mpi, mpi_of_file
 from toolkit.knowledge.pmix import pmix, pmix_of_file

@@ -1,4 +1,6 @@
-"""``components.toml``: the components of an image, and the order in which the solver decides them."""
+"""Read ``components.toml``: the components of an image, and the order in which the solver chooses their
+versions.
+"""
 
 from functools import cache
 
@@ -11,9 +13,9 @@ from toolkit.model.solution import Component
 class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One component of an image.
 
-    ``decided`` is the component's position in the solver's order; the smallest number comes first. ``launch``
-    is true if the component affects how an image starts on a cluster. ``named`` is true if a recipe may list
-    the component in ``[want]``.
+    ``decided`` is the component's position in the solver's order; the component with the smallest number is
+    first. ``launch`` is true if the component affects how an image starts on a cluster. ``named`` is true if
+    a recipe may list the component in ``[want]``.
     """
 
     name: Component
@@ -28,7 +30,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @cache
 def components() -> tuple[Component, ...]:
-    """Return the names of all components, in the order of lists for users."""
+    """Return the names of all components in the order in which toolkit lists them for users."""
     return tuple(row.name for row in _rows())
 
 
@@ -47,7 +49,7 @@ def launch_components() -> tuple[Component, ...]:
 
 @cache
 def wantable_components() -> tuple[Component, ...]:
-    """Return the components that ``[want]`` of a recipe may name."""
+    """Return the components that the section ``[want]`` of a recipe may name."""
     return tuple(row.name for row in _rows() if row.named)
 
 

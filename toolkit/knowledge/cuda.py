@@ -1,4 +1,4 @@
-"""``cuda.toml``: which releases of CUDA, its libraries, drivers and GPUs work together."""
+"""Read ``cuda.toml``: which CUDA releases, CUDA libraries, drivers and GPUs work together."""
 
 import re
 from functools import cache
@@ -16,7 +16,7 @@ class Minima(Row, frozen=True, kw_only=True):
 
 
 class Compat(Row, frozen=True, kw_only=True):
-    """The driver branches on which a release of ``cuda-compat`` works; ``drivers`` has version bounds for
+    """The driver branches with which a release of ``cuda-compat`` works; ``drivers`` has version bounds for
     each branch.
     """
 
@@ -45,23 +45,23 @@ class Wheel(Row, frozen=True, kw_only=True):
 
 
 class AmdGpu(Row, frozen=True, kw_only=True):
-    """A kind of AMD GPU, as programs are compiled for it, and the first ROCm with code for it."""
+    """The architecture name of an AMD GPU (as a compiler's target), and the first ROCm release with code for
+    it.
+    """
 
     name: str
     first: str
 
 
 class Nccl(Row, frozen=True, kw_only=True):
-    """The NCCL releases that are built for a major release of CUDA."""
+    """The NCCL releases that NVIDIA builds for a major release of CUDA."""
 
     cuda: str
     versions: str
 
 
 class Dropped(Row, frozen=True, kw_only=True):
-    """Library releases (``versions``) that have no code for GPUs of some compute capabilities
-    (``compute``).
-    """
+    """Library releases (``versions``) without code for GPUs of some compute capabilities (``compute``)."""
 
     compute: str
     versions: str
@@ -101,20 +101,20 @@ class CudaKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @cache
 def cuda() -> CudaKnowledge:
-    """Return the table about CUDA."""
+    """Return the content of ``cuda.toml``."""
     return read("cuda", CudaKnowledge)
 
 
 def gpu_of(name: str) -> Gpu | None:
-    """Return the type of a GPU from the name that ``nvidia-smi`` prints; ``None`` if it is unknown."""
+    """Return the type of a GPU from the name that ``nvidia-smi`` prints; ``None`` for an unknown name."""
     return next((row for row in cuda().gpu if re.search(row.name, name, re.IGNORECASE)), None)
 
 
 def first_with_code(kind: Gpu) -> str:
-    """Return the first CUDA whose compiler makes machine code that runs on this kind of GPU.
+    """Return the first CUDA release whose compiler generates machine code that runs on this type of GPU.
 
-    Machine code runs on GPUs of the same major capability and an equal or newer minor one (CUDA C++
-    Programming Guide, binary compatibility): code for 8.0 runs on 8.9.
+    Machine code runs on GPUs with the same major compute capability and an equal or newer minor capability
+    (CUDA C++ Programming Guide, binary compatibility): code for 8.0 runs on 8.9.
     """
     found = kind.first
     for row in cuda().gpu:
@@ -124,7 +124,9 @@ def first_with_code(kind: Gpu) -> str:
 
 
 def cuda_of_driver(driver: str) -> str:
-    """Return the newest CUDA that a driver supports fully, as ``nvidia-smi`` prints it; empty if unknown."""
+    """Return the newest CUDA release that a driver fully supports, as ``nvidia-smi`` prints it; empty if
+    unknown.
+    """
     found = ""
     for release, least in cuda().toolkit_driver.minimum.items():
         found = release if not older(driver, least) and not older(release, found) else found
@@ -132,38 +134,40 @@ def cuda_of_driver(driver: str) -> str:
 
 
 def major(version: str) -> str:
-    """Return the first number of a version: ``12`` for ``12.4.127``; empty for a text without a version."""
+    """Return the first number of a version, such as ``12`` for ``12.4.127``; empty for a text without a
+    version.
+    """
     found = parse(version)
     return str(found.major) if found else ""
 
 
 def series(version: str) -> str:
-    """Return the first two numbers of a version: ``12.4`` for ``12.4.127``; empty for a text without a
-    version.
+    """Return the first two numbers of a version, such as ``12.4`` for ``12.4.127``; empty for a text without
+    a version.
     """
     found = parse(version)
     return f"{found.major}.{found.minor}" if found else ""
 
 
 def full_driver(version: str) -> str | None:
-    """Return the driver version that NVIDIA shipped with a CUDA release; ``None`` if the table lacks the
+    """Return the driver version that NVIDIA shipped with a CUDA release; ``None`` if ``cuda.toml`` lacks the
     release.
     """
     return cuda().toolkit_driver.minimum.get(series(version))
 
 
 def least_driver(version: str) -> str | None:
-    """Return the oldest driver version on which a CUDA release works; ``None`` if it is unknown.
+    """Return the oldest driver version with which a CUDA release works; ``None`` if unknown.
 
-    From CUDA 11 on, every driver of the major family works. Before CUDA 11, the driver must be at least as
-    new as the driver that NVIDIA shipped with the release.
+    From CUDA 11 on, the oldest driver depends only on CUDA's major release. Before CUDA 11, it is the driver
+    that NVIDIA shipped with the release.
     """
     return cuda().major_driver.minimum.get(major(version)) or full_driver(version)
 
 
 def compat_takes(version: str, driver: str) -> bool | None:
-    """Return whether the ``cuda-compat`` of a CUDA release works on a driver; ``None`` if the table lacks the
-    release.
+    """Return whether the ``cuda-compat`` of a CUDA release works with a driver; ``None`` if ``cuda.toml``
+    lacks the release.
     """
     row = next((r for r in cuda().compat if r.cuda == series(version)), None)
     return None if row is None else any(within(driver, branch) for branch in row.drivers)

@@ -1,4 +1,4 @@
-"""``examples.toml``: an example finding for every rule, and the prediction of its launch."""
+"""Read ``examples.toml``: for each rule, an example finding and the prediction of its launch."""
 
 from functools import cache
 
@@ -9,8 +9,8 @@ from toolkit.model.prediction import Mode, Outcome
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The finding of a rule for one launch, and the prediction of the launch. The tests of the rule create
-    the example.
+    """The finding of a rule for one launch, and the prediction of this launch. The rule's tests create the
+    example.
     """
 
     title: str
@@ -27,7 +27,7 @@ class ExampleKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def example(rule: str) -> Example | None:
-    """Return the example of a rule; ``None`` if it has none."""
+    """Return the example of a rule; ``None`` if the rule has no example."""
     return every_example().get(rule)
 
 

@@ -1,4 +1,4 @@
-"""``fabric.toml``: fast networks, and the libraries that an image needs to use them."""
+"""Read ``fabric.toml``: fast networks, and the libraries that an image needs to use these networks."""
 
 import re
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from toolkit.versions import within
 
 
 class Fabric(Row, frozen=True, kw_only=True):
-    """A type of network, and the libraries that support it. ``devices`` is a pattern for names of its
-    devices.
+    """A type of fast network, and the libraries that support it. ``devices`` is a pattern for
+    device names.
     """
 
     name: str
@@ -26,12 +26,12 @@ class Fabric(Row, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The name of the network as its vendor spells it: ``InfiniBand``."""
+        """The name of the network as its vendor spells it, such as ``InfiniBand``."""
         return " ".join(_SHOWN.get(word, word) for word in self.name.split(" "))
 
 
 class Interfaces(Row, frozen=True, kw_only=True):
-    """Prefixes of names of network interfaces, grouped by the type of network."""
+    """Prefixes of interface names, grouped by the type of network."""
 
     fast: tuple[str, ...]
     side_by_side: tuple[str, ...]
@@ -48,11 +48,11 @@ _SHOWN = {
 }
 _SHOWN |= {name: name.capitalize() for name in ("slingshot", "aries")}
 _LINKED = {"InfiniBand": "infiniband", "Ethernet": "roce"}
-"""Link layer of a port → the network."""
+"""Link layer of a port → name of the network."""
 
 
 class OpenIb(Row, frozen=True, kw_only=True):
-    """Open MPI releases whose component openib uses a device by default: ``versions`` for InfiniBand,
+    """Open MPI releases whose component openib uses a network by default: ``versions`` for InfiniBand,
     ``ethernet`` for RoCE and iWARP.
     """
 
@@ -65,7 +65,7 @@ class OpenIb(Row, frozen=True, kw_only=True):
 
 
 class Small(Row, frozen=True, kw_only=True):
-    """A size in bytes; with less, programs fail or may fail."""
+    """A size in bytes below which programs fail or may fail."""
 
     small: int
 
@@ -88,16 +88,17 @@ class FabricKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 @cache
 def fabric() -> FabricKnowledge:
-    """Return the table about fast networks."""
+    """Return the content of ``fabric.toml``."""
     return read("fabric", FabricKnowledge)
 
 
 def fabrics_of(
     devices: tuple[str, ...], seen: tuple[str, ...], links: dict[str, str] | None = None
 ) -> tuple[Fabric, ...]:
-    """Return the fast networks of a host: of its RDMA devices (``devices``), and other networks (``seen``).
+    """Return the fast networks of a host, from its RDMA devices (``devices``) and the names of other networks
+    (``seen``).
 
-    ``links`` maps devices to their link layer, because many cards support both InfiniBand and RoCE.
+    ``links`` maps devices to their link layer, because many network cards support both InfiniBand and RoCE.
     """
     rows = fabric().fabric
     found = [row for device in devices if (row := _of_device(device, (links or {}).get(device, "")))]
@@ -107,21 +108,21 @@ def fabrics_of(
 
 
 def is_fleeting(interface: str) -> bool:
-    """Return whether the name of an interface shows that a container created it; it disappears with the
-    container.
+    """Return whether an interface has a name that container engines give. Such an interface disappears with
+    its container.
     """
     return interface.startswith(fabric().interfaces.fleeting)
 
 
 def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the interfaces that may lead to other nodes, without virtual and temporary interfaces."""
+    """Return the interfaces that may reach other nodes, without virtual and temporary interfaces."""
     known = fabric().interfaces
     return tuple(name for name in interfaces if not name.startswith((*known.virtual, *known.fleeting)))
 
 
 def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the first interface of a fast network, and the interfaces that work in parallel with it; may be
-    empty.
+    """Return the first interface of a fast network, and the interfaces that work in parallel with it; empty
+    without a fast network.
     """
     known = fabric().interfaces
     fast = [name for name in interfaces if name.startswith(known.fast)]

@@ -1,4 +1,4 @@
-"""``glibc.toml``: which kernel and processor the C library and the programs of an image need."""
+"""Read ``glibc.toml``: the kernel and processor that an image's C library and programs need."""
 
 from functools import cache
 
@@ -23,7 +23,7 @@ class Levels(Row, frozen=True, kw_only=True):
 
 
 class Instructions(Row, frozen=True, kw_only=True):
-    """A package that needs instructions which processors of some levels lack (``lacking``) or may lack
+    """A package that needs instructions that processors of some x86-64 levels lack (``lacking``) or may lack
     (``doubtful``).
     """
 
@@ -43,17 +43,19 @@ class GlibcKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 @cache
 def glibc() -> GlibcKnowledge:
-    """Return the table about the C library."""
+    """Return the content of ``glibc.toml``."""
     return read("glibc", GlibcKnowledge)
 
 
 def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
-    """Return the row for a glibc release; ``None`` if the release is older than the table."""
+    """Return the row with the oldest kernel for a glibc release; ``None`` if the release is older than the
+    table.
+    """
     rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
     return next(rows, None)
 
 
 def level(name: str) -> int | None:
-    """Return the position of an x86-64 level, from 0; ``None`` for an unknown name."""
+    """Return the position of an x86-64 level, counted from 0; ``None`` for an unknown name."""
     levels = glibc().cpu.levels
     return levels.index(name) if name in levels else None

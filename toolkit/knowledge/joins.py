@@ -1,4 +1,4 @@
-"""``joins.toml``: calls and imports in a Python program that show whether its ranks join."""
+"""Read ``joins.toml``: calls and imports in a Python program that show whether its ranks join each other."""
 
 from functools import cache
 
@@ -8,7 +8,9 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Join(Row, frozen=True, kw_only=True):
-    """One way in which ranks join: dotted names that the program calls or imports. ``*`` matches any text."""
+    """One way in which ranks join each other: dotted names that the program calls or imports. ``*`` matches
+    any text.
+    """
 
     name: str
     calls: tuple[str, ...]
@@ -16,7 +18,7 @@ class Join(Row, frozen=True, kw_only=True):
 
 
 class RankLauncher(Row, frozen=True, kw_only=True):
-    """Programs or Python modules (``words``) that start the ranks of another program."""
+    """Programs and Python modules (``words``) that start the ranks of another program."""
 
     words: tuple[str, ...]
     name: str
@@ -30,9 +32,7 @@ class RankVariables(Row, frozen=True, kw_only=True):
 
 
 class HiddenCode(Row, frozen=True, kw_only=True):
-    """Calls that start code outside the text of the program; ``harmless`` lists programs that join no
-    ranks.
-    """
+    """Calls that run code outside the program's text; ``harmless`` lists programs that do not join ranks."""
 
     calls: tuple[str, ...]
     harmless: tuple[str, ...]
@@ -57,7 +57,7 @@ class Sayings(Row, frozen=True, kw_only=True):
 
 
 class Needs(Row, frozen=True, kw_only=True):
-    """What a program needs: calls that read a file (``files``), modules that need a second package
+    """Things that a program needs: files that calls read (``files``), second packages of modules
     (``beside``), and names that only TensorFlow 1 has.
     """
 
@@ -67,7 +67,7 @@ class Needs(Row, frozen=True, kw_only=True):
 
 
 class PlainPackages(Row, frozen=True, kw_only=True):
-    """Packages, by import name, whose import joins no ranks."""
+    """Import names of packages that do not join ranks."""
 
     packages: tuple[str, ...]
 

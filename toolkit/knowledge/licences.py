@@ -1,4 +1,4 @@
-"""``licences.toml``: the licences of the main components of a stack."""
+"""Read ``licences.toml``: the licences of a stack's main components."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,17 +11,20 @@ from toolkit.model.solution import Component
 from toolkit.versions import older
 
 OWN_LICENCE = "Apache-2.0"
-"""The licence of toolkit, and of toolkit's modules in images; ``LICENSE`` has its text."""
+"""The SPDX identifier of toolkit's licence, which also applies to toolkit's modules in images; ``LICENSE``
+has the text.
+"""
 
 REFERENCE = "LicenseRef-"
-"""Prefix of the name of a licence that is not on the SPDX list."""
+"""SPDX's prefix for the name of a licence that is not on the SPDX list."""
 
 
 class Licence(Row, frozen=True, kw_only=True):
     """The licence of a component.
 
     ``spdx`` is an identifier of the SPDX list. ``name`` is the name of a licence that is not on the list.
-    ``until`` has earlier licences, the oldest first: first release without the licence → SPDX identifier.
+    ``until`` lists earlier licences, the oldest first: first release without the earlier licence → SPDX
+    identifier.
     """
 
     spdx: str = ""
@@ -41,15 +44,15 @@ class Licence(Row, frozen=True, kw_only=True):
 
 @cache
 def licences() -> dict[Component, Licence]:
-    """Return component → licence, from the shipped file."""
+    """Return component → licence, from the content of ``licences.toml``."""
     return read("licences", dict[Component, Licence])
 
 
 def terms(versions: Mapping[str, str]) -> dict[Component, str]:
     """Return component → licence as a term of an SPDX expression.
 
-    ``versions`` has the version of each component of a stack. Components without a row, such as the base, are
-    left out.
+    ``versions`` maps each component of a stack to its version. The result omits components without a row,
+    such as the base.
     """
     return {name: row.term(versions[name]) for name, row in licences().items() if name in versions}
 

@@ -1,4 +1,4 @@
-"""Find the line of a field in a TOML file, because the parser does not report it."""
+"""Find the line of a field in a TOML file, because Python's TOML parser does not report lines."""
 
 import re
 

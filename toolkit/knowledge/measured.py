@@ -1,4 +1,4 @@
-"""``measured.toml``: the releases, launches and rules that recorded launches cover."""
+"""Read ``measured.toml``: the releases, launches and rules that recorded launches cover."""
 
 from functools import cache
 
@@ -8,8 +8,8 @@ from toolkit.knowledge.reading import read
 
 
 class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the recorded launches cover. Releases are ``NAME SERIES``; :mod:`toolkit.engine.basis` defines how
-    a launch is written.
+    """The releases, launches and rules that recorded launches cover. A release has the form ``NAME SERIES``;
+    :mod:`toolkit.engine.basis` defines the form of a launch.
     """
 
     ranks_per_node: int
@@ -20,7 +20,7 @@ class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     libraries: frozenset[str]
     mounted: frozenset[str]
     rules: frozenset[str]
-    """Ids of rules that decided a recorded launch."""
+    """Ids of the rules that decided the outcome of a recorded launch."""
 
 
 @cache

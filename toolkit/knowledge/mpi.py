@@ -1,4 +1,4 @@
-"""``mpi.toml``: how MPI libraries and launchers behave."""
+"""Read ``mpi.toml``: how MPI libraries and launchers behave."""
 
 from functools import cache
 from pathlib import Path
@@ -17,22 +17,22 @@ Sees = Literal["pmix", "pmi2", "none"]
 
 
 class MpiRow(Row, frozen=True, kw_only=True):
-    """A row about releases of an MPI implementation; without ``versions`` it is about all releases."""
+    """A row about releases of an MPI implementation; without ``versions``, the row is about all releases."""
 
     implementation: str
     versions: str = ""
 
     def of(self, mpi: ImageMpi | HostMpi) -> bool:
-        """Return whether this row of ``mpi.toml`` is about this MPI library."""
+        """Return whether this row is about the MPI library ``mpi``."""
         return self.implementation == mpi.implementation and within(mpi.version or "", self.versions)
 
 
 class Mismatch(MpiRow, frozen=True, kw_only=True):
-    """The outcome for an MPI library that does not support the interface which the launcher offers.
+    """The outcome for an MPI library that does not support the launcher's interface.
 
     ``ssh`` is true if the image has a program that starts daemons on other nodes. ``munge`` is true if the
     PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH.
-    ``speaks`` is an interface that the MPI was built for. For ``amd_unthreaded`` see :class:`Inside`. With
+    ``speaks`` is an interface that the MPI was built for. :class:`Inside` explains ``amd_unthreaded``. With
     ``first``, the rank fails before it reads settings of the MPI, except settings that are also ``first``.
     ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` are other recorded outcomes of
     the same launch.
@@ -54,8 +54,8 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):
-    """The outcome for an MPI library that daemons of another release start; ``launcher`` bounds the daemons'
-    release.
+    """The outcome for an MPI library if daemons of another release start the rank; ``launcher`` bounds the
+    daemons' release.
     """
 
     launcher: str
@@ -64,10 +64,10 @@ class Daemons(MpiRow, frozen=True, kw_only=True):
 
 
 class Inside(MpiRow, frozen=True, kw_only=True):
-    """The outcome for a launcher inside the container in an allocation.
+    """The outcome for a launcher inside the container.
 
     ``amd_unthreaded`` is true if the processor is from AMD and its cores have one thread each. ``without``
-    names a variable that is not set in the image. ``empty`` names a variable that is set to an empty text.
+    names a variable that neither image nor launch sets. ``empty`` names a variable whose value is empty.
     """
 
     outcome: Outcome
@@ -84,7 +84,7 @@ class Inside(MpiRow, frozen=True, kw_only=True):
 
 
 class LauncherWords(MpiRow, frozen=True, kw_only=True):
-    """Arguments for a launcher inside the container.
+    """Options for a launcher inside the container.
 
     With ``without_ssh``, the launcher starts ranks on its own node if the image has no ssh. With ``agent``,
     the launcher calls ``toolkit-agent`` instead of ssh, and starts all daemons itself. A daemon must stay in
@@ -95,23 +95,24 @@ class LauncherWords(MpiRow, frozen=True, kw_only=True):
 
 
 NETMOD = "MPIR_CVAR_CH4_NETMOD"
-"""The variable that selects one of MPICH's network modules instead of the first module."""
+"""The variable that selects an MPICH network module other than the first, which is the default."""
 
 
 def netmods(mpi: ImageMpi) -> list[str]:
-    """Return the network modules of an MPICH; the first module is its default."""
+    """Return the network modules of an MPICH; the first module is the default."""
     return [name for name in (mpi.device or "").partition(":")[2].split(",") if name]
 
 
 class Defect(MpiRow, frozen=True, kw_only=True):
-    """A defect of certain releases. A variable or a container option in the plan may avoid the defect.
+    """A defect of certain MPI releases. A variable or a container option in the plan (``lifted_by``) may
+    avoid the defect.
 
-    ``lift`` is a value that avoids the defect on a host without a fast fabric; on other hosts it would
-    disable the fast fabric. ``{interface}`` in ``lift`` is the host's network interface, if it has only one.
-    ``by_chance`` are other recorded outcomes of the same launch. With the outcome ``ok`` the row is a warning
-    about a fault that few launches have. ``under`` bounds the releases of the host's Open MPI that starts the
-    ranks. ``batch`` is true if the launcher runs on a node of its ranks. ``launched_by`` lists the MPIs of
-    the host's mpirun under which the defect was measured ("mpich <5"); it is empty if srun and mpirun behave
+    ``lift`` is a value that avoids the defect on a host without a fast network; on other hosts, the value
+    would disable the fast network. ``{interface}`` in ``lift`` is the name of the host's only network
+    interface. ``by_chance`` are other recorded outcomes of the same launch. A row with the outcome ``ok``
+    warns of a fault that few launches have. ``under`` bounds the release of the host's Open MPI that starts
+    the ranks. ``batch`` is true if the launcher runs on a node of its ranks. ``launched_by`` lists the host
+    MPIs under whose mpirun the defect was measured ("mpich <5"); the list is empty if srun and mpirun behave
     alike. ``netmod`` is the network module that MPICH uses by default.
     """
 
@@ -136,7 +137,7 @@ class Defect(MpiRow, frozen=True, kw_only=True):
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def holds_under(self, mpi: HostMpi | None) -> bool:
-        """Return whether the defect was measured under this MPI of the host, or under every launcher."""
+        """Return whether the defect was measured under the host's MPI ``mpi``, or under every launcher."""
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (
             mpi and mpi.implementation == name and within(mpi.version or "", bounds)
@@ -159,7 +160,7 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
     versions: str = ""
 
     def of(self, mpi: ImageMpi | None) -> bool:
-        """Return whether this row of ``mpi.toml`` is about an MPI library, or about every MPI library."""
+        """Return whether this row is about the MPI library ``mpi`` or about every MPI library."""
         if not self.implementation:
             return True
         return (
@@ -170,9 +171,9 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
 
 
 class OutsideStep(Row, frozen=True, kw_only=True):
-    """The variable that tells ranks that they are in a Slurm step.
+    """The variable from which ranks detect a Slurm step.
 
-    ``told_by_slurm`` bounds the releases of Slurm that set ``variable`` in batch scripts.
+    ``told_by_slurm`` bounds the Slurm releases that set ``variable`` in batch scripts.
     """
 
     variable: str
@@ -182,8 +183,8 @@ class OutsideStep(Row, frozen=True, kw_only=True):
 class Sharing(MpiRow, frozen=True, kw_only=True):
     """A row about one way in which ranks of a node share memory.
 
-    ``device`` is a prefix of MPICH's device. ``own_shm`` and ``ucx`` (version bounds) are compared with facts
-    of the image.
+    ``device`` is a prefix of MPICH's device. toolkit compares ``own_shm`` and ``ucx`` (version bounds) with
+    facts about the image.
     """
 
     outcome: Outcome
@@ -193,9 +194,10 @@ class Sharing(MpiRow, frozen=True, kw_only=True):
 
 
 class SharedMemory(Sharing, frozen=True, kw_only=True):
-    """The outcome with less shared memory than ``least`` bytes; with ``enough`` bytes the MPI works.
+    """The outcome if shared memory is smaller than ``least`` bytes; with ``enough`` bytes, the MPI works.
 
-    ``least`` and ``enough`` are for two ranks on a node; sizes between them were not measured.
+    ``least`` and ``enough`` are for two ranks on a node. Sizes between ``least`` and ``enough`` were not
+    measured.
     """
 
     least: int
@@ -212,7 +214,7 @@ class Apart(MpiRow, frozen=True, kw_only=True):
 class Namespaces(Sharing, frozen=True, kw_only=True):
     """The outcome if the ranks of one node are in separate user namespaces.
 
-    ``by`` limits the row to messages through UCX, in an MPI that also has other transports.
+    ``by`` limits the row to messages through UCX, for an MPI that also has other transports.
     """
 
     because: str
@@ -224,8 +226,8 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
 
 
 class Libfabric(MpiRow, frozen=True, kw_only=True):
-    """The outcome for an MPI library that opens libfabric and does not find it. ``alone`` is true if the MPI
-    also finds no launcher.
+    """The outcome for an MPI library that does not find libfabric when it opens it. ``alone`` is true if the
+    MPI also finds no launcher.
     """
 
     outcome: Outcome
@@ -234,7 +236,7 @@ class Libfabric(MpiRow, frozen=True, kw_only=True):
 
 
 class Variables(Row, frozen=True, kw_only=True):
-    """Names of variables that are meant for the host's own MPI."""
+    """Names of variables that configure the host's MPI."""
 
     paths: tuple[str, ...]
     hide_plugins: tuple[str, ...]
@@ -242,18 +244,16 @@ class Variables(Row, frozen=True, kw_only=True):
     harmful_prefixes: tuple[str, ...]
     harmful: tuple[str, ...]
     fabric: tuple[str, ...]
-    """Patterns of variables that a job inherits nevertheless, because they are parameters of one network
+    """Patterns of variables that a job still inherits, because the variables are parameters of a network
     driver.
     """
     mounted: tuple[str, ...]
-    """Further patterns of variables that a job inherits, for launches in which the host's MPI replaces the
-    MPI of the image.
-    """
+    """Further patterns of variables that a job inherits if the host's MPI replaces the image's MPI."""
     container_options: tuple[str, ...]
 
 
 class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Releases with properties that several rules use. Each field is named after the property."""
+    """MPI releases with properties that several rules use. The name of each field is the property."""
 
     orte: MpiRow
     prrte: MpiRow
@@ -285,31 +285,35 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     variables: Variables
 
     def starters(self, program: str) -> tuple[BatchLauncher, ...]:
-        """Return the rows about a launcher; empty for srun, and for the launchers of MPI libraries."""
+        """Return the rows about the launcher ``program``; empty for srun and for launchers of
+        MPI libraries.
+        """
         return tuple(row for row in self.starter if row.program == program)
 
 
 @cache
 def mpi() -> MpiKnowledge:
-    """Return the table about MPI libraries and launchers."""
+    """Return the content of ``mpi.toml``."""
     return read("mpi", MpiKnowledge)
 
 
 def mpi_of_file(implementation: str, path: str) -> str | None:
-    """Return the release of an Open MPI or MPICH from the real file name of its library; ``None`` if it is
-    unknown.
+    """Return the release of an Open MPI or MPICH from the real file name of its library; ``None`` if the name
+    does not show it.
     """
     known = mpi().library_file.get(implementation, {})
     return known.get(without_hash(Path(path).name))
 
 
 def bundled_pmix(open_mpi: str) -> str | None:
-    """Return the release of the PMIx inside an Open MPI release; ``None`` if the table lacks the release."""
+    """Return the release of the PMIx that an Open MPI release contains; ``None`` if ``mpi.toml`` lacks the
+    release.
+    """
     return next((p for v, p in mpi().bundled_pmix.items() if within(open_mpi, f"=={v}")), None)
 
 
 def counts(wanted: Count, number: int) -> bool:
-    """Return whether a number of nodes or ranks is ``one`` or ``several``, as a row of ``mpi.toml``
+    """Return whether a number of nodes or ranks is ``one``, ``several`` or ``any``, as a row of ``mpi.toml``
     requires.
     """
     return wanted == "any" or (wanted == "one") == (number == 1)

@@ -1,4 +1,4 @@
-"""``pmix.toml``: which PMIx servers and clients are compatible."""
+"""Read ``pmix.toml``: which PMIx servers and clients are compatible."""
 
 import re
 from functools import cache
@@ -36,9 +36,9 @@ class Pair(Row, frozen=True, kw_only=True):
 
 
 class Shared(Row, frozen=True, kw_only=True):
-    """The outcome for clients that all received the PMIx identity of one process on their node.
+    """The outcome for clients on a node that all received the PMIx identity of the same process.
 
-    With ``late``, the ranks run in worlds of one rank per node, and fail only when they exit. ``by_chance``
+    With ``late``, the ranks run in worlds with one rank per node, and fail only when they exit. ``by_chance``
     are other recorded outcomes of the same launch.
     """
 
@@ -49,7 +49,7 @@ class Shared(Row, frozen=True, kw_only=True):
 
 
 class Caution(Row, frozen=True, kw_only=True):
-    """A release of the PMIx client that has a fault under some releases of Slurm."""
+    """A release of the PMIx client with a fault under some Slurm releases."""
 
     client: str
     title: str
@@ -69,7 +69,7 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """PMIx clients that fail without a component that the server names, and PMIx servers that name such
+    """PMIx clients that fail if they lack a component that the server names, and PMIx servers that name such
     components.
     """
 
@@ -91,24 +91,26 @@ class PmixKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @cache
 def pmix() -> PmixKnowledge:
-    """Return the table about PMIx."""
+    """Return the content of ``pmix.toml``."""
     return read("pmix", PmixKnowledge)
 
 
 def pmix_of_file(path: str) -> str | None:
-    """Return the release of PMIx from the real file name of its library; ``None`` if it is unknown."""
+    """Return the release of PMIx from the real file name of its library; ``None`` if the name does not show
+    it.
+    """
     return pmix().library_file.get(without_hash(Path(path).name))
 
 
 def store_of(release: str) -> str | None:
-    """Return the shared-memory store in /tmp of a PMIx release, ``shmem2`` for example; ``None`` if it has
-    none.
+    """Return the shared-memory store that a PMIx release keeps in /tmp, such as ``shmem2``; ``None`` if the
+    release has no such store.
     """
     return next((name for name, bounds in pmix().stores.offered.items() if within(release, bounds)), None)
 
 
 def is_plugin(name: str) -> bool:
-    """Return whether a value of ``srun --mpi=`` provides PMIx.
+    """Return whether the value ``name`` of ``srun --mpi=`` provides PMIx.
 
     ``pmix`` and ``pmix_v5`` are plugins of Slurm; ``pspmix`` is a plugin of ParaStation
     (slurm/sites/juwels.toml).
@@ -117,12 +119,14 @@ def is_plugin(name: str) -> bool:
 
 
 def release_of(plugin: str) -> int:
-    """Return the major release in the name of a plugin: 5 for ``pmix_v5``; 0 if the name has no number."""
+    """Return the major release in a plugin's name, such as 5 for ``pmix_v5``; 0 for a name without
+    a number.
+    """
     number = plugin.partition("_v")[2]
     return int(number) if number.isdecimal() and len(number) < 4 else 0
 
 
 def releases(major: int) -> tuple[str, ...]:
-    """Return the known PMIx releases with this major number, including ``MAJOR.0.0``."""
+    """Return the known PMIx releases with a major number, including ``MAJOR.0.0``."""
     known = {name for name in pmix().library_file.values() if name.startswith(f"{major}.")}
     return tuple(sorted({f"{major}.0.0", *known}))

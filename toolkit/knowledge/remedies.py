@@ -1,4 +1,4 @@
-"""``remedies.toml``: single changes that may fix a launch."""
+"""Read ``remedies.toml``: single changes that may fix a launch."""
 
 from functools import cache
 
@@ -8,8 +8,8 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Remedy(Row, frozen=True, kw_only=True):
-    """A change of a plan. ``runtime`` and ``version`` name the container runtime that the change needs, if
-    any.
+    """A change of a launch plan. If given, ``runtime`` and ``version`` are the container runtime and the
+    releases that the change needs.
     """
 
     container: tuple[str, ...] = ()
@@ -27,5 +27,5 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @cache
 def remedies() -> tuple[Remedy, ...]:
-    """Return the changes in the order in which toolkit tries them."""
+    """Return the changes in the order in which toolkit tries to fix a launch with them."""
     return read("remedies", Remedies).remedy

@@ -1,4 +1,4 @@
-"""``reported.toml``: faults that public reports describe."""
+"""Read ``reported.toml``: faults that public reports describe."""
 
 from functools import cache
 from typing import Literal
@@ -11,8 +11,8 @@ from toolkit.model.prediction import Mode, Outcome
 
 
 class Reported(Row, frozen=True, kw_only=True):
-    """A fault that a public report describes. The comment at the start of ``reported.toml`` explains the
-    conditions.
+    """A publicly reported fault and its conditions, which the comment at the start of ``reported.toml``
+    explains.
     """
 
     id: str
@@ -57,5 +57,5 @@ class ReportedRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 @cache
 def reported_faults() -> tuple[Reported, ...]:
-    """Return the faults that public reports describe."""
+    """Return the publicly reported faults in ``reported.toml``."""
     return read("reported", ReportedRows).reported

@@ -1,4 +1,4 @@
-"""``runtime.toml``: what releases of Apptainer and Singularity support."""
+"""Read ``runtime.toml``: the abilities and faults of releases of container runtimes."""
 
 import re
 from functools import cache
@@ -21,14 +21,14 @@ class Unreadable(Row, frozen=True, kw_only=True):
 
 
 class Forbidden(Row, frozen=True, kw_only=True):
-    """An image format, and the setting of a runtime that forbids the format with the value ``no``."""
+    """An image format, and the runtime setting that forbids this format if its value is ``no``."""
 
     format: str
     setting: str
 
 
 class Retired(Row, frozen=True, kw_only=True):
-    """Releases of a runtime that get no more fixes, and the successor of the runtime."""
+    """Releases of a runtime that get no more fixes, and the runtime's successor."""
 
     name: str
     versions: str
@@ -36,7 +36,7 @@ class Retired(Row, frozen=True, kw_only=True):
 
 
 class Vulnerable(Row, frozen=True, kw_only=True):
-    """Releases with a published security fault. ``setuid`` and ``setting`` limit the affected
+    """Releases of a runtime with a published security fault. ``setuid`` and ``setting`` limit the affected
     installations.
     """
 
@@ -50,17 +50,17 @@ class Vulnerable(Row, frozen=True, kw_only=True):
 
 
 class Compression(Row, frozen=True, kw_only=True):
-    """The oldest kernel that can mount a squashfs with this compression."""
+    """A compression of squashfs, and the oldest kernel that can mount it."""
 
     name: str
     kernel: str
 
 
 class SetuidFuse(Row, frozen=True, kw_only=True):
-    """Setuid releases that mount with squashfuse if their settings forbid the kernel to mount.
+    """Releases whose setuid installation mounts with squashfuse if the settings forbid kernel mounts.
 
-    The kernel mounts if ``setting`` has the value ``always``, or the value ``limited`` and one of ``limits``
-    is set.
+    The kernel mounts an image if ``setting`` has the value ``always``, or if it has the value ``limited`` and
+    a setting in ``limits`` exists.
     """
 
     name: str
@@ -80,7 +80,9 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
 
 
 class Mount(Row, frozen=True, kw_only=True):
-    """How a release starts an image that the kernel does not mount, unless the setting ``unless`` is yes."""
+    """How a release starts an image that the kernel does not mount. The row does not apply if the setting
+    ``unless`` is yes.
+    """
 
     name: str
     versions: str
@@ -89,7 +91,7 @@ class Mount(Row, frozen=True, kw_only=True):
 
 
 class MissedDriver(Row, frozen=True, kw_only=True):
-    """Releases of a runtime that may not find the libraries of a GPU driver."""
+    """Releases of a runtime that may not find the GPU driver's libraries."""
 
     name: str
     versions: str
@@ -97,22 +99,22 @@ class MissedDriver(Row, frozen=True, kw_only=True):
 
 
 class HiddenGpus(Row, frozen=True, kw_only=True):
-    """Releases of a runtime that leave the devices of GPUs out of a container with a separate ``/dev``."""
+    """Releases of a runtime that do not mount GPU devices into a container with a separate ``/dev``."""
 
     name: str
     versions: str
 
 
 class GlibcHooks(Row, frozen=True, kw_only=True):
-    """A runtime that runs ``ldconfig`` of glibc in every container before a program starts."""
+    """A runtime whose hooks run glibc's ``ldconfig`` in every container before a program starts."""
 
     name: str
     because: str
 
 
 class NeededKernel(Row, frozen=True, kw_only=True):
-    """The oldest kernel for some releases of a runtime. ``backported`` is a pattern of older kernels that may
-    suffice.
+    """The oldest kernel for some releases of a runtime. ``backported`` is a pattern for older kernels that
+    may also work.
     """
 
     name: str
@@ -127,8 +129,8 @@ class NeededKernel(Row, frozen=True, kw_only=True):
 
 
 class Fuse(Row, frozen=True, kw_only=True):
-    """The oldest kernel on which users can mount with FUSE. ``backported`` is a pattern of older kernels that
-    allow it.
+    """The oldest kernel on which users can mount with FUSE. ``backported`` is a pattern for older kernels
+    that also allow FUSE mounts.
     """
 
     kernel: str
@@ -140,7 +142,7 @@ class Fuse(Row, frozen=True, kw_only=True):
 
 
 class Option(Row, frozen=True, kw_only=True):
-    """An option of ``exec``, and the releases of a runtime that have the option."""
+    """An option of a runtime's ``exec`` command, and the releases that have the option."""
 
     name: str
     option: str
@@ -167,7 +169,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 _KIN = {"singularity-pro": "singularity-ce"}
-"""Runtime → another runtime whose rows apply to it too. SingularityPRO is SingularityCE of the same number
+"""Runtime → another runtime whose rows also apply. SingularityPRO is SingularityCE of the same release number
 with additions (sylabs/singularity: releases, v4.6.0). Rows of ``retired`` do not apply, because
 SingularityPRO gets fixes for longer.
 """
@@ -175,12 +177,14 @@ SingularityPRO gets fixes for longer.
 
 @cache
 def runtime() -> RuntimeKnowledge:
-    """Return the table about Apptainer and Singularity."""
+    """Return the content of ``runtime.toml``."""
     return read("runtime", RuntimeKnowledge)
 
 
 def why_unreadable(name: str, version: str, form: str) -> Unreadable | None:
-    """Return the row that says why a runtime cannot start an image of this format; ``None`` if it can."""
+    """Return the row with the reason why a runtime cannot start an image of a format; ``None`` if the runtime
+    can.
+    """
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)
 
@@ -191,13 +195,13 @@ def successor_of(name: str, version: str) -> Retired | None:
 
 
 def vulnerabilities_of(name: str, version: str) -> tuple[Vulnerable, ...]:
-    """Return the published security faults of a release, for any settings."""
+    """Return the published security faults of a release, whatever the settings of the installation."""
     return tuple(r for r in runtime().vulnerable if r.name == name and within(version, r.versions))
 
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
-    """Return the row that says whether the kernel or squashfuse mounts for a setuid release; ``None`` if
-    always the kernel.
+    """Return the row that decides between kernel and squashfuse for a setuid release; ``None`` if always the
+    kernel mounts.
     """
     return next(
         (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
@@ -205,8 +209,8 @@ def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
 
 
 def mount(name: str, version: str) -> Mount | None:
-    """Return the row that says how a runtime starts an image that the kernel does not mount; ``None`` without
-    a row.
+    """Return the row about how a runtime starts an image that the kernel does not mount; ``None`` without a
+    row.
     """
     return next((r for r in runtime().mount if r.name == _kin(name) and within(version, r.versions)), None)
 
@@ -218,5 +222,5 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def _kin(name: str) -> str:
-    """Return the name under which the tables have a runtime, because related runtimes share rows."""
+    """Return the runtime name in the tables, because related runtimes share rows."""
     return _KIN.get(name, name)

@@ -1,4 +1,4 @@
-"""Parse an ``#SBATCH`` line as sbatch does, so that toolkit can check every option in the line.
+"""Parse an ``#SBATCH`` line as sbatch does, so that toolkit can check the options in the line.
 
 Source: slurm:src/sbatch/opt.c, functions ``get_argument`` and ``_set_options``; getopt_long(3).
 """
@@ -6,7 +6,7 @@ Source: slurm:src/sbatch/opt.c, functions ``get_argument`` and ``_set_options``;
 from collections.abc import Iterable
 
 _COMPONENTS = ("hetjob", "packjob")
-"""sbatch starts another component of a job at each of these words, in upper or lower case."""
+"""Words, in upper or lower case, at which sbatch starts another component of a heterogeneous job."""
 
 
 def words(line: str) -> list[str]:
@@ -42,8 +42,8 @@ def words(line: str) -> list[str]:
 
 
 def is_one_option(line: str) -> bool:
-    """Return whether sbatch reads a line as exactly one option, with or without a value, of one job
-    component.
+    """Return whether sbatch reads a line as exactly one option of one job component, with or without
+    a value.
     """
     try:
         found = words(line)
@@ -58,13 +58,13 @@ def is_one_option(line: str) -> bool:
 
 
 def reserved_name(line: str, names: Iterable[str]) -> str:
-    """Return the name among ``names`` that the option in a line sets; empty text for any other option.
+    """Return the option in a line, if it is one of ``names``; otherwise an empty text.
 
-    getopt_long(3) accepts the start of a long option if only one option starts so. This function also accepts
-    an ambiguous start, because sbatch's options differ between releases.
+    getopt_long(3) accepts an abbreviated long option if the abbreviation is unique. This function also
+    accepts an ambiguous abbreviation, because sbatch's options differ between releases.
 
     Args:
-        line: the text after ``#SBATCH``, one option.
+        line: the text after ``#SBATCH``, with one option.
         names: long options without dashes, and letters of short options.
     """
     name = (words(line) or [""])[0].partition("=")[0]

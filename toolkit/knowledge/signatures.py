@@ -1,4 +1,6 @@
-"""The meaning of lines in job output: signatures, fault classes with their lines, and error codes."""
+"""Read the tables about lines of job output: log signatures, fault classes with their lines, and
+error codes.
+"""
 
 from functools import cache
 from typing import Literal
@@ -10,17 +12,17 @@ from toolkit.model.finding import Retry, Severity
 
 
 class LogSignature(Row, frozen=True, kw_only=True):
-    """A pattern for a line of job output that shows a cause; ``sample`` is a real line that matches the
-    pattern.
+    """A pattern for a line of job output that shows the cause of a failure; ``sample`` is a real line that
+    matches the pattern.
 
-    ``fix`` has steps, the best step first. ``then`` has patterns of lines that must follow soon, if one line
-    is not specific enough. ``overcome`` is a pattern of a line which shows that the ranks continued anyway.
-    ``seen`` is a pattern of a line that the output must have, such as the name of a framework. ``unless`` is
-    a pattern of a line that the output must not have. ``finding`` is the id of the rule that predicts the
-    fault; empty if no rule predicts it. ``general`` marks lines that report a failure without its reason;
-    toolkit leaves them out if it finds a cause. ``alive`` marks lines that toolkit ignores after Slurm has
-    started to stop the step, because ranks then lose their file system. ``retry`` has precedence over the
-    line's fault class.
+    ``fix`` has steps, the best step first. ``then`` has patterns for lines that must follow soon, if a single
+    line is not specific enough. ``overcome`` is a pattern for a line that shows that the ranks continued
+    anyway. ``seen`` is a pattern for a line that the output must have, such as the name of a framework.
+    ``unless`` is a pattern for a line that the output must not have. ``finding`` is the id of the rule that
+    predicts the fault; empty if no rule predicts it. ``general`` marks lines that report a failure without
+    its reason; toolkit omits such lines if it finds a cause. ``alive`` marks lines that toolkit ignores after
+    Slurm has started to stop the step, because ranks then lose their file system. ``retry`` has precedence
+    over the line's fault class.
     """
 
     id: str
@@ -47,7 +49,7 @@ class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
 @cache
 def signatures() -> tuple[LogSignature, ...]:
-    """Return the signatures of all files, in the order of a launch."""
+    """Return the log signatures of all files, in the order of a launch."""
     return read("signatures", SignatureKnowledge).signature
 
 
@@ -55,13 +57,13 @@ Role = Literal["cause", "consequence", "ending", "harmless"]
 
 
 class FaultRow(Row, frozen=True, kw_only=True):
-    """A class of faults: an explanation that is true for every fault of the class, and steps that fix it, the
-    best step first.
+    """A fault class: an explanation that is true for every fault of the class, and steps that fix such a
+    fault, the best step first.
 
-    ``retry`` says who can remove the fault. ``signatures`` are prefixes of ids of signatures in this class,
-    for lines that ``faultlines.toml`` does not match. ``subjects`` are patterns of words that show this class
-    in a line with general words of failure. ``files`` are patterns of the files of libraries that raise
-    exceptions of this class.
+    ``retry`` says who or what can remove the fault. ``signatures`` are id prefixes of log signatures in this
+    class, for lines that ``faultlines.toml`` does not match. ``subjects`` are patterns for words that show
+    this class in a line with general words of failure. ``files`` are patterns for files of libraries that
+    raise exceptions of this class.
     """
 
     id: str
@@ -75,11 +77,11 @@ class FaultRow(Row, frozen=True, kw_only=True):
 
 
 class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Patterns of lines of a fault class. ``strength`` is from 2 (general words of failure) to 5 (the line
+    """Patterns for lines of a fault class. ``strength`` is from 2 (general words of failure) to 5 (the line
     names the fault).
 
     A row with ``codes`` has families of ``numbers.toml`` instead of patterns; the error code in a line
-    decides its class.
+    decides the line's class.
     """
 
     patterns: tuple[str, ...] = ()
@@ -117,7 +119,7 @@ def fault_lines() -> tuple[FaultLine, ...]:
 
 
 def stems() -> tuple[str, ...]:
-    """Return parts of words in lower case; every line that reports a fault contains at least one of them."""
+    """Return the stems: lower-case parts of words. toolkit checks only lines that contain a stem."""
     return _lines().stems
 
 
@@ -127,9 +129,10 @@ def _lines() -> LineKnowledge:
 
 
 class FaultCode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A number or name with which a system reports a fault; ``means`` explains the code in a sentence.
+    """An error code: a number or name with which a system reports a fault; ``means`` explains the code in a
+    sentence.
 
-    ``class_`` is empty if the code alone does not decide the fault class. ``telling`` is true if the text
+    ``class_`` is empty if the code alone does not decide the fault class. ``telling`` is true if ``text``
     alone identifies the code.
     """
 

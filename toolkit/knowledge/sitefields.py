@@ -1,7 +1,7 @@
-"""The allowed values of a site profile's fields, beyond their types.
+"""Check the values of a site profile's fields, in addition to the types of the values.
 
-The values of a profile become words of a job script, which quotes them. toolkit refuses a value that cannot
-be such a word, and names the field, before the cluster refuses the job.
+The values of a profile become quoted words in a job script. toolkit refuses a value that cannot be such a
+word, and names the field, before the cluster refuses the job.
 """
 
 import re
@@ -14,8 +14,8 @@ from toolkit.near import suggest_near
 
 _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*"
 PATH = re.compile(_PATH, re.ASCII)
-"""A path that starts at the root or with a variable; ``~`` is not allowed, because a shell does not expand it
-in quotes.
+"""A pattern for a path that starts with ``/`` or a variable. A ``~`` is not allowed, because a shell does not
+expand ``~`` in quotes.
 """
 _BIND = re.compile(rf"{_PATH}(?::{_PATH}(?::r[ow])?)?", re.ASCII)
 MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*|use /\w[\w.+/-]*", re.ASCII)
@@ -50,7 +50,7 @@ def _line(text: str) -> bool:
 
 
 def _of_texts(site: Site) -> Iterator[FieldFault]:
-    """Yield the faults of fields that have one word or one line."""
+    """Yield the faults of fields that must be one word or one line."""
     for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
         if not _line(line):
             yield FieldFault(path, "this is not one line of text")
@@ -106,7 +106,7 @@ def _of_lists(site: Site) -> Iterator[FieldFault]:
 
 
 _FIXED = ("output", "o", "error", "e", "chdir", "D", "workdir", "array", "a", "wrap")
-"""Options of sbatch that toolkit sets itself, because it needs them to follow and find a job."""
+"""Options of sbatch that toolkit sets itself to find and track a job."""
 
 
 def _of_partitions(site: Site) -> Iterator[FieldFault]:

@@ -1,4 +1,4 @@
-"""Find and read site profiles: by path, in the user's own folder ``sites``, or among the shipped profiles."""
+"""Find and read site profiles: by path, in the user's folder ``sites``, or among the profiles of toolkit."""
 
 import contextlib
 import re
@@ -18,19 +18,19 @@ from toolkit.near import suggest_near
 
 SUFFIX = ".toml"
 _EXAMPLE = "example"
-"""Name of the example profile, which shows every key and does not describe a cluster."""
+"""Name of the example profile, which shows every key but describes no cluster."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 def own_folder() -> Path:
-    """Return the folder of the user's own profiles, without creating it."""
+    """Return the folder of the user's own profiles; the folder may not exist."""
     return config_dir() / "sites"
 
 
 def names(*, historic: bool = False) -> tuple[str, ...]:
-    """Return the names of all profiles, including the user's own profiles, without the example.
+    """Return the names of all profiles, including the user's own profiles, but without the example.
 
-    Profiles of machines that are out of service are included only with ``historic``.
+    The result contains profiles of machines that are out of service only if ``historic`` is true.
     """
     folders = _folders() if historic else _folders()[:2]
     found = {file.name.removesuffix(SUFFIX) for folder in folders for file in folder.glob(f"*{SUFFIX}")}
@@ -41,12 +41,12 @@ def find(name: str) -> Path:
     """Return the path of a profile.
 
     Raises:
-        BadInput: the profile does not exist, and the message lists the choices; or other users can write the
-        user's own profile.
+        BadInput: the profile does not exist (the message lists the choices), or other users can write to the
+            user's own profile.
     """
     if "/" in name or name.endswith(SUFFIX):
         why = "no such file"
-        with contextlib.suppress(OSError):  # no file system allows such a name
+        with contextlib.suppress(OSError):  # the name is too long or invalid for a file
             if (path := Path(name)).is_file():
                 return path
             why = no_file(path)
@@ -65,11 +65,11 @@ def find(name: str) -> Path:
 
 
 def facts_file(name: str) -> Path:
-    """Return the path of a site's facts, beside its profile; the file may not exist.
+    """Return the path of a site's facts file, which is beside the profile; the file may not exist.
 
     Raises:
-        BadInput: the site does not exist, and the message lists the choices; or other users can write the
-        facts.
+        BadInput: the site does not exist (the message lists the choices), or other users can write to the
+            facts file.
     """
     file = find(name).with_suffix(".facts.json")
     if file.parent == own_folder() and file.is_file():
@@ -124,7 +124,9 @@ def today() -> str:
 
 
 def is_old(site: Site, day: str) -> bool:
-    """Return whether a profile is out of date on a ``day``, because its sources may have changed."""
+    """Return whether a profile is out of date on ``day`` (as in ``2026-11-25``), because its sources may have
+    changed.
+    """
     return bool(site.expires) and day >= site.expires
 
 

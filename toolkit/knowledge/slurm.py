@@ -1,4 +1,4 @@
-"""``slurm.toml``: Slurm's words for states of jobs and reasons to wait, and their meaning."""
+"""Read ``slurm.toml``: the meaning of Slurm's words for job states and for the reasons why jobs wait."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from toolkit.model.job import JobState
 
 
 class States(Row, frozen=True, kw_only=True):
-    """State of a job in toolkit → Slurm's words for this state."""
+    """toolkit's name of a job state → Slurm's words for this state."""
 
     of: dict[JobState, tuple[str, ...]]
 
@@ -18,7 +18,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Why a job waits (``why``, the end of a sentence), and what the user can do (``todo``, empty if
     nothing).
 
-    ``never`` is true if the job will not start without a change, however long it waits.
+    ``never`` is true if the job never starts without a change.
     """
 
     why: str
@@ -27,13 +27,15 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Like(Waiting, frozen=True, kw_only=True):
-    """Reasons that match ``pattern``; ``why`` has ``{}`` in place of the QOS or account."""
+    """The meaning of reason codes that match ``pattern``; ``why`` has ``{}`` in place of the QOS
+    or account.
+    """
 
     pattern: str
 
 
 class Reasons(Row, frozen=True, kw_only=True):
-    """Why jobs wait, by Slurm's reason codes: some codes by name (``known``), others by a pattern (``like``).
+    """The meaning of Slurm's reason codes for waiting jobs: by name (``known``) or by pattern (``like``).
 
     Jobs with a reason in ``in_turn`` only wait for their turn. Jobs with a reason in ``passed_over`` do not
     start at any priority.
@@ -46,13 +48,15 @@ class Reasons(Row, frozen=True, kw_only=True):
 
 
 class Synonyms(Row, frozen=True, kw_only=True):
-    """Words of Slurm that have the same meaning."""
+    """Words in Slurm's output that have the same meaning."""
 
     words: tuple[str, ...]
 
 
 class PrintedLine(Row, frozen=True, kw_only=True):
-    """A line that a program of Slurm prints; ``sample`` is a line that matches the pattern."""
+    """A pattern for a line that one of Slurm's commands prints; ``sample`` is a line that matches the
+    pattern.
+    """
 
     pattern: str
     sample: str
@@ -76,6 +80,6 @@ def slurm() -> SlurmKnowledge:
 
 
 def state_of(word: str) -> JobState:
-    """Return toolkit's state for a word of Slurm; ``unknown`` for an unknown word."""
+    """Return toolkit's job state for a state word from Slurm; ``unknown`` for an unknown word."""
     # sacct appends + to a word that it truncates.
     return next((ours for ours, words in slurm().states.of.items() if word.rstrip("+") in words), "unknown")

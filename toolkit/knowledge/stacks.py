@@ -1,4 +1,4 @@
-"""``stacks.toml``: the components that an image can have, their combinations, and the inputs of their
+"""Read ``stacks.toml``: the versions of components, their compatible combinations, and the inputs of their
 builds.
 """
 
@@ -12,8 +12,8 @@ from toolkit.model.solution import Component, Provider
 
 
 class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Packages of the distribution: to build against a component (``build``), and to run with it
-    (``run``).
+    """Packages of the distribution that are necessary to build against a component (``build``) and to run
+    with it (``run``).
     """
 
     build: tuple[str, ...] = ()
@@ -21,7 +21,9 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A source archive. ``origin`` has the syntax of a lock; ``sha256`` identifies the file."""
+    """A source archive. ``origin`` says where to download the archive, in the syntax of a lock; ``sha256``
+    identifies the file.
+    """
 
     file: str
     origin: str
@@ -31,9 +33,9 @@ class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class Base(Row, frozen=True, kw_only=True):
     """A release of a distribution as base image.
 
-    ``image`` is the published image. ``brings`` are components that the base already contains; the solver
-    does not add other rows of these components. With ``asked``, the solver uses the base only if the recipe
-    names it.
+    ``image`` is the published image. ``brings`` lists components that the base already contains, so the
+    solver does not add other versions of these components. With ``asked``, the solver uses the base only if
+    the recipe names it.
     """
 
     name: str
@@ -47,8 +49,7 @@ class Base(Row, frozen=True, kw_only=True):
 
 
 class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The facts that the image inspector would read from an MPI library that was built from a row of
-    ``stacks.toml``.
+    """The facts that toolkit would read from an MPI library that was built from a row of ``stacks.toml``.
 
     ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``). ``launcher`` is the path of its
     mpirun. ``markers``, ``device``, ``own_shm`` and ``plugins`` are as in
@@ -73,11 +74,11 @@ class Version(Row, frozen=True, kw_only=True):
     solver uses the row only if the recipe names the component. Empty ``architectures`` means all
     architectures.
 
-    The inputs of a build: ``debian`` packages; ``wheels``, requirements that pip installs unchanged;
-    ``tools``, requirements for compiling; ``archive``; ``configure``, the options of its configure script;
-    ``environment``, variables of the finished image. ``patches`` are files of ``recipes/patches`` for its
-    source. ``note`` explains why the solver refuses the row. ``speaks`` describes an MPI library. ``driver``
-    bounds the NVIDIA driver for a CUDA release.
+    The inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged; ``tools`` for
+    compiling; the source ``archive``; options for its ``configure`` script. ``environment`` has variables of
+    the finished image. ``patches`` are files of ``recipes/patches`` for the source. ``note`` explains why the
+    solver refuses the row. ``speaks`` describes an MPI library. ``driver`` bounds the NVIDIA driver for a
+    CUDA release.
     """
 
     version: str
@@ -100,25 +101,27 @@ class Version(Row, frozen=True, kw_only=True):
 
 
 class Stacks(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``stacks.toml``: the bases, and the rows of each other component.
+    """The content of ``stacks.toml``: the bases, and the rows of all other components.
 
-    Of equally preferred rows, the solver uses the first.
+    If several rows are equally preferred, the solver uses the first.
     """
 
     base: tuple[Base, ...]
     versions: dict[Component, tuple[Version, ...]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse rows of a component that ``components.toml`` does not name.
+        """Raise an error for rows of a component that ``components.toml`` does not name.
 
         Raises:
-            ValueError: the message names the component.
+            ValueError: ``components.toml`` does not name a component; the message names it.
         """
         if unknown := set(self.versions) - set(components()):
             raise ValueError(f"components.toml does not name {', '.join(sorted(unknown))}")
 
     def rows(self, component: Component) -> tuple[Version, ...]:
-        """Return the rows of a component. The rows of ``base`` and ``python`` follow from the bases."""
+        """Return the rows of a component. toolkit derives the rows of ``base`` and ``python`` from
+        the bases.
+        """
         if component == "base":
             return tuple(_base_row(base) for base in self.base)
         if component == "python":
@@ -130,12 +133,12 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True):
         return self.versions.get(component, ())
 
     def base_of(self, name: str) -> Base:
-        """Return the row of a base that the table has."""
+        """Return the row of the base ``name``, which the table must contain."""
         return next(base for base in self.base if base.name == name)
 
     @property
     def architectures(self) -> tuple[str, ...]:
-        """All architectures that have a base."""
+        """All processor architectures for which a base exists."""
         return tuple(dict.fromkeys(a for base in self.base for a in base.architectures))
 
 

@@ -1,4 +1,4 @@
-"""Describe the fault of a TOML file in one line: file, line, field, the choices, and a suggestion."""
+"""Describe a fault in a TOML file in one line: file, line, field, valid choices and a suggestion."""
 
 import re
 import tomllib
@@ -17,14 +17,14 @@ _MISSING = re.compile(r"missing required field `(?P<field>.*)`")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _PLACE = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
 LONGEST = 1 << 20
-"""Maximum size in bytes of a file that users write."""
+"""Maximum size, in bytes, of a file that users write."""
 
 
 _WIDEST = 200
 
 
 class FieldFault(NamedTuple):
-    """The fault of a field; ``path`` is the dotted name of the field."""
+    """A fault in a field; ``path`` is the dotted name of the field."""
 
     path: str
     what: str
@@ -44,7 +44,7 @@ def plain_text(content: bytes, file: str) -> str:
     """Decode bytes as UTF-8, without the byte order mark that some editors write.
 
     Raises:
-        BadInput: the bytes are not UTF-8; the message has line and byte.
+        BadInput: the bytes are not UTF-8; the message names the line and the byte.
     """
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
@@ -59,7 +59,7 @@ def tables(text: str, file: str) -> dict[str, Any]:
     """Parse TOML text; messages name ``file``.
 
     Raises:
-        BadInput: the text is not TOML; the message has the line.
+        BadInput: the text is not TOML; the message names the line.
     """
     try:
         return tomllib.loads(text)
@@ -67,12 +67,12 @@ def tables(text: str, file: str) -> dict[str, Any]:
         found = _PLACE.match(str(error))
         line = (found and found["line"]) or str(text.count("\n") + 1)
         raise BadInput(f"{file}:{line}: this is not TOML: {found['what'] if found else error}") from error
-    except (ValueError, RecursionError) as error:  # such as a number of 5,000 digits
+    except (ValueError, RecursionError) as error:  # such as a number with 5,000 digits
         raise BadInput(f"{file}: this is not TOML: {str(error)[:80]}") from error
 
 
 def shape(message: str, kind: type) -> FieldFault:
-    """Return the fault that a message of msgspec describes, for a value of the struct ``kind``."""
+    """Return the fault that a message from msgspec describes, for a value of the struct type ``kind``."""
     found = _AT.match(message)
     what, path = (found["what"], found["path"] or "") if found else (message, "")
     if unknown := _UNKNOWN.search(what):
@@ -88,8 +88,8 @@ def shape(message: str, kind: type) -> FieldFault:
 
 
 def field_error(objection: FieldFault, text: str, file: str) -> BadInput:
-    """Return the error for a fault of a field in a file. ``text`` is the file's content, for the line
-    number.
+    """Return the error for a field's fault in a file. ``text`` is the file's content, in which toolkit finds
+    the line number.
     """
     told = f"; choices: {', '.join(objection.choices)}" if objection.choices else ""
     field = f"{_one_line(objection.path)}: " if objection.path else ""
@@ -117,7 +117,7 @@ def _fields(kind: type, path: str) -> tuple[str, ...]:
 
 
 def _literals(kind: type, path: str) -> tuple[str, ...]:
-    """Return the values that a field may have, if its type lists them."""
+    """Return the allowed values of a field whose type lists them; otherwise an empty tuple."""
     name = path.rpartition(".")[2].partition("[")[0]
     hint = get_type_hints(_struct_at(kind, path)).get(name)
     choices = [value for value in getattr(hint, "__args__", ()) if isinstance(value, str)]

@@ -1,4 +1,4 @@
-"""``trainers.toml``: the bundled trainers in images, for code that launches and measures trainers."""
+"""Read ``trainers.toml``: the bundled trainers in images, for code that launches and measures trainers."""
 
 from functools import cache
 from typing import Literal
@@ -27,8 +27,8 @@ class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Properties of strategies.
 
-    ``mpi``: strategies that need MPI and do not work with Gloo. ``apart``: the ranks are devices of one
-    coordinator. ``one_process``: the strategy refuses several ranks.
+    ``mpi`` lists strategies that need MPI and do not work with Gloo. ``apart`` lists strategies whose ranks
+    are devices of one coordinator. ``one_process`` lists strategies that refuse several ranks.
     """
 
     mpi: tuple[Strategy, ...]
@@ -37,8 +37,8 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class OtherFramework(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A framework other than TensorFlow: the image fact with its version, its strategies, and how its ranks
-    find each other.
+    """A framework other than TensorFlow: the image fact that has its version, its strategies, and how its
+    ranks find each other.
     """
 
     fact: str

@@ -1,4 +1,4 @@
-"""``usual.toml``: the properties of a usual cluster and a usual image."""
+"""Read ``usual.toml``: the properties of usual clusters and usual images."""
 
 from functools import cache
 from typing import Any
@@ -23,7 +23,7 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Facts that a usual host and a usual image do not have."""
+    """Names of facts that are absent from a usual host and a usual image."""
 
     host: tuple[str, ...]
     image: tuple[str, ...]
@@ -44,7 +44,7 @@ class InstalledSetuid(Row, frozen=True, kw_only=True):
 
 
 class DistributionRelease(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Kernel and C library of a release of a distribution, and whether users can create user namespaces."""
+    """Kernel and C library of a distribution's release, and whether its users can create user namespaces."""
 
     release: str
     kernel: str
@@ -53,7 +53,7 @@ class DistributionRelease(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 class DistributionFamily(Row, frozen=True, kw_only=True):
-    """The releases of distributions with the same release numbers, kernels and C libraries."""
+    """Releases of distributions that share release numbers, kernels and C libraries."""
 
     names: tuple[str, ...]
     releases: tuple[DistributionRelease, ...]
@@ -85,7 +85,9 @@ def usual_properties() -> Usual:
 
 
 def distribution_release(distribution: str | None) -> DistributionRelease | None:
-    """Return the usual facts of a distribution such as ``ubuntu 22.04``; ``None`` if it is unknown."""
+    """Return the usual facts of a distribution's release, such as ``ubuntu 22.04``; ``None`` for an unknown
+    distribution.
+    """
     name, _, number = (distribution or "").partition(" ")
     rows = (row for row in usual_properties().distribution if name in row.names)
     releases = (one for row in rows for one in row.releases)
