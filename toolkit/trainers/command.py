@@ -26,17 +26,17 @@ from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, count_or_auto, positive, seed
 
 _TIME_TO_SPEAK = 1.0
-"""Seconds for which other ranks delay their error message, so that rank 0 reports first."""
+"""The number of seconds for which other ranks delay their error message, so that rank 0 reports first."""
 
 
 def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
-    """Train with the options of the command line, and exit; if this rank fails, abort all ranks.
+    """Train with the options of the command line, and exit. If this rank fails, abort all ranks.
 
     Exit status: 0 trained, 1 failed, 2 an option or the data is wrong, 3 a package is not installed, 75
     stopped on request after writing a checkpoint. After status 75 the same command resumes the training.
     """
     trainer, options = parse(trainer, words)
-    # TensorFlow's start-up messages are of no use to users.
+    # Hide TensorFlow's start-up messages, which do not help users.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if options.learning.xla == "off" else "3")
     world: World | None = None
     try:
@@ -52,8 +52,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         (trainer.run or train)(trainer, options, world, threads)
         _leave(world, 0)
     except Trouble as error:
-        # If Horovod cannot be loaded, this rank cannot abort the other ranks, which wait. Its exit status
-        # makes mpirun abort the job; srun does so with --kill-on-bad-exit.
+        # If Horovod cannot be loaded, this rank cannot abort the other ranks, which wait. The exit status
+        # makes mpirun, or srun with --kill-on-bad-exit, abort the job.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
     except Stopped as wish:
@@ -92,9 +92,7 @@ def _prepare_devices(world: World, trouble: Trouble | None) -> int:
 
 
 def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
-    """Return the trainer that the options configure, and its options; exit with status 2 if an option is
-    wrong.
-    """
+    """Return the trainer that the options configure, and its options; a wrong option exits with status 2."""
     parser = _parser(trainer)
     values = parser.parse_args(words)
     chosen = vars(values)
@@ -180,7 +178,7 @@ def _add_output(add: Callable[..., None]) -> None:
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:
-    """Stop with an error if options exclude each other or have no effect; only one rank prints the error."""
+    """Exit with an error if options exclude each other or have no effect. Only one rank prints the error."""
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit: only for --batch-size auto, not for {options.batch_size}")
     if wrong := find_framework_refusal(trainer, options):
@@ -191,9 +189,7 @@ def _refuse(trainer: Trainer, options: Options) -> None:
 
 
 def _look(trainer: Trainer, options: Options) -> Trouble | None:
-    """Return the first fault of the data or output folder, or None; the check runs before TensorFlow
-    loads.
-    """
+    """Return the first fault of the data or the output folder, or None, before TensorFlow is loaded."""
     try:
         if options.data:
             if not options.data.is_dir():

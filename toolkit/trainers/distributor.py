@@ -1,4 +1,4 @@
-"""Assign the items that rank 0 lists to all ranks: file names, numbers, or any picklable values.
+"""Assign the items that rank 0 lists, such as file names or numbers, to all ranks.
 
     from pathlib import Path
 
@@ -10,7 +10,7 @@
 
     mine = names()          # each rank gets its share of the list that the function returned on rank 0
 
-The semantics follow ``DataDistributor`` of HPC4Neuro; the code is independent.
+The module behaves like ``DataDistributor`` of HPC4Neuro, but the code is independent.
 """
 
 import functools
@@ -42,9 +42,9 @@ class DataDistributionError(Exception):
 
 
 class DataDistributor:
-    """Decorator for a function that lists items: on each rank, the new function returns the rank's share.
+    """A decorator for a function that lists items. On each rank, the new function returns the rank's share.
 
-    Only rank 0 calls the original function. Ranks take turns to get the items of the list: with 10 items and
+    Only rank 0 calls the original function. Rank after rank gets the next item of the list: with 10 items and
     4 ranks, rank 0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item is assigned exactly once,
     and the numbers of items per rank differ by at most one.
 
@@ -62,7 +62,7 @@ class DataDistributor:
         self, loader: None = None, shuffle: bool = False
     ) -> Callable[[Loader[P, T]], Callable[P, list[T]]]: ...
     def __call__(self, loader: Loader[P, T] | None = None, shuffle: bool = False) -> Any:
-        """Decorate a function that lists items; ``shuffle`` shuffles the items before they are assigned.
+        """Decorate a function that lists items. With ``shuffle``, rank 0 first shuffles the items.
 
         Raises:
             DataDistributionError: by the new function, on all ranks, if the original function fails, returns
@@ -93,9 +93,7 @@ class DataDistributor:
         return mine
 
     def _dealt(self, items: Iterable[T], shuffle: bool) -> list[bytes]:
-        """Return the pickled items of each rank; raise ``DataDistributionError`` for a result without enough
-        items.
-        """
+        """Return the pickled items of each rank; raise ``DataDistributionError`` for too few items."""
         size = self._communicator.Get_size()
         if not isinstance(items, Iterable) or not isinstance(items, Sized):
             raise DataDistributionError(

@@ -55,7 +55,7 @@ def check(data: Path) -> None:
 
 
 def load(data: Path, side: int = SIDE, seed: int = 1, classes: int = CLASSES) -> tuple[Data, Data]:
-    """Return the training and test images; ``classes`` matters for TFRecords only."""
+    """Return the training and test images. ``classes``, the number of classes, is for TFRecords only."""
     if _form(data) is folder:
         return folder.load(data, side, seed)
     return records.load(data, side, seed, classes=classes)

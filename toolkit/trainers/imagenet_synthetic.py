@@ -1,7 +1,7 @@
 """Measure how fast ResNet50 trains on random images: ``python -m toolkit.trainers.imagenet_synthetic``.
 
-The images have ImageNet's size and are in memory, so the result does not include disk and decoding time.
-``--model`` selects any image model of ``keras.applications``, and ``--image-size`` another size.
+The images have ImageNet's size and are in memory, so the result includes neither disk nor decoding time.
+``--model`` selects any image model of ``keras.applications``; ``--image-size`` selects another size.
 """
 
 import argparse
@@ -24,9 +24,7 @@ _IMAGES = 128
 
 
 def load(_: Path, side: int = 224) -> tuple[Samples, Samples]:
-    """Return random images of ``side`` x ``side`` pixels with random classes, for training and for
-    testing.
-    """
+    """Return random images of ``side`` x ``side`` pixels with random classes, for training and for tests."""
     made = samples((side, side, 3), CLASSES, _IMAGES)
     return made, made
 

@@ -1,6 +1,4 @@
-"""Types that the packages ``ranks``, ``learning`` and ``frameworks`` import; this module imports none of
-them.
-"""
+"""Types for the packages ``ranks``, ``learning`` and ``frameworks``, none of which this module imports."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
@@ -11,9 +9,7 @@ if TYPE_CHECKING:
 FrameworkName = Literal["tensorflow", "pytorch", "jax"]
 
 Step = Callable[..., "tuple[tf.Tensor, tf.Tensor]"]
-"""Processes one batch on one device; returns the sum of the losses and the number of right answers."""
+"""A function that processes one batch on one device, and returns the sum of losses and of right answers."""
 
 Steer = Callable[["tf.keras.optimizers.Optimizer", "tf.Tensor"], None]
-"""Sets an optimizer's learning rate for a step, from the number of epochs done; runs in a TensorFlow
-graph.
-"""
+"""A function that sets an optimizer's learning rate from the number of epochs done, in a TensorFlow graph."""

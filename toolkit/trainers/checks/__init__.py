@@ -1,3 +1,1 @@
-"""Checks that ``preflight`` runs on the nodes, the ranks and the network between nodes; none needs
-TensorFlow.
-"""
+"""The checks of ``preflight`` on nodes, ranks and the network between nodes. They do not need TensorFlow."""

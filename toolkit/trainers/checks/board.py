@@ -15,11 +15,11 @@ class Silence(Exception):
 
 
 class Board:
-    """A client of the HTTP store on rank 0: each rank can write values, and read the values of all ranks."""
+    """A client of the HTTP store on rank 0. Each rank can write values and read the values of all ranks."""
 
     def __init__(self, address: str, port: int, deadline: float) -> None:
-        # The address includes a secret path that only ranks of the job know; Horovod's own client expects
-        # this form.
+        # Horovod's client expects the secret path, which only the ranks of the job know, as a part of the
+        # address.
         host, _, path = address.partition("/")
         self._place, self._deadline = (host.partition(":")[0], port), deadline
         self._below = f"/{path}:{port}/{_SCOPE}"
@@ -27,22 +27,19 @@ class Board:
 
     @property
     def ahead(self) -> float:
-        """Return a lower bound, in seconds, by which this node's clock is ahead of the clock of rank 0's
-        node.
+        """The least time in seconds by which this node's clock is ahead of the clock on rank 0's node.
 
-        The bound comes from the ``Date`` headers of the store's answers, which have whole seconds.
+        The value comes from the ``Date`` headers in the store's answers, which have whole seconds.
         """
         least, most = self._clock
         return min(max(0.0, least), most)
 
     def write(self, key: str, text: str) -> None:
-        """Store ``text`` under ``key``; raise ``Silence`` if the store does not answer."""
+        """Store ``text`` under ``key``. Raise ``Silence`` if the store does not answer."""
         self._ask("PUT", key, text.encode())
 
     def read(self, key: str) -> str:
-        """Wait until a rank has written ``key``, and return its value; raise ``Silence`` after the
-        deadline.
-        """
+        """Wait until a rank has written ``key``, and return its value. Raise ``Silence`` at the deadline."""
         while True:
             status, body = self._ask("GET", key)
             if status == 200:

@@ -1,4 +1,4 @@
-"""Measure the network speed between nodes: all nodes send to the next node at the same time, as in a ring."""
+"""Measure the network speed between nodes, while each node sends to the next node, as in a ring."""
 
 import socket
 import threading
@@ -11,21 +11,19 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _FIRST, _LARGEST = 1 << 20, 1 << 26
-"""Sizes in bytes of the first and the largest MPI message."""
+"""The sizes of the first and of the largest MPI message, in bytes."""
 
 _ENOUGH = 0.05
-"""Seconds: a transfer that takes at least this long is long enough to measure the speed."""
+"""The number of seconds from which a transfer is long enough to measure the speed."""
 
 _SECONDS = 0.5
-"""Seconds during which each node sends data over TCP."""
+"""The number of seconds for which each node sends data over TCP."""
 
 _CHUNK = 1 << 20
 
 
 def over_mpi(nodes: "Comm") -> float:
-    """Return the Gbit/s at which this rank receives from the previous rank; ``nodes`` has one rank per
-    node.
-    """
+    """Return the Gbit/s at which this rank receives over MPI. ``nodes`` has one rank of each node."""
     from mpi4py import MPI
 
     rank, size = nodes.Get_rank(), nodes.Get_size()
@@ -38,7 +36,8 @@ def over_mpi(nodes: "Comm") -> float:
         nodes.Sendrecv(sent, (rank + 1) % size, recvbuf=received, source=(rank - 1) % size)
         took = max(time.monotonic() - begun, 1e-6)
         best = max(best, count * 8 / took / 1e9)
-        # All ranks must take the same decision, or some of them would wait for a message that no rank sends.
+        # All ranks must make the same decision. Otherwise, some ranks would wait for a message that no rank
+        # sends.
         if nodes.allreduce(took, op=MPI.MAX) > _ENOUGH or count >= _LARGEST:
             return best
         count *= 4
@@ -66,7 +65,7 @@ def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: floa
 
 
 def _pour(place: tuple[str, int], deadline: float) -> None:
-    """Send data for ``_SECONDS`` seconds; ignore errors, because the receiver reports them."""
+    """Send data for ``_SECONDS`` seconds. Ignore errors, because the receiving rank reports errors."""
     chunk = bytes(_CHUNK)
     try:
         with socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())) as connection:

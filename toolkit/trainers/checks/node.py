@@ -1,4 +1,4 @@
-"""Facts that a rank reads on its node before a training: GPUs, free disk space, and its image."""
+"""Read the facts of a rank's node before a training: GPUs, free disk space, and the image."""
 
 import contextlib
 import hashlib
@@ -15,14 +15,14 @@ DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _BLOCK = 1 << 16
 _BLOCKS = 16
-"""Number of 64 KiB blocks that each node reads from its image. One MiB per node is little enough for
-thousands of nodes.
+"""The number of 64 KiB blocks that each node reads from its image. One MiB per node is a small load, even
+with thousands of nodes.
 """
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about one rank and its node; only the first rank of a node fills in the node's facts.
+    """Facts about one rank and its node. Only the first rank of a node fills in the facts about the node.
 
     ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are free bytes in the
     output folder and in TMPDIR, or the reason why the number is unknown. ``ahead`` is the number of seconds,
@@ -42,10 +42,9 @@ class Facts:
 
 
 def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Return the facts that ``wanted`` needs about this rank; record errors in the facts instead of raising
-    them.
+    """Return the facts about this rank that ``wanted`` needs; the facts also record errors.
 
-    An exception on one rank would make all other ranks wait.
+    The function raises no exception, because an exception on one rank would make all other ranks wait.
     """
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:
@@ -62,9 +61,7 @@ def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devic
 
 
 def openable(devices: Path) -> tuple[int, ...]:
-    """Return the numbers of the NVIDIA GPUs that this process can open. Slurm's cgroups block the GPUs of
-    other jobs.
-    """
+    """Return the numbers of the NVIDIA GPUs that this process can open, as far as Slurm's cgroups permit."""
     found = []
     for path in devices.glob("nvidia[0-9]*"):
         number = _GPU.fullmatch(path.name)
@@ -87,7 +84,7 @@ def free(folder: Path) -> int | str:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a SHA-256 digest of an image's size and 16 of its blocks; on an error, ``!`` and the reason.
+    """Return a SHA-256 digest of an image's size and 16 of its blocks, or ``!`` and the reason for a failure.
 
     The digest identifies the image, but does not cover every byte. The first block is the SIF header, which
     has a unique number and the time of creation.
@@ -106,5 +103,5 @@ def fingerprint(path: Path) -> str:
 
 
 def facts_of(values: Mapping[str, object]) -> Facts:
-    """Return the facts of another rank from the JSON object that it wrote."""
+    """Return the facts of another rank from the JSON object that this rank wrote."""
     return Facts(**{**values, "gpus": tuple(values["gpus"])})  # type: ignore[arg-type]  # ours; JSON has no tuples

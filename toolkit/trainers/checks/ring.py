@@ -1,4 +1,4 @@
-"""Check before a training that all ranks reach the store, and that TCP works between nodes, as Gloo needs it.
+"""Check before a training that all ranks reach the store, and that TCP works between nodes, as Gloo needs.
 
 Each rank sends half a megabyte to the next rank, over the network interface that Gloo will use. The check
 loads neither TensorFlow nor Horovod. Rank 0 collects the faults and reports them for all ranks.
@@ -22,11 +22,11 @@ from toolkit.trainers.rendezvous import interfaces
 
 _BYTES = 1 << 19
 _TIME_TO_HEAR = 5.0
-"""Seconds after the limit during which rank 0 still reads the faults of other ranks."""
+"""The number of seconds after the time limit for which rank 0 still reads the faults of other ranks."""
 
 
 def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
-    """Return the verdict about all ranks, their network and their nodes, and this rank's network interface.
+    """Check all ranks, their network and their nodes. Return the verdict and this rank's network interface.
 
     ``environment`` has the variables that :mod:`toolkit.trainers.gloo` sets for a rank.
     """
@@ -63,9 +63,7 @@ def _failed_verdict(sentence: str) -> PreflightVerdict:
 
 
 def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
-    """Send bytes to the next rank and receive from the previous rank; return the fault, or an empty
-    string.
-    """
+    """Send bytes to the next rank, and receive bytes from the previous rank. Return the fault, if any."""
     left, right = (rank - 1) % size, (rank + 1) % size
     with socket.create_server((address, 0)) as listener:
         host, port = listener.getsockname()
@@ -115,7 +113,7 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
 
 
 def _message(rank: int) -> bytes:
-    """Return the test message of a rank: no two ranks have the same, and no two 32-byte pieces are equal."""
+    """Return the test message of a rank. Each 32-byte piece of the messages of all ranks is unique."""
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)
 
@@ -139,13 +137,11 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
 
 
 def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the address that Gloo will use: the first address of ``interface``, or else the host name's
-    address.
-    """
+    """Return the address that Gloo will use: the first of ``interface``, or the host name's address."""
     found = next((address for name, address in known if name == interface), "")
     return found or socket.gethostbyname(socket.gethostname())
 
 
 def connect_ring(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the environment variables select Gloo and name the address of its store."""
+    """Return whether the environment variables select Gloo and give the address of its store."""
     return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

@@ -8,24 +8,18 @@ from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.words import format_bytes
 
 _SKEW_TO_TELL = 1.0
-"""Seconds of clock skew above which toolkit warns: `make` compares times, and less than a minute misleads
-it.
-"""
+"""The clock skew in seconds above which toolkit warns, because even a small skew misleads `make`."""
 
 _SLOW = 0.2
-"""Share of the fabric's speed below which toolkit warns of the wrong network or a broken link."""
+"""The share of the fabric's speed below which toolkit warns of the wrong network or a broken link."""
 
 _ONE_STREAM_GBIT = 4.0
-"""Gbit/s that one TCP stream from Python reaches on any machine; 20% of a fast fabric may exceed this
-speed.
-"""
+"""The Gbit/s that one TCP stream from Python reaches on any machine. 20% of a fast fabric may be more."""
 
 
 @dataclass(frozen=True)
 class PreflightVerdict:
-    """Result of the preflight: ``failures`` stop the job; ``slowest`` is the lowest Gbit/s between two
-    nodes.
-    """
+    """The result of the preflight. ``failures`` stop the job; ``slowest`` is the lowest Gbit/s of a node."""
 
     failures: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -34,9 +28,7 @@ class PreflightVerdict:
 
 
 def judge(facts: Sequence[Facts], wanted: Requirements, *, tcp: bool = False) -> PreflightVerdict:
-    """Return the verdict about a job from the facts of its ranks; ``tcp``: Python measured the speed over
-    TCP.
-    """
+    """Return the verdict from the facts of all ranks. With ``tcp``, Python measured the speed over TCP."""
     hosts = list(dict.fromkeys(one.host for one in facts))
     speeds = [one.gbit for one in facts if one.gbit is not None]
     failures = [*_nodes(hosts, wanted), *_gpus(facts, wanted), *_space(facts, wanted)]

@@ -1,4 +1,4 @@
-"""Read from the command line which conditions a preflight has to check."""
+"""Read the conditions that a preflight checks from the command line."""
 
 import argparse
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Requirements:
 
 
 def parse(words: Sequence[str] | None) -> Requirements:
-    """Parse the options; if they are wrong, argparse prints one line and exits with status 2."""
+    """Parse the options. For a wrong option, argparse prints one line and exits with status 2."""
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.preflight",
         description="Check the ranks of a job, their network and their nodes before a training.",

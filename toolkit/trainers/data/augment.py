@@ -1,4 +1,4 @@
-"""Augment a whole batch of images at random while a network trains."""
+"""Augment a batch of images at random while a network trains."""
 
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,7 @@ _PIXELS = 4
 
 
 def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
-    """Flip half of the images, and shift each image by up to 4 pixels in each direction; new pixels are
-    black.
+    """Flip half of the images, and shift each image by up to 4 pixels in each direction, with black borders.
 
     ``images`` has the shape (batch, height, width, channels). ``draw`` is a seed of two int32 numbers. The
     method is from He et al. 2015, arXiv:1512.03385, section 4.2.
@@ -31,9 +30,7 @@ def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
 
 
 def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.Tensor":
-    """Flip and shift images like :func:`mirrored_and_moved`, in PyTorch, with the random generator
-    ``draws``.
-    """
+    """Flip and shift images in PyTorch like :func:`mirrored_and_moved`, with the generator ``draws``."""
     import torch
 
     batch, height, width, _ = images.shape
@@ -48,7 +45,7 @@ def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.T
 
 
 def moved_in_jax(images: "jax.Array", key: "jax.Array") -> "jax.Array":
-    """Flip and shift images like :func:`mirrored_and_moved`, in JAX, with the random key ``key``."""
+    """Flip and shift images in JAX like :func:`mirrored_and_moved`, with the random key ``key``."""
     import jax
     import jax.numpy as jnp
 

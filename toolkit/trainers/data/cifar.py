@@ -1,4 +1,4 @@
-"""Read the binary version of CIFAR-10: each record has 3,073 bytes, a class and one plane for each colour."""
+"""Read the binary version of CIFAR-10. A record has 3,073 bytes: the class, and a plane for each colour."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ def _samples(folder: Path, names: tuple[str, ...]) -> Samples:
 
     records = np.concatenate([_records(folder / name) for name in names])
     planes = records[:, 1:].reshape(-1, COLOURS, SIDE, SIDE)
-    # Layers need the colours of a pixel side by side. One copy here is cheaper than a copy in each step.
+    # Layers need the colours of a pixel side by side. One copy here costs less than a copy in each step.
     return Samples(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
 
 

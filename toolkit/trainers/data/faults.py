@@ -1,4 +1,4 @@
-"""Find the sample that cannot be read, if TensorFlow's error does not name it."""
+"""Find the sample that cannot be read, because TensorFlow's error may not name the sample."""
 
 import contextlib
 from collections.abc import Iterable, Iterator

@@ -10,25 +10,23 @@ if TYPE_CHECKING:
 
 
 Portion = Any
-"""Input for some consecutive steps: sample numbers with a row per step, or an iterator over batches."""
+"""The input of consecutive steps: sample numbers with one row per step, or an iterator over batches."""
 
 
 class Feed(Protocol):
-    """Converts a table of sample numbers to arguments of a compiled function, and these arguments to
-    batches.
-    """
+    """Turns sample numbers into the arguments of a compiled function, and the arguments into batches."""
 
     signature: Any
     """TensorFlow's specification of the compiled function's first argument, a :data:`Portion`."""
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
-        """Start to read the samples of a table; ``turn`` is the number of earlier epochs."""
+        """Start to read the samples of a table. ``turn`` is the number of earlier epochs."""
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return the inputs and classes of one step of the portion; call it for the steps in order."""
+        """Return the inputs and classes of one step of a portion. Call this method for the steps in order."""
 
     def waited(self) -> float | None:
-        """Return the total time in seconds that steps waited for their batches; ``None`` if unknown."""
+        """Return the total time in seconds for which steps waited for their batches; ``None`` if unknown."""
 
 
 class Portions(Protocol):
@@ -39,7 +37,7 @@ class Portions(Protocol):
 
 
 class InMemory:
-    """Samples in the host's memory; the CPU also gathers the batches.
+    """Samples in the memory of the host, from which the CPU gathers each batch.
 
     TensorFlow does not gather bytes on a GPU: it would copy all samples back to the CPU for each batch.
     """
@@ -77,7 +75,7 @@ class NumberTable:
 
 
 class Streamed:
-    """Samples that several threads read or generate before the step that needs them."""
+    """Samples that several threads read or generate before a step needs the samples."""
 
     def __init__(self, source: Source) -> None:
         import tensorflow as tf
@@ -95,7 +93,7 @@ class Streamed:
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
 
-        # No computation runs during this wait, because a step starts only after the previous step.
+        # The device is idle during this wait, because a step starts only after the previous step.
         with tf.device("/CPU:0"):
             with tf.control_dependencies([step]):
                 begun = tf.timestamp()
@@ -120,7 +118,7 @@ class Stream:
         self._batches = iter(one_by_one.batch(table.shape[1]).prefetch(tf.data.AUTOTUNE))
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the iterator over the remaining batches; read the portions in order."""
+        """Return the iterator over the remaining batches. Read the portions in order."""
         return self._batches
 
 

@@ -1,7 +1,7 @@
 """Read JPEG or PNG images from one folder per class: ``DIR/train/CLASS/*.jpg`` and ``DIR/val/CLASS/*.jpg``.
 
 The class numbers follow the order of the folder names in ``train``. A step reads each file by its number, so
-files are assigned to ranks like samples in memory.
+toolkit assigns files to ranks like samples in memory.
 """
 
 import os
@@ -21,7 +21,7 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Images of ``side`` x ``side`` pixels: random crops that differ in each epoch with a seed, else centre
+    """Images of ``side`` x ``side`` pixels: random crops in each epoch with a seed, otherwise centre
     crops.
     """
 
@@ -39,9 +39,7 @@ class Images:
         return self._count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class; ``number`` continues to increase in later epochs (see
-        ``Source.item``).
-        """
+        """Return one image and its class. ``number`` increases over all epochs (see ``Source.item``)."""
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, self._count)
@@ -50,7 +48,7 @@ class Images:
         return image, self._classes[sample]
 
     def fault(self, sample: int) -> str:
-        """Return why the file of a sample cannot be read; empty for a good file."""
+        """Return why the file of a sample cannot be read; empty for a readable file."""
         path = self._names[sample]
         try:
             return views.fault(Path(path).read_bytes(), path)
@@ -109,9 +107,7 @@ def _images(folder: Path) -> Iterator[str]:
 
 
 def _is_image_name(name: str) -> bool:
-    """Return whether a file name is an image name; macOS writes other files, such as ``._1.jpg``, beside
-    images.
-    """
+    """Return whether a name is an image's name, and not a file of macOS such as ``._1.jpg``."""
     return name[0] != "." and name.lower().endswith(_ENDINGS)
 
 

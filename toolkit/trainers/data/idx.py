@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy
 
 _UNSIGNED_BYTES = 0x08
-"""Third byte of the magic number: the elements are unsigned bytes, the only type in MNIST-like data sets."""
+"""The third byte of the magic number for unsigned bytes, the only element type in MNIST-like data sets."""
 
 FIX = "fetch the files again with: toolkit data get NAME"
 
@@ -45,7 +45,7 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
 
 
 def read(path: Path, dimensions: int) -> "numpy.ndarray":
-    """Return the array in an idx file, as unsigned bytes; ``dimensions`` is its number of dimensions."""
+    """Return the array of unsigned bytes in an idx file with ``dimensions`` dimensions."""
     import numpy as np
 
     sizes = shape(path, dimensions)

@@ -1,4 +1,4 @@
-"""Find the offset of each record in TFRecord files; cache the offsets in a file beside the data.
+"""Find the offset of each record in TFRecord files, and cache the offsets in a file beside the data.
 
 A record has four parts: the length of the data (8 bytes), a checksum of the length (4 bytes), the data, and a
 checksum of the data (4 bytes).
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     import numpy
 
 HEAD, _TAIL = 12, 4
-"""Number of bytes before and after the data of a record."""
+"""The number of bytes before and after the data of a record."""
 
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 """Exceptions that NumPy raises if the cached index is missing or damaged."""
 
 _AT_ONCE = 16
-"""Number of files to read at once: on a shared file system, reading is mostly waiting."""
+"""The number of files to read at the same time, because reads from a shared file system mostly wait."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordIndex:
-    """Offsets of all records; each row of ``places`` has the file's index in ``paths``, the first byte, the
-    length.
+    """The offsets of all records. A row of ``places`` has the file's index in ``paths``, the offset and the
+    length in bytes of a record's data.
     """
 
     paths: tuple[Path, ...]
@@ -57,7 +57,7 @@ class RecordIndex:
 
 
 def index_records(paths: Sequence[Path]) -> RecordIndex:
-    """Return the index of all records of these files, in order; cache it if the folder is writable.
+    """Return the index of all records of these files, in order. Cache the index if the folder is writable.
 
     Raises:
         Trouble: if a file is truncated or is not a TFRecord file; the message names the file.
@@ -118,9 +118,7 @@ def _digest(paths: Sequence[Path]) -> str:
 
 
 def _keep(path: Path, places: "numpy.ndarray") -> None:
-    """Write the cached index under a temporary name and rename it; write nothing if the folder is
-    read-only.
-    """
+    """Write the cached index under a temporary name, and rename it. In a read-only folder, write nothing."""
     import numpy as np
 
     beside = path.with_name(f"{path.stem}.{os.uname().nodename}.{os.getpid()}.part.npz")

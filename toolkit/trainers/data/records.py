@@ -26,20 +26,19 @@ IMAGE, LABEL = "image/encoded", "image/class/label"
 TRAIN = ("train",)
 TESTS = ("validation", "val", "test")
 _LARGEST = 2**31 - 1
-"""Largest label of a record: a step stores classes as int32."""
+"""The largest label of a record, because a step stores classes as int32."""
 
 _OTHERS = 256
-"""Number of other files that a training may have open at the same time."""
+"""The number of files, other than shards, that a training may have open at the same time."""
 
 _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrecord)?")
 
 
 class Records:
-    """Images of ``side`` x ``side`` pixels: random crops that differ in each epoch with a seed, else centre
-    crops.
+    """Images of ``side`` x ``side`` pixels: random crops in each epoch with a seed, otherwise centre crops.
 
-    ``lowest`` is the label of the first class. Without ``classes``, the number of classes, no label is too
-    large.
+    ``lowest`` is the label of the first class. ``classes`` is the number of classes; if it is ``None``, no
+    label is too large.
     """
 
     def __init__(
@@ -67,13 +66,11 @@ class Records:
         return os.pread(self._files[shard], length, offset)
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class; ``number`` continues to increase in later epochs (see
-        ``Source.item``).
-        """
+        """Return one image and its class. ``number`` increases over all epochs (see ``Source.item``)."""
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, len(self))
-        # TensorFlow cannot read from the middle of a file; docs/data.md has the measurements.
+        # TensorFlow cannot read from the middle of a file, so Python reads the record; see docs/data.md.
         record = tf.ensure_shape(tf.numpy_function(self.read, [sample], tf.string, stateful=False), ())
         found = tf.io.parse_single_example(record, features())
         name = tf.strings.join([f"{self._index.paths[0].parent}: record ", tf.strings.as_string(sample)])
@@ -81,9 +78,7 @@ class Records:
         return image, tf.cast(self._check_label(found[LABEL], name), tf.int32) - self._lowest
 
     def _check_label(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
-        """Return the label, or fail in the graph if it belongs to no class: on a GPU, a wrong label makes the
-        loss NaN.
-        """
+        """Return the label, or fail in the graph for an invalid label, which on a GPU makes the loss NaN."""
         import tensorflow as tf
 
         known = (label >= self._lowest) & (label <= self._highest)
@@ -92,7 +87,7 @@ class Records:
             return tf.identity(label)
 
     def fault(self, sample: int) -> str:
-        """Return why a record cannot be used; empty for a good record."""
+        """Return why a record cannot be used; empty for a correct record."""
         import numpy as np
         import tensorflow as tf
 
@@ -122,8 +117,7 @@ class Records:
 
 
 def _open_shards(paths: Sequence[Path]) -> list[int]:
-    """Open all shards and return their file descriptors; first raise the limit of open files if it is too
-    low.
+    """Open all shards, and return their file descriptors. Raise a low limit of open files first.
 
     Raises:
         Trouble: if a shard cannot be opened, for example because the hard limit is too low.
@@ -174,8 +168,7 @@ def load(
 
 
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
-    """Return the shards of the first of these parts (such as ``train``) that exists, in order of their
-    numbers.
+    """Return the shards, in order of their numbers, of the first existing part, such as ``train``.
 
     Raises:
         Trouble: if there are no shards, or a shard is missing.
@@ -201,7 +194,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
 
 
 def _look(index: RecordIndex) -> None:
-    """Check the names of the features in the first record, because TensorFlow's own error fills a page."""
+    """Check the names of the features in the first record, because TensorFlow's message fills a page."""
     import tensorflow as tf
 
     shard, offset, length = index.places[0]

@@ -1,4 +1,4 @@
-"""Assign the samples of each epoch to the ranks: a pass contains each sample exactly once."""
+"""Assign the samples of each epoch to the ranks, so that a pass contains each sample exactly once."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,8 +19,7 @@ def deal(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the sample tables of a rank with several devices; a row has the batches of all devices, side by
-    side.
+    """Return the sample tables of a rank with several devices. A row has the batches of all devices.
 
     The arguments and the tables are as in :func:`share`, where each device has the part of a rank. In the
     last, smaller step, the first devices may have one sample more than the others.
@@ -56,15 +55,15 @@ def share(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the numbers of one rank's samples in an epoch: a table with one row per step, and a table with
-    the last, smaller step.
+    """Return one rank's sample numbers in an epoch, in tables with one row per step.
 
-    In an epoch, the ranks together make ``passes`` passes over the data (default: as many passes as ranks). A
-    pass is a shuffle of all ``count`` samples that depends only on ``seed`` and the number of the pass. All
-    ranks compute the same shuffle without messages. The passes form one stream, and each step takes ``batch``
-    samples per rank from the stream. One process with a batch of ``size * batch`` would take the same
-    batches. The samples that do not fill a step form one smaller step. All ranks have equally many samples in
-    this step if there are as many passes as ranks.
+    A second table has the last, smaller step, if there is one. In an epoch, the ranks together make
+    ``passes`` passes over the data (default: as many passes as ranks). A pass is a shuffle of all ``count``
+    samples that depends only on ``seed`` and the number of the pass. All ranks compute the same shuffle
+    without messages. The passes form one stream, and each step takes ``batch`` samples per rank from the
+    stream. One process with a batch of ``size * batch`` would take the same batches. The samples that do not
+    fill a step form one smaller step. If there are as many passes as ranks, all ranks have equally many
+    samples in this step.
 
     The first ``done`` samples of the stream were used before, perhaps by another number of ranks. If fewer
     samples are left than there are ranks, the last whole step includes them. If there is no whole step,

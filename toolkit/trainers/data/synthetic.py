@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 1 << 30
-"""Largest size in bytes of samples in memory; :class:`Synthetic` generates samples at use instead."""
+"""The largest size of samples in memory, in bytes. :class:`Synthetic` can have more samples."""
 
 
 def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> Samples:
@@ -29,7 +29,7 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """Random samples that are generated at use; a sample has the same content each time."""
+    """Random samples that a step generates when it needs them. A sample has the same content each time."""
 
     shape: tuple[int, ...]
     classes: int
@@ -40,7 +40,7 @@ class Synthetic:
         return self.count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one sample: random bytes of the shape, and a random class."""
+        """Return one sample: random bytes of shape ``shape``, and a random class."""
         import tensorflow as tf
 
         draw = tf.stack([self.seed, number % self.count])

@@ -1,7 +1,7 @@
-"""Crop an image: to its centre for tests, and at random, differently in each epoch, for training.
+"""Crop images: to the centre for tests; for training, at random and differently in each epoch.
 
-Random numbers depend on a seed, the number of the epoch, and the sample's number. Crops are therefore equal
-on any rank of a world of any size, and after a resumed training.
+Random numbers depend on a seed, the number of the epoch, and the sample's number. Crops are therefore the
+same on every rank, with any number of ranks, and in a resumed training.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 COLOURS = 3
 _JPEG, _PNG = b"\xff\xd8\xff", b"\x89PNG"
 _CENTRE = 0.875
-"""Side of the centre crop as a share of the image's shorter side: 224 / 256, the usual crop for ImageNet."""
+"""The side of the centre crop as a share of the image's shorter side: 224 / 256, as usual for ImageNet."""
 
 _AREA, _ASPECT, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
-"""Range of a random crop's area and aspect ratio, and number of tries (Szegedy et al. 2015, arXiv:1409.4842,
-section 6).
+"""The ranges of a random crop's area (a share of the image) and aspect ratio, and the number of tries
+(Szegedy et al. 2015, arXiv:1409.4842, section 6).
 """
 
 
@@ -31,7 +31,7 @@ def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Ten
 
 
 def draw(seed: int, turn: "tf.Tensor", sample: "tf.Tensor") -> "tf.Tensor":
-    """Return the seed, two int32 numbers, of all random choices about one sample in one epoch."""
+    """Return the seed, two int32 numbers, for all random choices about one sample in one epoch."""
     import tensorflow as tf
 
     fold = tf.random.experimental.stateless_fold_in
@@ -46,7 +46,7 @@ def random_view(
     sample: "tf.Tensor",
     name: "tf.Tensor",
 ) -> "tf.Tensor":
-    """Return a random crop of a JPEG or PNG if ``seed`` is given, or else a crop of its centre.
+    """Return a random crop of a JPEG or PNG; without ``seed``, return a crop of its centre.
 
     The error message starts with ``name`` if ``encoded`` is neither a JPEG nor a PNG.
     """
@@ -61,7 +61,7 @@ def random_view(
 
 
 def fault(encoded: bytes, name: str) -> str:
-    """Return why TensorFlow cannot decode an image, beginning with its name; empty for a good image."""
+    """Return why TensorFlow cannot decode an image, beginning with ``name``; empty for a correct image."""
     import tensorflow as tf
 
     if not encoded.startswith((_JPEG, _PNG)):
@@ -87,9 +87,7 @@ def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
-    """Return a random crop of a JPEG or PNG, flipped in half of the cases, as bytes of shape (side, side,
-    3).
-    """
+    """Return a random crop of a JPEG or PNG, flipped in half of the cases, as bytes (side, side, 3)."""
     import tensorflow as tf
 
     def window(shape: "tf.Tensor") -> "tf.Tensor":
@@ -109,9 +107,7 @@ def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
 
 
 def _crop(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
-    """Decode the window (top, left, height, width) of an image; TensorFlow decodes only this window of a
-    JPEG.
-    """
+    """Decode a window (top, left, height, width) of an image, and decode nothing else of a JPEG."""
     import tensorflow as tf
 
     def jpeg() -> "tf.Tensor":

@@ -1,4 +1,4 @@
-"""The frameworks TensorFlow, PyTorch and JAX; a trainer imports only the framework of its strategy."""
+"""Adapters to TensorFlow, PyTorch and JAX. A trainer imports only the framework of its strategy."""
 
 import importlib
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ class TrainingLoop(Protocol):
     """Trains a model on this rank's share of the samples, in step with all other ranks."""
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
-        """Train the remaining part of epoch ``number``, counted from 0, and return the results."""
+        """Train the rest of epoch ``number``, counted from 0, and return the results of the epoch."""
 
     def evaluate(self, data: "Data") -> "Score":
-        """Return the model's score on ``data``, whose samples are divided among the ranks."""
+        """Return the model's score on ``data``. Each rank evaluates a part of the samples."""
 
     @property
     def learning_rate(self) -> float:
@@ -36,7 +36,7 @@ class TrainingLoop(Protocol):
         """The number of the model's parameters."""
 
     def collect(self) -> None:
-        """Copy sharded values to rank 0; all ranks must call this method before ``state`` and ``save``."""
+        """Copy sharded values to rank 0. All ranks must call this method before ``state`` and ``save``."""
 
     def state(self) -> "list[numpy.ndarray]":
         """Return the state of model and optimizer as unsharded arrays."""
@@ -52,13 +52,13 @@ class Framework(Protocol):
     """Interface of the framework modules in this package."""
 
     TITLE: str
-    """The framework's name as messages write it."""
+    """The framework's name in messages."""
 
     MODEL: str
     """The file name of the trained model."""
 
     def prepare_devices(self, world: "World") -> int:
-        """Select this rank's devices and CPU cores; return the number of cores."""
+        """Select this rank's devices and CPU cores, and return the number of cores."""
 
     def gpus(self, world: "World") -> tuple[int, list[int]]:
         """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
@@ -76,11 +76,11 @@ class Framework(Protocol):
 
 
 def framework_of(world: "World") -> Framework:
-    """Return the module of the framework that the ranks of ``world`` train with."""
+    """Return the module of the framework with which the ranks of ``world`` train."""
     return framework_named(world.framework)
 
 
 def framework_named(name: FrameworkName) -> Framework:
-    """Return the module for a framework's name; the module imports the framework at its first use."""
+    """Return the module for a framework's name. The module imports the framework when it needs it."""
     module: Framework = importlib.import_module(f"{__name__}.{name}")
     return module

@@ -1,4 +1,4 @@
-"""JAX framework: models are pure functions, which XLA compiles for the devices of all ranks."""
+"""Train with JAX, whose models are pure functions that XLA compiles for the devices of all ranks."""
 
 import os
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ MODEL = "model.npz"
 
 
 def prepare_devices(world: "World") -> int:
-    """Set the number of XLA's CPU threads to the number of this rank's cores; return the number of cores."""
+    """Set the number of XLA's CPU threads to the number of this rank's cores, and return this number."""
     threads = own_cores(world)
     # XLA reads NPROC for the size of its CPU thread pool (xla/pjrt/utils.cc, DefaultThreadPoolSize), when JAX
     # starts its back end.
@@ -36,7 +36,7 @@ def gpus(_: "World") -> tuple[int, list[int]]:
 
 
 def seed(number: int) -> None:
-    """Set the seed of NumPy; JAX has no global seed, because each random draw takes a key."""
+    """Set the seed of NumPy. JAX has no global seed, because each random draw takes a key."""
     import numpy as np
 
     np.random.seed(number)

@@ -1,4 +1,4 @@
-"""PyTorch framework: DistributedDataParallel distributes the models."""
+"""Train with PyTorch, in which ranks average gradients by DistributedDataParallel or FSDP."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ MODEL = "model.pt"
 
 
 def prepare_devices(world: "World") -> int:
-    """Set the number of PyTorch's threads to the number of this rank's cores; return the number of cores."""
+    """Set the number of PyTorch's threads to the number of this rank's cores, and return this number."""
     import torch
 
     threads = own_cores(world)

@@ -1,4 +1,4 @@
-"""TensorFlow framework: Horovod or TensorFlow's own strategies distribute Keras models."""
+"""Train Keras models with TensorFlow, distributed by Horovod, MPI or TensorFlow's own strategies."""
 
 from typing import TYPE_CHECKING
 
