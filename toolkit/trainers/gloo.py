@@ -3,7 +3,7 @@
 Every task of a step that ``srun --mpi=none`` started runs this program before its command. Task 0 opens the
 store, an HTTP server in which Horovod looks up its peers, as in ``horovod/runner/http/http_server.py``. The
 other tasks look for the store on the first node of the step, at a few ports that follow from the numbers of
-job and step. The server at a port confirms which step it serves. The program therefore writes no file that
+job and step. The server at a port confirms which step it serves. The program therefore needs no file, which
 could be out of date, and jobs that share a node do not connect to each other. When all tasks have joined,
 each task receives its Horovod variables and executes its command.
 
@@ -64,7 +64,7 @@ _HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
 
 
 def main(words: Sequence[str]) -> int:
-    """Join the other ranks and execute the command; return an exit status only after a failure."""
+    """Join the other ranks and execute the command. Return an exit status only after a failure."""
     if len(words) < 2 or words[0] != "--":
         return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
     try:
@@ -105,7 +105,7 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
 
 
 def read_task(environment: Mapping[str, str]) -> Task:
-    """Return this task from Slurm's variables; raise ``RendezvousFault`` if they are missing or wrong."""
+    """Return this task from Slurm's variables. Raise ``RendezvousFault`` if they are missing or wrong."""
     rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if rank >= size:
         raise RendezvousFault(f"SLURM_PROCID is {rank} in a step of {size} tasks")
@@ -124,12 +124,12 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the first part of the URL path of a step's keys; it follows from the secret."""
+    """Return the first part of the URL path of a step's keys, which only the job's ranks can compute."""
     return proof(secret, b"path", step.encode())
 
 
 class Store(ThreadingHTTPServer):
-    """HTTP server that stores values under ``/SCOPE/KEY``; raises ``OSError`` if the port is in use."""
+    """An HTTP server that stores values under ``/SCOPE/KEY``. Raises ``OSError`` if the port is in use."""
 
     daemon_threads = True
     request_queue_size = 1024  # All ranks connect at once.
@@ -156,9 +156,7 @@ class Store(ThreadingHTTPServer):
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the answer to a rank that joins; ``at`` is the address of this node to which the rank
-        connected.
-        """
+        """Return the answer to a rank that joins. The rank connected to the address ``at`` of this node."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -228,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200)
 
     def _greet(self, value: bytes) -> None:
-        """Answer a request to join; reject the request if its HMAC does not prove the secret."""
+        """Answer a request to join. Reject the request if its HMAC does not prove the secret."""
         nonce, secret = self.headers.get(_NONCE, "").encode(), self.server.secret
         if not proves(self.headers.get(_PROOF, ""), secret, b"hello", nonce, value):
             return self._answer(403)
@@ -269,7 +267,7 @@ def _task(said: bytes) -> Task | None:
 
 
 def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
-    """Open the store at the first free port of ``ports``; raise ``RendezvousFault`` if no port is free."""
+    """Open the store at the first free port of ``ports``. Raise ``RendezvousFault`` if no port is free."""
     why = ""
     for port in ports:
         try:
@@ -297,8 +295,7 @@ def serve_beside(store: Store) -> None:
 def join(
     task: Task, ports: Sequence[int], caller: str, seconds: float, secret: bytes
 ) -> tuple[dict[str, str], str, tuple[str, int]]:
-    """Wait until all ranks have joined; return the rank's variables, its own address, and the store's host
-    and port.
+    """Wait until all ranks have joined. Return the rank's variables, its address, and the store's address.
 
     ``caller`` is the address of the node where srun was called. In a batch script this is the first node,
     which tasks can then reach without a name service. Raises ``RendezvousFault`` if not all ranks join within
@@ -343,9 +340,7 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
 
 
 def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
-    """Ask the store at ``place``; return its answer (empty without an answer for this step) and our own
-    address.
-    """
+    """Ask the store at ``place``. Return its answer, empty if it is not for this step, and our address."""
     connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
     nonce, body = os.urandom(16).hex(), json.dumps(task._asdict()).encode()
     try:

@@ -2,10 +2,10 @@
 
 With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs, each over as many samples as the data set has.
 Two ranks train two epochs each and together see every image four times, as in the tutorial. The tutorial's
-ranks shuffle independently. The ranks of this trainer divide one shuffle after the other, so no image repeats
-before every image was used once (see :mod:`toolkit.trainers.data.shares`). A division of one pass per epoch
-would halve the number of steps. With three seeds, two such epochs reach a test accuracy of 0.9715 to 0.9773;
-two epochs of this trainer reach 0.9769 to 0.9803.
+ranks shuffle independently. The ranks of this trainer divide one shuffle after another, so no image repeats
+before every image was used once (see :mod:`toolkit.trainers.data.shares`). If the ranks divided one pass per
+epoch, the number of steps would be halved. With three seeds, two such epochs reach a test accuracy of 0.9715
+to 0.9773; two epochs of this trainer reach 0.9769 to 0.9803.
 """
 
 from functools import partial

@@ -13,7 +13,7 @@ from toolkit.trainers.learning.refusals import find_framework_refusal, find_refu
 
 
 def main(words: list[str]) -> NoReturn:
-    """Check ``words``: the name of a trainer's module, and the options of the trainer; then exit."""
+    """Check ``words``, the name of a trainer's module and the trainer's options, and exit."""
     module, *given = words
     trainer, options = parse(importlib.import_module(f"toolkit.trainers.{module}").TRAINER, given)
     default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)

@@ -1,9 +1,10 @@
-"""A worked example of model parallelism: ``python -m toolkit.trainers.pipeline --data DIR``.
+"""Show an example of model parallelism: ``python -m toolkit.trainers.pipeline --data DIR``.
 
 The layers of a network are split over two devices, as for a model that is too large for one device. Without
 micro-batches, the second device waits for the first. With micro-batches, the second device processes one
 micro-batch while the first device processes the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965). The
-gradients are summed before the update, so the result equals the result on one device, as ``--compare`` shows.
+program sums the gradients before the update, so the result equals the result on one device, as ``--compare``
+shows.
 
 Without GPUs, the two devices are halves of the CPU, which shows the mechanism without a speed-up.
 """
@@ -29,9 +30,7 @@ class Pipeline:
     """A network that is split into stages, each on its own device."""
 
     def __init__(self, stages: "Sequence[tf.keras.Model]", devices: Sequence[str], pieces: int) -> None:
-        """Create a pipeline of stages whose variables are on ``devices``; ``pieces`` is the number of
-        micro-batches.
-        """
+        """Store the stages, the devices of their variables, and the number of micro-batches (``pieces``)."""
         self.stages, self._devices, self._pieces = stages, devices, pieces
 
     @property
@@ -40,7 +39,7 @@ class Pipeline:
         return [variable for stage in self.stages for variable in stage.trainable_variables]
 
     def gradients(self, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, list[tf.Tensor]]":
-        """Return the mean loss of a batch and its gradients; runs in a TensorFlow graph.
+        """Return the mean loss of a batch and its gradients, in a TensorFlow graph.
 
         TensorFlow starts a stage when its inputs are ready. The stages of different micro-batches therefore
         overlap, in the forward and the backward pass.
@@ -67,9 +66,7 @@ class Pipeline:
 def train(
     devices: Sequence[str], samples: Samples, *, pieces: int, batch: int, steps: int, rate: float
 ) -> tuple[list[float], float]:
-    """Train a dense network in two stages; return the loss of each step, and the seconds of all steps but the
-    first.
-    """
+    """Train a dense network in two stages. Return each step's loss, and the seconds after the first step."""
     import numpy as np
     import tensorflow as tf
 
@@ -102,7 +99,7 @@ def train(
 
 
 def two_devices() -> list[str]:
-    """Return TensorFlow's names of two GPUs, or of two logical CPU devices; raise ``Trouble`` for one GPU."""
+    """Return TensorFlow's names of two GPUs or of two logical CPU devices. Raise ``Trouble`` for one GPU."""
     import tensorflow as tf
 
     gpus = tf.config.list_physical_devices("GPU")

@@ -1,10 +1,10 @@
 """Check MPI or Gloo before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as were started, that
-messages arrive, how fast they are, and the state of every node. The preflight does not load TensorFlow and
-takes about a second. Without a preflight, you may notice a wrong start only the next morning.
-``docs/preflight.md`` describes the checks and what they prove. Exit status: 0 passed, 1 failed (with a
-sentence for each fault), 3 mpi4py is not installed.
+Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as were started, and
+that messages arrive. The preflight also checks the network's speed and the state of every node. The preflight
+does not load TensorFlow and takes about a second. Without a preflight, you may notice only after hours that
+the job started wrongly. ``docs/preflight.md`` describes the checks and what they prove. Exit status: 0
+passed, 1 failed (with a sentence for each fault), 3 mpi4py is not installed.
 """
 
 import array
@@ -26,15 +26,13 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _TIME_TO_SPEAK = 2.0
-"""Seconds for which other ranks delay their exit, so that rank 0 can report before the launcher stops it."""
+"""The seconds for which other ranks delay their exit, so that rank 0 reports before the launcher stops it."""
 
 _LINES = 5
-"""Largest number of faults to print: on thousands of nodes, more lines would hide the important ones."""
+"""The largest number of faults to print. On thousands of nodes, more lines would hide the important lines."""
 
 _NUMBERS = 1 << 16
-"""Count of numbers in the test message: half a megabyte, because MPI sends short messages by another
-protocol.
-"""
+"""The count of numbers in the test message: half a megabyte, as MPI has another protocol for short ones."""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -63,7 +61,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerdict:
-    """Check all nodes and the network between them; return rank 0's verdict."""
+    """Check all nodes and the network between the nodes. Return rank 0's verdict."""
     rank, hosts = world.Get_rank(), world.allgather(host)
     first = hosts.index(host) == rank
     facts = read_facts(wanted, rank, host, first=first)
@@ -102,7 +100,7 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
 
 
 def check_messages(world: "Comm") -> str:
-    """Sum an array over all ranks; return what is wrong with the result, or an empty string."""
+    """Sum an array over all ranks. Return a sentence about a wrong result; empty for a correct result."""
     rank, size = world.Get_rank(), world.Get_size()
     if sorted(world.allgather(rank)) != list(range(size)):
         return "MPI gave two ranks the same number"
@@ -118,7 +116,7 @@ def check_messages(world: "Comm") -> str:
 
 
 def library_name(told: str) -> str:
-    """Return name and version of an MPI library from the text that ``MPI_Get_library_version`` returns.
+    """Return the name and version of an MPI library from the text of ``MPI_Get_library_version``.
 
     >>> library_name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4")
     'Open MPI 4.1.4'
@@ -140,7 +138,7 @@ def _wrong_size(found: int, tasks: int) -> str:
 
 
 def _fail(*sentences: str, code: int = 1) -> int:
-    # MPI's rank does not identify the process: if each process is a world of size 1, each has rank 0.
+    # MPI's rank does not identify the process: if each process is a world of size 1, each process has rank 0.
     if started_rank(os.environ) == 0:
         for sentence in sentences:
             print(f"preflight: {sentence}.", file=sys.stderr, flush=True)

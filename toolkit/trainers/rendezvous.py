@@ -1,7 +1,7 @@
 """Find and authenticate the other ranks of a job without MPI: ports, addresses, and the job's secret.
 
 Each run of a job script writes a secret to the job's folder, which only its user can read. A process that
-knows the secret is a rank of the job; ranks refuse all other connections.
+knows the secret is a rank of the job. Ranks refuse all other connections.
 
 This file needs only Python 3.8, because a job script copies it into images without toolkit.
 """
@@ -35,11 +35,11 @@ NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 
 class RendezvousFault(Exception):
-    """The ranks cannot find each other; the message is one sentence for the user."""
+    """The ranks cannot find each other. The message is one sentence for the user."""
 
 
 class Task(NamedTuple):
-    """One task of a Slurm step; ``step`` identifies this run of the step."""
+    """One task of a Slurm step. ``step`` identifies this run of the step."""
 
     step: str
     rank: int
@@ -52,9 +52,9 @@ class Task(NamedTuple):
 def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
     """Return the secret of a job, which its script wrote to the job's folder.
 
-    The scripts of older toolkits write no secret. In this case, the ``first`` rank writes it, and the other
-    ranks wait for the file. ``alone`` means that all ranks are on one node: without a job's folder, they use
-    the folder for temporary files.
+    The job scripts of older releases write no secret. In this case, the ``first`` rank writes the secret, and
+    the other ranks wait for the file. ``alone`` means that all ranks are on one node: without a job's folder,
+    they use the folder for temporary files.
 
     Raises:
         RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no
@@ -86,8 +86,7 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
 def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
     """Return Horovod's variables of each rank: its number among all ranks, on its node, and among the nodes.
 
-    The variables are the same as ``horovodrun`` sets. Nodes may have different numbers of ranks, in any
-    order.
+    ``horovodrun`` sets the same variables. Nodes may have different numbers of ranks, in any order.
     """
     by_host: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda t: t.rank):
@@ -114,15 +113,15 @@ def proof(secret: bytes, *parts: bytes) -> str:
 
 
 def proves(given: object, secret: bytes, *parts: bytes) -> bool:
-    """Return whether ``given`` is the right HMAC over ``parts``; the comparison takes constant time."""
+    """Return whether ``given`` is the correct HMAC over ``parts``, with a comparison in constant time."""
     said = given.encode("utf-8", "replace") if isinstance(given, str) else b""
     return hmac.compare_digest(said, proof(secret, *parts).encode())
 
 
 def listening_address(first: str, caller: str, *, alone: bool) -> str:
-    """Return the address at which rank 0 listens on this node; empty for all addresses, if none is known.
+    """Return the address at which rank 0 listens on this node; empty if rank 0 must listen at all addresses.
 
-    ``first`` is the name of this node, and ``caller`` the address at which Slurm reaches this node.
+    ``first`` is the name of this node, and ``caller`` is the address at which Slurm reaches this node.
     """
     if alone:
         return "127.0.0.1"
@@ -131,7 +130,7 @@ def listening_address(first: str, caller: str, *, alone: bool) -> str:
 
 
 def addresses_of(name: str) -> list[str]:
-    """Return the IPv4 addresses of a host name; an empty list if the name is unknown on this node."""
+    """Return the IPv4 addresses of a host name; empty if this node cannot resolve the name."""
     try:
         known = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -179,15 +178,13 @@ def first_node(nodes: str) -> str:
 
 
 def ports_of(step: str) -> list[int]:
-    """Return the possible ports of a step's store, the most likely first; all ranks compute the same
-    ports.
-    """
+    """Return the possible ports of a step's store, the most likely first. All ranks compute equal ports."""
     numbers = struct.unpack(">16H", hashlib.sha256(step.encode()).digest())
     return list(dict.fromkeys(_FIRST_PORT + number % _PORTS for number in numbers))
 
 
 def interfaces() -> list[tuple[str, str]]:
-    """Return names and IPv4 addresses of this machine's network interfaces, in the kernel's order."""
+    """Return the names and IPv4 addresses of this machine's network interfaces, in the kernel's order."""
     buffer = array.array("B", bytes(_ENTRY * 512))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         told = fcntl.ioctl(asked, _SIOCGIFCONF, struct.pack("iL", len(buffer), buffer.buffer_info()[0]))
@@ -197,7 +194,7 @@ def interfaces() -> list[tuple[str, str]]:
 
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the interface whose first address is ``address``, as Gloo needs it; empty if there is none."""
+    """Return the interface whose first address is ``address``, as Gloo needs it; empty if unknown."""
     first: dict[str, str] = {}
     for name, own in known:
         first.setdefault(name, own)

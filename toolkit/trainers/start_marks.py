@@ -12,7 +12,7 @@ _MARKS: dict[str, float] = {}
 
 
 def mark(part: str) -> None:
-    """Record the time at which a part of the start finished; later calls for the same part have no effect."""
+    """Record the time at which a part of the start finished. Later calls for the same part have no effect."""
     if part not in _MARKS:
         _MARKS[part] = time.time()
         if part == FIRST and (reads := read_calls(Path("/proc/self/io"))) is not None:
@@ -20,8 +20,7 @@ def mark(part: str) -> None:
 
 
 def marks() -> dict[str, float]:
-    """Return when each part of the start finished, in seconds since 1970, and the read calls until the first
-    batch.
+    """Return when each part of the start finished (seconds since 1970), and the read calls until then.
 
     If ``first_batch`` is missing, the rank has not trained yet.
     """
@@ -58,9 +57,7 @@ def container_made(root: Path, begun: float) -> float | None:
 
 
 def _process_started(stat: str, root: Path) -> float:
-    """Return when this process was created, in seconds since 1970, from the boot time and clock ticks since
-    boot.
-    """
+    """Return when this process was created, in seconds since 1970, from its clock ticks since the boot."""
     ticks = int(stat.rpartition(")")[2].split()[19])
     lines = (root / "proc" / "stat").read_text().splitlines()
     booted = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
@@ -68,9 +65,9 @@ def _process_started(stat: str, root: Path) -> float:
 
 
 _ROUNDED = 1.0
-"""Seconds of rounding error: the kernel reports its boot time in whole seconds."""
+"""The largest rounding error in seconds, because the kernel reports its boot time in whole seconds."""
 
 
 def is_complete(found: Mapping[str, float]) -> bool:
-    """Return whether the times include the first batch, the last part of a start."""
+    """Return whether the times include the first batch, which is the last part of a start."""
     return FIRST in found

@@ -24,7 +24,7 @@ Passes = Literal["each", "shared"]
 
 
 def nothing(_: object) -> None:
-    """Do nothing: the default for a trainer without a data check or own options."""
+    """Do nothing. This is the default for a trainer without a data check or without own options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Network:
 class Trainer:
     """A model, its data, and the defaults of their options.
 
-    ``data`` is the name of the data set; if it is empty, the trainer needs no ``--data``. ``fetched`` says
-    whether ``toolkit data get`` downloads the data set. ``check`` checks the data without loading it.
+    ``data`` is the name of the data set. If the name is empty, the trainer needs no ``--data``. ``fetched``
+    says whether ``toolkit data get`` downloads the data set. ``check`` checks the data without loading it.
     ``load`` returns the samples for training and testing. ``model`` returns a Keras model from stored inputs
-    to logits; it is ``None`` for a trainer that only has other ``networks``. ``variant`` distinguishes the
-    trainings of one trainer: a training can only be resumed with the same variant.
+    to logits. It is ``None`` if the trainer only has ``networks`` of other frameworks. ``variant``
+    distinguishes the trainings of one trainer: a training can only be resumed with the same variant.
 
     ``passes`` defines an epoch. With ``each``, every rank trains on as many samples as the data has, so N
     ranks make N passes over the data. With ``shared``, all ranks together make one pass over the data.
@@ -78,13 +78,11 @@ class Trainer:
     unused: tuple[str, ...] = ()
     """Common options that this trainer does not use, such as ``--tensorboard``."""
     run: "Callable[[Trainer, Options, World, int], None] | None" = None
-    """Replaces the training loop: a function of the trainer, the options, the ranks, and this rank's
-    cores.
-    """
+    """Replaces the training loop: a function of the trainer, options, ranks, and number of cores."""
 
     @property
     def keras_model(self) -> "Callable[[], tf.keras.Model]":
-        """Return the function that creates the Keras model.
+        """The function that creates the Keras model.
 
         Raises:
             Trouble: if the trainer has no Keras model.
@@ -102,11 +100,11 @@ class Trainer:
 
 @dataclass(frozen=True)
 class Options:
-    """The user's options. ``epochs`` counts for all ranks together, ``batch_size`` for each device.
+    """The user's options. ``epochs`` is for all ranks together, and ``batch_size`` is for each device.
 
-    If ``batch_size`` is 0, the trainer tries sizes up to ``batch_limit``. ``fresh`` ignores existing
-    checkpoints. ``keep`` is the number of checkpoints to keep. ``checkpoint_seconds`` is the time between
-    checkpoints within an epoch, and ``log_seconds`` the time between log lines within an epoch.
+    If ``batch_size`` is 0, the trainer tries sizes up to ``batch_limit``. With ``fresh``, the trainer ignores
+    existing checkpoints. ``keep`` is the number of checkpoints to keep. Within an epoch,
+    ``checkpoint_seconds`` is the time between checkpoints, and ``log_seconds`` is the time between log lines.
     """
 
     data: Path | None

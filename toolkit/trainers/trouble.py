@@ -1,9 +1,9 @@
-"""Exceptions that stop a trainer with a one-line message: a fault, or a request to stop."""
+"""The exceptions that stop a trainer with a one-line message: a fault, or a request to stop."""
 
 
 class Trouble(Exception):
-    """A fault that the user can fix; ``code`` is the exit status: 1 failed, 2 wrong options or data, 3
-    missing package.
+    """A fault that the user can fix. The exit status ``code`` is 1 for a failure, 2 for wrong options or
+    data, and 3 for a missing package.
     """
 
     def __init__(self, message: str, code: int = 2) -> None:
@@ -13,8 +13,8 @@ class Trouble(Exception):
 
 
 class Stopped(Exception):
-    """The training stopped on request after writing a checkpoint; all ranks raise this exception together."""
+    """The training stopped on request after writing a checkpoint. All ranks raise this exception together."""
 
 
 STOPPED = 75
-"""Exit status after :class:`Stopped`: EX_TEMPFAIL of sysexits.h, "try again later"."""
+"""The exit status after :class:`Stopped`: EX_TEMPFAIL of sysexits.h, "try again later"."""

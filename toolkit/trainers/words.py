@@ -6,7 +6,7 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def count(text: str) -> int:
-    """Return the positive integer in ``text``; raise an error that argparse reports for any other text."""
+    """Return the positive integer in ``text``. For any other text, raise an error that argparse reports."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is less than 1")
@@ -19,9 +19,7 @@ def count_or_auto(text: str) -> int:
 
 
 def positive(text: str) -> float:
-    """Return the positive, finite number in ``text``; raise an error that argparse reports for any other
-    text.
-    """
+    """Return the positive, finite number in ``text``; otherwise raise an error that argparse reports."""
     value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{value} is not a positive number")
@@ -29,7 +27,7 @@ def positive(text: str) -> float:
 
 
 def seed(text: str) -> int:
-    """Return the seed in ``text``, from 0 to 2**31 - 1, the range that both NumPy and TensorFlow accept."""
+    """Return the seed in ``text``, from 0 to 2**31 - 1, the range that NumPy and TensorFlow accept."""
     value = int(text)
     if not 0 <= value < 2**31:
         raise argparse.ArgumentTypeError(f"{value} is not between 0 and {2**31 - 1}")
@@ -49,7 +47,7 @@ def size(text: str) -> int:
 
 
 def format_bytes(count: float) -> str:
-    """Return a number of bytes as text with a binary unit, for a message.
+    """Return a number of bytes as text with a binary unit.
 
     >>> format_bytes(1.5 * 2**30)
     '1.5 GiB'

@@ -21,9 +21,7 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Images of ``side`` x ``side`` pixels: random crops in each epoch with a seed, otherwise centre
-    crops.
-    """
+    """Images of ``side`` x ``side`` pixels: new random crops each epoch with a seed, or centre crops."""
 
     def __init__(
         self, paths: Sequence[str], classes: Sequence[int], side: int, seed: int | None = None

@@ -35,7 +35,7 @@ _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrec
 
 
 class Records:
-    """Images of ``side`` x ``side`` pixels: random crops in each epoch with a seed, otherwise centre crops.
+    """Images of ``side`` x ``side`` pixels: new random crops each epoch with a seed, or centre crops.
 
     ``lowest`` is the label of the first class. ``classes`` is the number of classes; if it is ``None``, no
     label is too large.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def spare_biases(model: "tf.keras.Model") -> int:
-    """Set the gradient of each bias before a batch normalisation to 0; return the number of changed layers.
+    """Set the gradient of each bias before a batch normalisation to 0. Return the number of changed layers.
 
     The layers keep their Keras classes, so that the model is saved as a plain Keras model. Do not freeze the
     normalisations later: a frozen normalisation does not cancel the bias, whose gradient is then needed.

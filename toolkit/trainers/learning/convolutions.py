@@ -1,4 +1,4 @@
-"""Find convolutions whose computation may be replaced, and the only layer that reads their output."""
+"""Find convolutions whose computation toolkit may replace, and the only layer that reads their output."""
 
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ def _plain(layer: "tf.keras.layers.Layer") -> bool:
 def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
-    """Return the only reader of a convolution, if it has the class ``kind`` and no other input; else None."""
+    """Return the only layer that reads a convolution, if its class is ``kind`` and it has no other input."""
     if len(convolution.outbound_nodes) != 1:
         return None
     reader = convolution.outbound_nodes[0].layer

@@ -1,4 +1,4 @@
-"""Give each rank its own random numbers while a model trains, for example for dropout."""
+"""Make each rank draw different random numbers while a model trains, for example for dropout."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -6,14 +6,14 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _BITS = (1, 2, 4, 8, 16)
-"""Possible numbers of bits per draw: a rate of 0.5 needs 1 bit; 16 bits match any rate to within 1/65536."""
+"""The possible numbers of bits per draw. A rate of 0.5 needs 1 bit; 16 bits match any rate to 1/65536."""
 
 
 def draw_bits(model: "tf.keras.Model") -> int:
-    """Make all dropout layers of a model use :func:`drop_out`; return the number of changed layers.
+    """Make all dropout layers of a model use :func:`drop_out`. Return the number of changed layers.
 
-    The layers keep their Keras classes, so that the model is saved as a plain Keras model. Layers with their
-    own seed do not change, and keep their random numbers.
+    The layers keep their Keras classes, so that the model is saved as a plain Keras model. A layer with its
+    own seed does not change and keeps its random numbers.
     """
     import tensorflow as tf
 
@@ -25,9 +25,9 @@ def draw_bits(model: "tf.keras.Model") -> int:
 
 
 def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Tensor":  # noqa: ANN401
-    """Return the inputs with a share of ``rate`` set to 0 and the other values scaled up, so the mean stays.
+    """Set a share of ``rate`` of the inputs to 0, and scale up the other inputs to keep the mean.
 
-    ``noise_shape`` has a 1 for each dimension along which all numbers are dropped together, as in Keras.
+    As in Keras, ``noise_shape`` has a 1 for each dimension along which all values are dropped together.
     """
     import tensorflow as tf
 
@@ -42,10 +42,9 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
 
 
 def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
-    """Draw ``count`` random numbers of ``bits`` bits; return for each number whether it is at least
-    ``least``.
+    """Draw ``count`` random numbers of ``bits`` bits. Return which numbers are at least ``least``.
 
-    The numbers are cut from 64-bit draws: first the lowest bits of every byte, then the next bits, and so on.
+    The numbers are parts of 64-bit draws: first the lowest bits of every byte, then the next bits, and so on.
     """
     import tensorflow as tf
 
@@ -56,7 +55,7 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # Shifting both numbers by the same number of bits does not change the comparison.
+    # A shift of both numbers by the same number of bits does not change the comparison.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
         for shift in shifts

@@ -1,4 +1,4 @@
-"""Adam and SGD for JAX, with the options of a trainer; the functions are part of a compiled step."""
+"""Adam and SGD for JAX, with the options of a trainer. XLA compiles these functions with the step."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ Tree = Any
 """A JAX pytree: arrays in nested lists and dictionaries."""
 
 _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-7
-"""Decay rates of Adam's two moving averages, and Keras's default of epsilon."""
+"""The decay rates of Adam's two moving averages, and epsilon as in Keras."""
 
 
 def slots(parameters: Tree, learning: Learning) -> Tree:
@@ -27,9 +27,7 @@ def slots(parameters: Tree, learning: Learning) -> Tree:
 def update(
     learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
 ) -> tuple[Tree, Tree]:
-    """Return the updated parameters and optimizer state. As in Keras, biases and normalisations do not
-    decay.
-    """
+    """Return the updated parameters and optimizer state. Biases and normalisations do not decay."""
     step = _adam if learning.optimizer == "adam" else _sgd
     return step(learning, parameters, slots, gradients, rate)
 
@@ -58,7 +56,7 @@ def _adam(
 
 
 def _sgd(learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree) -> tuple[Tree, Tree]:
-    """Return the result of one step of SGD; its velocity does not include the learning rate."""
+    """Return the result of one step of SGD. The velocity does not include the learning rate."""
     import jax
 
     momentum = learning.momentum

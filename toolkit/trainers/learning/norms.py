@@ -1,4 +1,4 @@
-"""Batch normalisation over the batches of all devices, if one device has too few samples for good statistics.
+"""Normalise over the batches of all devices, if one device has too few samples for good statistics.
 
 Goyal et al. 2017, arXiv:1706.02677, section 3.3, use separate statistics for each device. Peng et al. 2018,
 arXiv:1711.07240, use the statistics of all devices.
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def synchronise(model: "tf.keras.Model", world: "World") -> int:
-    """Make all batch normalisations use the mean and variance over all devices; return the number of layers.
+    """Make all batch normalisations use the mean and variance over all devices. Return how many changed.
 
     The layers keep their Keras classes, so that the model is saved as a plain Keras model.
     """
@@ -22,7 +22,7 @@ def synchronise(model: "tf.keras.Model", world: "World") -> int:
     kind = tf.keras.layers.BatchNormalization
     found = [layer for layer in model.submodules if isinstance(layer, kind)]
     for layer in found:
-        # The fused kernel computes the statistics internally, so it cannot share them.
+        # The fused kernel computes the statistics internally, so other devices cannot contribute.
         layer.fused = False
         world.share_moments(layer)
     return len(found)
@@ -31,7 +31,7 @@ def synchronise(model: "tf.keras.Model", world: "World") -> int:
 def averaging(layer: "tf.keras.layers.Layer", allreduce: object) -> None:
     """Make a layer use the mean and variance over all ranks, which have equally many samples.
 
-    ``allreduce`` returns the mean of a tensor over all ranks, and has a gradient.
+    ``allreduce`` is a differentiable function that returns the mean of a tensor over all ranks.
     """
     import tensorflow as tf
 

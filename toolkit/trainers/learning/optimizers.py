@@ -1,9 +1,9 @@
-"""The optimizers SGD, Adam, LARS and LAMB, with weight decay for all variables but biases and norms.
+"""Provide SGD, Adam, LARS and LAMB, with weight decay for all variables but biases and normalisations.
 
 Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, was abandoned in 2024. The LARS of
-the TensorFlow models needs dozens of packages. This module implements LARS and LAMB from the publications,
-with Keras's legacy optimizer API, because Horovod averages its gradients, and its SGD and Adam update a
-variable by one fused kernel.
+the TensorFlow models needs dozens of packages. This module implements LARS and LAMB from the publications
+with Keras's legacy optimizer API. Horovod supports this API, and the API's SGD and Adam update a variable
+with one fused kernel.
 """
 
 from functools import cache
@@ -26,7 +26,7 @@ def optimizer(
     trust: float,
     corrected: bool = False,
 ) -> "tf.keras.optimizers.Optimizer":
-    """Return the optimizer called ``name``; ``momentum`` is for SGD and LARS, ``trust`` for LARS.
+    """Return the optimizer ``name``. ``momentum`` applies to SGD and LARS, ``trust`` only to LARS.
 
     ``corrected`` selects SGD with Nesterov's momentum whose velocity can be rescaled when the rate changes.
     """
@@ -53,9 +53,7 @@ def is_spared(variable: "tf.Variable") -> bool:
 
 @cache
 def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return a class of SGD that adds the weight decay to the gradient (Goyal et al. 2017, arXiv:1706.02677,
-    section 3).
-    """
+    """Return a class of SGD that adds the weight decay to the gradient (arXiv:1706.02677, section 3)."""
     import tensorflow as tf
 
     class DecayedSGD(tf.keras.optimizers.legacy.SGD):  # type: ignore[misc]
@@ -99,9 +97,7 @@ def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def decayed_adam() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return a class of Adam whose weight decay is separate from the gradient (Loshchilov and Hutter 2019,
-    arXiv:1711.05101).
-    """
+    """Return a class of Adam with decoupled weight decay (Loshchilov and Hutter 2019, arXiv:1711.05101)."""
     import tensorflow as tf
 
     class DecayedAdam(tf.keras.optimizers.legacy.Adam):  # type: ignore[misc]
@@ -155,7 +151,7 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
 
 
 def _ratio(above: "tf.Tensor", below: "tf.Tensor") -> "tf.Tensor":
-    """Return the trust ratio ``above / below`` of a layer; 1 if either norm is 0."""
+    """Return the trust ratio of a layer: the norm ``above`` divided by ``below``, or 1 if a norm is 0."""
     import tensorflow as tf
 
     return tf.where((above > 0) & (below > 0), tf.math.divide_no_nan(above, below), 1.0)
@@ -185,9 +181,7 @@ def lars() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def lamb() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return the LAMB optimizer class (You et al. 2020, arXiv:1904.00962, algorithm 2), with the paper's
-    constants.
-    """
+    """Return the LAMB optimizer class, with the paper's constants (arXiv:1904.00962, algorithm 2)."""
     import tensorflow as tf
 
     class LAMB(_layerwise()):  # type: ignore[misc]

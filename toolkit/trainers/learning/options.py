@@ -12,7 +12,7 @@ from toolkit.trainers.words import count, positive
 
 
 def not_negative(text: str) -> float:
-    """Return the number in ``text``; raise ``ArgumentTypeError`` if it is negative or not finite."""
+    """Return the number in ``text``. Raise ``ArgumentTypeError`` for a negative or infinite number."""
     value = float(text)
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{value} is not zero or more")
@@ -20,7 +20,7 @@ def not_negative(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """Return the number in ``text``; raise ``ArgumentTypeError`` if it is below 0, or 1 or more."""
+    """Return the number in ``text``. Raise ``ArgumentTypeError`` for a number below 0, or from 1 on."""
     value = float(text)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{value} is not from 0 to below 1")
@@ -28,8 +28,7 @@ def share(text: str) -> float:
 
 
 def epochs(text: str) -> tuple[float, ...]:
-    """Return the epochs in ``text``; raise ``ArgumentTypeError`` if an epoch is not later than the previous
-    epoch.
+    """Return the epochs in ``text``. Raise ``ArgumentTypeError`` unless each epoch is later than the last.
 
     >>> epochs("30,60,80")
     (30.0, 60.0, 80.0)

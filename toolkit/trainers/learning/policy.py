@@ -1,4 +1,4 @@
-"""Settings of a training: the optimizer, the learning rate over time, and the precision of a step.
+"""The settings of a training: the optimizer, the learning rate over time, and the precision of a step.
 
 ``docs/learning.md`` explains each option, with its paper and a measurement.
 """
@@ -21,7 +21,7 @@ Compiled = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """The user's settings; ``learning_rate`` is the rate for an update with ``reference_batch`` samples.
+    """The user's settings. ``learning_rate`` is the rate for an update with ``reference_batch`` samples.
 
     Without ``reference_batch``, the rate is for one batch. Without ``warmup_from``, the warm-up starts at the
     lower of ``learning_rate`` and the scaled rate.
@@ -56,9 +56,7 @@ class Learning:
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def of_batch(self, batch: int) -> Self:
-        """Return the settings with ``batch`` as the reference batch, unless the user chose a reference
-        batch.
-        """
+        """Return the settings with ``batch`` as the reference batch, unless the user chose another."""
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
@@ -79,7 +77,7 @@ class Learning:
         return self.optimizer == "sgd" and self.momentum > 0 and self.momentum_correction
 
     def scaled(self, world: "World", batch: int) -> float:
-        """Return the learning rate after the warm-up, for all ranks with ``batch`` samples per device."""
+        """Return the learning rate after the warm-up, if each device of all ranks has ``batch`` samples."""
         samples = batch * self.accumulate * world.averaged
         return scale_rate(self.learning_rate, samples / (self.reference_batch or batch), self.scaling)
 
@@ -99,7 +97,7 @@ class Learning:
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
 
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-        """Return the variables that a resumed run needs beside the optimizer's own variables."""
+        """Return the variables that a resumed run needs in addition to the optimizer's own variables."""
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
         return kept + precision.loss_scale(optimizer)
 
@@ -129,8 +127,8 @@ class Learning:
 
             rate, before = tf.cast(rates.rate(done, tf), tf.float32), optimizer.learning_rate.read_value()
             if self.corrected:
-                # Keras's velocity includes the learning rate of its step, so it is rescaled to the new rate
-                # (Goyal et al. 2017, arXiv:1706.02677, equation 10).
+                # Keras's velocity includes the learning rate of its step, so rescale the velocity to the new
+                # rate (Goyal et al. 2017, arXiv:1706.02677, equation 10).
                 factor = tf.where(before > 0, tf.math.divide_no_nan(rate, before), 1.0)
                 if self.nesterov:
                     optimizer.correction.assign(factor)

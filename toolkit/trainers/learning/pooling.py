@@ -1,8 +1,8 @@
-"""Pool the output of a convolution before its bias and ReLU are applied; Keras pools after bias and ReLU.
+"""Pool the output of a convolution before bias and ReLU, which Keras applies before the pooling.
 
-Adding a bias and applying ReLU do not change which value of a window is the largest, and neither does
-rounding. The output of the pooling is therefore identical to the bit. Bias, ReLU and their gradients process
-only the remaining values: a quarter with windows of 2 x 2.
+Bias, ReLU and rounding do not change which value of a window is the largest. The output of the pooling is
+therefore bitwise identical. Bias, ReLU and their gradients process only the remaining values: a quarter with
+windows of 2 x 2.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""Mixed precision: layers compute in 16 bits; weights and updates stay in float32.
+"""Train with mixed precision: layers compute in 16 bits, and weights and updates stay in float32.
 
-Keras multiplies the loss by a factor, which it adapts, to keep gradients that float16 would round to zero
+With float16, Keras multiplies the loss by an adaptive factor, because small gradients would round to zero
 (Micikevicius et al. 2018, arXiv:1710.03740). bfloat16 has the range of float32 and needs no factor.
 """
 
@@ -13,7 +13,7 @@ Mixed = Literal["off", "float16", "bfloat16"]
 
 
 def compute_in(mixed: Mixed) -> None:
-    """Set the precision in which the layers of all models compute that are made after this call."""
+    """Set the precision in which layers compute, for all models that are created after this call."""
     import tensorflow as tf
 
     policy = "float32" if mixed == "off" else f"mixed_{mixed}"
@@ -21,16 +21,14 @@ def compute_in(mixed: Mixed) -> None:
 
 
 def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.Optimizer":
-    """Return the optimizer with loss scaling; it skips an update if a gradient is not finite."""
+    """Return the optimizer with loss scaling, which skips an update if a gradient is not finite."""
     import tensorflow as tf
 
     return tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
 
 
 def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-    """Return two variables, the loss factor and the steps since its last change; empty without loss
-    scaling.
-    """
+    """Return the variables of loss scaling: the factor, and the steps since it changed; empty without."""
     import tensorflow as tf
 
     if not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
@@ -40,7 +38,7 @@ def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]
 
 
 def enlarge_loss(loss: "tf.Tensor", optimizer: "tf.keras.optimizers.Optimizer") -> "tf.Tensor":
-    """Return the loss multiplied by the optimizer's loss factor; the same loss without loss scaling."""
+    """Return the loss multiplied by the optimizer's loss factor; without loss scaling, the loss itself."""
     import tensorflow as tf
 
     if isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):

@@ -1,4 +1,4 @@
-"""The learning rate over a training: scaling to the batch, warm-up and decay.
+"""Compute the learning rate over a training: scaling to the batch, warm-up and decay.
 
 The rate is a function of the number of epochs done, which may be a fraction. A resumed training therefore
 continues with the same rate, with any number of ranks. ``docs/learning.md`` explains each option, with its
@@ -13,7 +13,7 @@ Scaling = Literal["linear", "sqrt", "none"]
 Decay = Literal["constant", "step", "exponential", "cosine", "polynomial"]
 
 FACTORS = {"step": 0.1, "exponential": 0.9}
-"""Default of ``factor`` for each kind of decay."""
+"""The default of ``factor`` for each kind of decay that uses it."""
 
 
 def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
@@ -28,7 +28,7 @@ def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Schedule of the learning rate: rises from ``start`` to ``peak`` in ``warmup`` epochs, then decays.
+    """A schedule in which the rate rises from ``start`` to ``peak`` in ``warmup`` epochs, and then decays.
 
     A step decay multiplies the rate by ``factor`` after each of the epochs ``at``, counted from the start. If
     ``at`` is empty, the steps are after 1/3, 2/3 and 8/9 of the training (Goyal et al.: 30, 60 and 80 of 90).
@@ -49,16 +49,14 @@ class Rates:
 
     @property
     def constant(self) -> bool:
-        """Return whether the rate never changes, for any number of ranks.
+        """Whether the rate never changes, for any number of ranks.
 
-        The rate is not constant if there is a warm-up, because the peak depends on the number of ranks.
+        With a warm-up, the rate is not constant, because the peak depends on the number of ranks.
         """
         return self.decay == "constant" and not self.warmup
 
     def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - numbers of NumPy or tensors
-        """Return the learning rate after ``done`` epochs, computed with the module ``ops`` (NumPy or
-        TensorFlow).
-        """
+        """Return the learning rate after ``done`` epochs; ``ops`` is the module NumPy or TensorFlow."""
         cold = self.start + (self.peak - self.start) * done / (self.warmup or 1.0)
         return ops.where(done < self.warmup, cold, self.peak * self._remaining_share(done, ops))
 

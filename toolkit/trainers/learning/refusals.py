@@ -1,6 +1,6 @@
 """Refuse options that a strategy does not support or that have no effect, before TensorFlow is loaded.
 
-The table in ``docs/strategies.md`` lists the same :data:`REFUSALS`; a test compares both.
+The table in ``docs/strategies.md`` lists the same :data:`REFUSALS`, and a test compares them.
 """
 
 from dataclasses import dataclass
@@ -87,14 +87,14 @@ _ONLY = (
     ("decay_to", "decay", ("cosine", "polynomial")),
     ("reference_batch", "scaling", ("linear", "sqrt")),
 )
-"""Options that have an effect only with some values of another option: name, other option, values."""
+"""Options that have an effect only with certain values of another option: name, other option, values."""
 
 
 def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
-    """Return a sentence about the first option that is unsupported or without effect; empty for good options.
+    """Return a sentence about the first option that is unsupported or has no effect; empty if there is none.
 
-    ``default`` has the trainer's defaults. A default may be without effect, because the user did not choose
-    it.
+    ``default`` has the trainer's defaults. toolkit accepts a default without effect, because the user did not
+    choose it.
     """
     for one in REFUSALS:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:
@@ -103,9 +103,7 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
-    """Return a sentence about an option that the strategy's framework does not support; empty for good
-    options.
-    """
+    """Return a sentence about an option that the strategy's framework does not support; empty if none."""
     strategy = options.strategy
     framework = STRATEGIES[strategy].framework
     if framework not in trainer.frameworks:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
-"""Function of inputs, classes and the number of samples in the mean; returns the sum of the losses, the
+"""A function of inputs, classes and the number of samples in the mean. It returns the sum of the losses, the
 number of right answers, and the gradients of the mean loss.
 """
 
 
 class GivenGradients:
-    """Returns gradients that were computed before; has the interface of ``tf.GradientTape``."""
+    """Has the interface of ``tf.GradientTape``, and returns gradients that were computed before."""
 
     def __init__(self, gradients: "Sequence[tf.Tensor]") -> None:
         self._gradients = gradients
@@ -47,8 +47,8 @@ def training(
 ) -> "Step":
     """Return a function of inputs and classes that updates the model.
 
-    With ``compiled``, XLA compiles the forward and backward pass, but not the update: XLA cannot compile
-    messages between ranks.
+    With ``compiled``, XLA compiles the forward and backward pass. XLA does not compile the update, which may
+    send messages between ranks.
     """
     import tensorflow as tf
 
@@ -89,8 +89,8 @@ def _gradients(
                 mean += part * tf.add_n(model.losses)
             mean = enlarge_loss(mean, optimizer)
         found = tape.gradient(mean, model.trainable_variables)
-        # Convert the sparse gradient of an embedding, or the optimizer would not decay rows that this batch
-        # lacks.
+        # Make the sparse gradient of an embedding dense. Otherwise, the optimizer would not decay rows that
+        # this batch lacks.
         whole = [one if one is None else tf.convert_to_tensor(one) for one in found]
         return tf.reduce_sum(each), right(outputs, classes), whole
 
@@ -100,7 +100,7 @@ def _gradients(
 def _accumulate(
     compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
 ) -> "tuple[Any, Any, Any]":
-    """Return the summed results of ``pieces`` pieces of a batch, which are computed one after the other."""
+    """Compute ``pieces`` pieces of a batch one after another, and return the sums of their results."""
     import tensorflow as tf
 
     samples = tf.shape(classes)[0]
@@ -121,9 +121,7 @@ def _accumulate(
 
 
 def scoring(model: "tf.keras.Model") -> "Step":
-    """Return a function of inputs and classes that returns the summed loss and the number of right
-    answers.
-    """
+    """Return a function of inputs and classes that returns the sum of losses and of right answers."""
     import tensorflow as tf
 
     def step(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
@@ -150,7 +148,7 @@ def losses(outputs: "tf.Tensor", classes: "tf.Tensor", smoothing: float = 0.0) -
 
 
 def right(outputs: "tf.Tensor", classes: "tf.Tensor") -> "tf.Tensor":
-    """Return the number of right answers as an int32, because sums in float32 become inexact."""
+    """Return the number of right answers as int32, because large sums in float32 are inexact."""
     import tensorflow as tf
 
     hits = tf.argmax(outputs, axis=-1, output_type=tf.int32) == classes

@@ -1,4 +1,4 @@
-"""Adam and SGD of PyTorch with the options of a trainer, and their state as arrays."""
+"""Create PyTorch's Adam or SGD with the options of a trainer, and return their state as tensors."""
 
 from typing import TYPE_CHECKING
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     import torch
 
 _SLOTS = {"adam": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)}
-"""Names of an optimizer's state for each parameter (torch/optim/adam.py, sgd.py)."""
+"""The names of the state values that an optimizer has for each parameter (torch/optim/adam.py, sgd.py)."""
 
 _EPSILON = 1e-7
 """Keras's default of Adam's epsilon; PyTorch's default is 1e-8."""
 
 
 def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "torch.optim.Optimizer":
-    """Return PyTorch's Adam or SGD; as in Keras, biases and normalisations do not decay."""
+    """Return PyTorch's Adam or SGD. Biases and normalisations have no weight decay."""
     import torch
 
     weights = [one for one in model.parameters() if one.ndim > 1]
@@ -31,7 +31,7 @@ def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "to
 
 
 def slots(optimizer: "torch.optim.Optimizer", learning: Learning) -> "list[torch.Tensor]":
-    """Return all state tensors of an optimizer in a fixed order; create missing tensors as zeros."""
+    """Return all state tensors of an optimizer in a fixed order. Create missing tensors as zeros."""
     import torch
 
     found = []

@@ -9,15 +9,14 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _SCALE_THEMSELVES = ("ConvNeXt", "EfficientNet", "MobileNetV3", "RegNet", "ResNetRS")
-"""Families of models that scale the image bytes themselves, as the pages of Keras's documentation say."""
+"""Families of models that scale the image bytes themselves (Keras's documentation of each model)."""
 
 
 def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.keras.Model":
-    """Return an untrained model for images of ``shape``, which the model resizes to ``side`` x ``side``
-    pixels.
+    """Return an untrained model that resizes images of ``shape`` to ``side`` x ``side`` pixels.
 
     Raises:
-        Trouble: if Keras has no model ``name``, or ``side`` is too small for it.
+        Trouble: if Keras has no model ``name``, or ``side`` is too small for this model.
     """
     import tensorflow as tf
 

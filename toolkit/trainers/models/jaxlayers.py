@@ -1,4 +1,4 @@
-"""Neural-network layers in JAX, each a pair of pure functions, with dropout and batch normalisation."""
+"""Neural-network layers in JAX, including dropout and batch normalisation, as pairs of pure functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Array = Any
 """A JAX array."""
 
 _KEPT = 0.9
-"""Share of the old moving average that remains after a step; Keras calls it momentum."""
+"""The share of the old moving average that remains after a step. Keras calls this share momentum."""
 
 _EPSILON = 1e-3
 
@@ -43,7 +43,7 @@ def function(compute: Callable[[Array], Array]) -> JaxModel:
 
 
 def sequential(*layers: JaxModel) -> JaxModel:
-    """Return a model that applies the layers one after the other."""
+    """Return a model that applies the layers one after another."""
 
     def init(key: "jax.Array") -> tuple[Any, Any]:
         made = [layer.init(one) for layer, one in zip(layers, _keys(key, len(layers)), strict=True)]
@@ -108,9 +108,7 @@ def convolution(
     bias: bool = True,
     normal: bool = False,
 ) -> JaxModel:
-    """Return a convolution of images (height, width, channels); ``normal`` selects initial weights as by He
-    et al.
-    """
+    """Return a convolution of images (height, width, channels). ``normal`` selects He's initial weights."""
 
     def init(key: "jax.Array") -> dict[str, Array]:
         import jax
@@ -165,14 +163,14 @@ def normalisation(channels: int) -> JaxModel:
 
 
 def dropout(share: float) -> JaxModel:
-    """Return a layer that sets a share of its inputs to 0 in training, and scales up the remaining inputs."""
+    """Return a layer that, in training, sets a share of its inputs to 0 and scales up the other inputs."""
 
     def apply(_: Any, state: Any, values: Array, key: "jax.Array | None") -> tuple[Array, Any]:  # noqa: ANN401
         import jax
 
         if key is None:
             return values, state
-        # Random bytes are faster to draw than 16-bit numbers, and exact for a multiple of 1/256.
+        # Random bytes are faster to draw than 16-bit numbers, and are exact for a multiple of 1/256.
         bits = 8 if (share * 256).is_integer() else 16
         draws = jax.random.bits(key, values.shape, f"uint{bits}")
         return jax.numpy.where(draws < round(share * 2**bits), 0.0, values / (1 - share)), state
@@ -188,7 +186,7 @@ def relu(values: Array) -> Array:
 
 
 def pool(images: Array) -> Array:
-    """Return the maximum of each window of 2 x 2 pixels; a last odd row or column is left out."""
+    """Return the maximum of each window of 2 x 2 pixels, without a last odd row or column."""
     count, height, width, channels = images.shape
     even = images[:, : height // 2 * 2, : width // 2 * 2]
     return even.reshape(count, height // 2, 2, width // 2, 2, channels).max((2, 4))
@@ -200,9 +198,7 @@ def mean_of_image(images: Array) -> Array:
 
 
 def _keys(key: "jax.Array | None", count: int) -> Any:  # noqa: ANN401 - keys, or nothing for each
-    """Return ``count`` random keys that are split from ``key``; ``count`` times ``None`` if ``key`` is
-    ``None``.
-    """
+    """Split ``key`` into ``count`` random keys; ``count`` times ``None`` if ``key`` is ``None``."""
     import jax
 
     return [None] * count if key is None or not count else list(jax.random.split(key, count))

@@ -37,9 +37,7 @@ def two_convolutions(side: int, classes: int) -> JaxModel:
 
 
 def five_by_five(side: int, classes: int) -> JaxModel:
-    """Return the network of TensorFlow's tutorial: Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense
-    1024.
-    """
+    """Return the network of TensorFlow's tutorial: Conv 32 and 64 of 5 x 5, each with pooling, Dense 1024."""
     inner = side // 4
     rectified, pooled = layers.function(layers.relu), layers.function(layers.pool)
     return layers.sequential(
@@ -70,7 +68,7 @@ def residual(classes: int, *, depth: int) -> JaxModel:
 def _scale_inputs(
     inputs: layers.Array, *, factor: float, offset: float = 0.0, channels: int = 0
 ) -> layers.Array:
-    """Return the inputs as scaled floats; ``channels`` adds a last axis for images without channels."""
+    """Return the inputs as scaled floats. ``channels`` adds a last axis to images without channels."""
     return (inputs[..., None] if channels else inputs).astype("float32") * factor + offset
 
 

@@ -48,9 +48,7 @@ def two_convolutions(side: int, classes: int) -> "tf.keras.Model":
 
 
 def five_by_five(side: int, classes: int) -> "tf.keras.Model":
-    """Return the network of TensorFlow's tutorial: Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense
-    1024.
-    """
+    """Return the network of TensorFlow's tutorial: Conv 32 and 64 of 5 x 5, each with pooling, Dense 1024."""
     import tensorflow as tf
 
     layers = tf.keras.layers

@@ -40,9 +40,7 @@ def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
 
 
 def five_by_five(side: int, classes: int) -> "torch.nn.Module":
-    """Return the network of TensorFlow's tutorial: Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense
-    1024.
-    """
+    """Return the network of TensorFlow's tutorial: Conv 32 and 64 of 5 x 5, each with pooling, Dense 1024."""
     from torch import nn
 
     inner = side // 4
@@ -125,9 +123,7 @@ def _block(before: int, filters: int, *, stride: int) -> "torch.nn.Module":
 
 
 def _draw_weights(model: "torch.nn.Module") -> "torch.nn.Module":
-    """Set the initial weights as Keras does (Glorot's uniform distribution, zero biases); return the
-    model.
-    """
+    """Draw the initial weights as Keras does (Glorot's uniform distribution), and return the model."""
     from torch import nn
 
     for layer in model.modules():

@@ -1,4 +1,4 @@
-"""Average gradients over all ranks by plain MPI, with the interface of Cray's plugin for machine learning.
+"""Average gradients over all ranks with MPI, behind the interface of Cray's plugin for machine learning.
 
     from toolkit.trainers.ranks import aggregate as mc
     mc.init_mpi()                                       # required before mc.get_rank() and mc.get_nranks()
@@ -50,7 +50,7 @@ def init_mpi() -> None:
     Raises:
         Trouble: if mpi4py is missing, or this MPI does not support MPI_THREAD_MULTIPLE.
     """
-    # A thread polls for messages. If a rank has few cores, polling takes computing time from the training.
+    # A thread polls for messages. On a rank with few cores, polling would take time from the training.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI
@@ -64,8 +64,7 @@ def init_mpi() -> None:
 
 
 def init(threads: int, teams: int, elements: int, framework: str = "tensorflow") -> None:
-    """Start ``teams`` teams of ``threads`` threads each, for models of up to ``elements`` trainable
-    parameters.
+    """Start ``teams`` teams of ``threads`` threads each, for models of up to ``elements`` parameters.
 
     Raises:
         Trouble: if a team exists, a number is below 1, or the framework is not TensorFlow.
@@ -123,14 +122,14 @@ def barrier() -> None:
 
 
 def rank_directory(base: str | Path) -> Path:
-    """Create and return the folder of this rank, so that ranks do not overwrite each other's files."""
+    """Create and return this rank's folder below ``base``. Ranks then do not overwrite each other's files."""
     folder = Path(base) / f"rank-{get_rank():04}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]":
-    """Return the values that variables or arrays have on the rank ``root``."""
+    """Return the values of variables or arrays on the rank ``root``, on all ranks."""
     import numpy as np
 
     comm = communicator()
@@ -144,7 +143,7 @@ def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]
 
 
 def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]":
-    """Return the mean of each gradient over all ranks, by the team's schedule; runs in a TensorFlow graph.
+    """Return the mean of each gradient over all ranks, by the team's schedule, in a TensorFlow graph.
 
     Raises:
         Trouble: if the team does not exist, or ``values`` have more elements than ``init`` was called for.
@@ -162,7 +161,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
         (members.add_bucket(), numbers)
         for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])
     ]
-    # Send all buckets before waiting for the first bucket, because waiting blocks a thread of TensorFlow.
+    # Send all buckets before the wait for the first bucket, because a wait blocks a thread of TensorFlow.
     sent = [_send_bucket(bucket, [dense[number] for number in numbers]) for bucket, numbers in plan]
     found: dict[int, tf.Tensor] = {}
     with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):
@@ -175,7 +174,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
 
 
 def average(array: "numpy.ndarray") -> None:
-    """Replace the content of an array by its mean over all ranks."""
+    """Replace the values of an array by their means over all ranks."""
     from mpi4py import MPI
 
     comm = communicator()
@@ -184,7 +183,7 @@ def average(array: "numpy.ndarray") -> None:
 
 
 def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -> int:
-    """Return the number of arrays that are not equal on all ranks, bit by bit."""
+    """Return the number of arrays that are not bitwise equal on all ranks."""
     import numpy as np
 
     own = [hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest() for array in arrays]
@@ -196,7 +195,7 @@ def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -
 
 
 def finalize() -> None:
-    """Stop all teams after their messages have arrived; MPI itself stops when the process exits."""
+    """Stop all teams after their messages have arrived. MPI itself stops when the process exits."""
     for team in _state.teams:
         team.end()
     _state.teams = ()
@@ -223,9 +222,7 @@ def _team(number: int) -> Team:
 
 
 def _kind(dtype: str) -> str:
-    """Return the type in which MPI sends a gradient: float64, or else float32, because MPI has no half
-    precision.
-    """
+    """Return the type in which MPI sends a gradient: float64 or float32, never half precision."""
     return dtype if dtype == "float64" else "float32"
 
 

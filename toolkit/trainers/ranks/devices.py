@@ -13,9 +13,9 @@ from toolkit.trainers.trouble import Trouble
 
 
 def prepare_devices(world: World) -> int:
-    """Select this rank's GPUs, if there are any, and its CPU cores; return the number of cores.
+    """Select this rank's GPUs, if there are any, and its CPU cores. Return the number of cores.
 
-    TensorFlow accepts these settings only before its first computation. A message of Horovod is a
+    TensorFlow accepts these settings only before its first computation, and a message of Horovod is a
     computation.
     """
     try:
@@ -46,9 +46,7 @@ def own_cores(world: World) -> int:
 
 
 def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
-    """Return the number of GPUs that CUDA shows to this rank, of the ``opens`` GPUs that the rank can
-    open.
-    """
+    """Return the number of GPUs that CUDA shows to this rank, which can open ``opens`` GPUs."""
     named = environment.get("CUDA_VISIBLE_DEVICES")
     if named is None or not opens:
         return opens
@@ -97,18 +95,18 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
 
     ``opens`` is the number of the node's GPUs that the rank can open, 0 if unknown. If the result is False,
     ranks divide the GPUs that they see, which is also safe if each rank sees its own GPUs. The result
-    therefore matters only if the division leaves a rank too few GPUs.
+    therefore matters only if the division leaves a rank too few GPUs, or if a rank wants all GPUs.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
-        # The node has too few GPUs for all ranks to have this many own GPUs. With --gpu-bind=none, Slurm
-        # shows all GPUs to each task, and still sets SLURM_GPUS_PER_TASK.
+        # The node has too few GPUs for each rank to have this many GPUs. With --gpu-bind=none, Slurm shows
+        # all GPUs to each task, and still sets SLURM_GPUS_PER_TASK.
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # Dividing the GPUs leaves enough for each rank. A rank that wants all GPUs uses all that it sees if they
-    # are its own: Slurm gave this number to each task, or the kernel blocks the other GPUs.
-    # CUDA_VISIBLE_DEVICES alone does not prove it, because all ranks may have the same value.
+    # A division leaves enough GPUs for each rank. A rank that wants all GPUs uses the GPUs that it sees if
+    # Slurm gave this number to each task. The same holds if the kernel blocks the other GPUs.
+    # CUDA_VISIBLE_DEVICES alone does not suffice, because all ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 
 
@@ -119,8 +117,6 @@ def _of_slurm(environment: Mapping[str, str]) -> int:
 
 
 def _of_task(environment: Mapping[str, str]) -> int:
-    """Return the number of GPUs that Slurm gave to each task, from values such as ``2`` or ``a100:2``; 0 if
-    unknown.
-    """
+    """Return the number of GPUs that Slurm gave to each task (``2`` or ``a100:2``); 0 if unknown."""
     given = environment.get("SLURM_GPUS_PER_TASK", "").rpartition(":")[2]
     return int(given) if given.isdecimal() else 0

@@ -1,21 +1,19 @@
-"""Assign gradients to messages, and decide which steps use old gradients, with the same result on all
-ranks.
-"""
+"""Assign gradients to messages, and decide which steps use old gradients, equally on all ranks."""
 
 from collections.abc import Iterable, Sequence
 
 BUCKET = 1 << 20
-"""Number of values in a bucket, 4 MB of float32. This size reaches the network's full speed, and the first
-bucket is sent while most of the backward pass still runs.
+"""The number of values in a bucket, 4 MB of float32. Messages of this size reach the network's full speed,
+and ranks send the first bucket while most of the backward pass still runs.
 """
 
 
 def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> list[list[int]]:
     """Return the indices of the tensors in each bucket, in the order in which buckets are sent.
 
-    ``sizes`` are the numbers of values of each tensor. ``kinds`` are the tensors' types, which a bucket does
-    not mix. The backward pass starts at the last layer, so the last tensors fill the first bucket. A tensor
-    that is larger than a bucket has its own bucket.
+    ``sizes`` has the number of values of each tensor. ``kinds`` has the types of the tensors; a bucket has
+    tensors of one type. The backward pass starts at the last layer, so the last tensors fill the first
+    bucket. A tensor that is larger than a bucket has its own bucket.
 
     >>> buckets([5, 1, 1, 3], ["float32"] * 4, limit=4)
     [[3, 2], [1], [0]]
@@ -46,7 +44,7 @@ def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
 
 
 def split(sizes: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the start and end of each tensor in its bucket, from the sizes of the tensors."""
+    """Return the start and the end of each tensor in a bucket, from the sizes of the bucket's tensors."""
     places, at = [], 0
     for size in sizes:
         places.append((at, at + size))

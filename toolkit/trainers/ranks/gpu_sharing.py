@@ -1,4 +1,4 @@
-"""Detect two ranks that compute on the same GPU, a fault whose only other symptom is low speed.
+"""Detect ranks that compute on the same GPU, because the only other symptom of this fault is low speed.
 
 A rank cannot see whether other ranks see the same GPUs: Slurm's ``--gpu-bind=closest`` and environment
 variables can show one GPU to several ranks. The code was tested with simulated GPUs only, not on a GPU.
@@ -15,11 +15,11 @@ from toolkit.trainers.trouble import Trouble
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ALWAYS_THERE = 2
-"""Number of files that ``/dev/nvidia-caps`` has on every node; more files mean parts of GPUs (MIG)."""
+"""The number of files in ``/dev/nvidia-caps`` on every node. More files mean parts of GPUs (MIG)."""
 
 
 def check_own_gpus(world: World) -> None:
-    """Compare the GPUs of all ranks; call this function when the ranks can exchange messages.
+    """Compare the GPUs of all ranks. Call this function when the ranks can exchange messages.
 
     Raises:
         Trouble: if two ranks use the same GPU; all ranks stop.
@@ -35,11 +35,11 @@ def check_own_gpus(world: World) -> None:
 
 
 def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> Trouble | None:
-    """Return a fault if ``rank`` shares a GPU with a lower rank on the same node; else ``None``.
+    """Return a fault if ``rank`` shares a GPU with a lower rank on the same node, otherwise ``None``.
 
     Args:
         rank: the rank that would report the fault.
-        found: for each rank, an id of its node, and the kernel's numbers of the rank's GPUs.
+        found: for each rank, an ID of its node, and the kernel's numbers of the rank's GPUs.
     """
     node, own = found[rank]
     for other, (place, gpus) in enumerate(found[:rank]):
@@ -56,7 +56,7 @@ def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> lis
     """Return the kernel's numbers of the GPUs that CUDA shows; empty if unknown."""
     opens = openable(devices)
     if max(opens, default=0) > 50 or len(list(devices.glob("nvidia-caps/nvidia-cap*"))) > _ALWAYS_THERE:
-        # With MIG, several ranks may each have a part of the same GPU, which is correct.
+        # With MIG, several ranks may correctly have parts of the same GPU.
         return []
     named = environment.get("CUDA_VISIBLE_DEVICES")
     words = [str(index) for index in range(len(opens))] if named is None else named.split(",")
@@ -65,9 +65,7 @@ def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> lis
 
 
 def _node_id() -> str:
-    """Return the kernel's boot id, which is equal for all ranks on a node; the host name if it is
-    unreadable.
-    """
+    """Return the kernel's boot ID, which all ranks on a node share; if it is unreadable, the host name."""
     try:
         return _BOOT.read_text()
     except OSError:

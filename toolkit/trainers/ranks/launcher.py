@@ -11,20 +11,20 @@ _SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TAS
 
 
 def started_rank(environment: Mapping[str, str]) -> int:
-    """Return this process's rank from the launcher's variables; 0 if no variable has it."""
+    """Return this process's rank from the launcher's variables; 0 if no variable is set."""
     return first_number(environment, _RANK, 0)
 
 
 def started_size(environment: Mapping[str, str]) -> int:
-    """Return the number of processes that the launcher started; 1 if no variable has it."""
+    """Return the number of processes that the launcher started; 1 if no variable is set."""
     return first_number(environment, _SIZE, 1)
 
 
 def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node: int) -> int:
-    """Return the number of cores of this rank: as many as Slurm gave it, or its share of the allowed cores.
+    """Return the number of cores for this rank: the number that Slurm set, or a share of the allowed cores.
 
-    ``allowed`` is the number of cores to which the rank is bound, ``node`` the number of cores of the node.
-    If ranks are bound to a part of the node, the function assumes that they share it evenly.
+    ``allowed`` is the number of cores to which the rank is bound. ``node`` is the number of cores of the
+    node. If ranks are bound to a part of the node, the function assumes that they share this part evenly.
     """
     given = first_number(environment, ("SLURM_CPUS_PER_TASK",), 0)
     if given:
@@ -36,6 +36,6 @@ def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node
 
 
 def first_number(environment: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
-    """Return the value of the first variable in ``names`` that is a number; ``default`` if none is."""
+    """Return the value of the first variable in ``names`` that has a number, otherwise ``default``."""
     values = (environment.get(name, "") for name in names)
     return next((int(value) for value in values if value.isdecimal()), default)

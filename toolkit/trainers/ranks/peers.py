@@ -18,9 +18,9 @@ _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HO
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """This rank's number, host and way to reach rank 0; ``run`` identifies this run of the job.
+    """This rank's number and host, and how it reaches rank 0. ``run`` identifies this run of the job.
 
-    ``hosts`` are possible addresses or names of rank 0's node, the most likely first.
+    ``hosts`` has possible addresses or names of rank 0's node, the most likely first.
     """
 
     run: str
@@ -35,12 +35,12 @@ class RankPlace:
 
     @property
     def ports(self) -> list[int]:
-        """Return the ports at which rank 0 may listen, the most likely first."""
+        """The ports at which rank 0 may listen, the most likely first."""
         return rendezvous.ports_of(self.run)
 
 
 def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
-    """Return the rank, size and rank 0's possible addresses for this process.
+    """Return this process's rank, the number of ranks, and how to reach rank 0.
 
     Raises:
         Trouble: if the number of ranks or the node of rank 0 is unknown.
@@ -78,14 +78,11 @@ def _is_one_node(environment: Mapping[str, str], size: int) -> bool:
 
 
 def _run(environment: Mapping[str, str]) -> str:
-    """Return a name of this run that all its ranks compute, and that differs for other jobs on these
-    nodes.
-    """
+    """Return a name of this run that is the same on all its ranks, and unique among jobs on these nodes."""
     slurm = ("CLUSTER_NAME", "JOB_ID", "STEP_ID", "RESTART_COUNT")
     names = [*(f"SLURM_{name}" for name in slurm), "PMIX_NAMESPACE"]
     if _by_mpirun(environment):
-        # mpirun's daemons may run in separate steps, or in no step, so the step id is not equal for all
-        # ranks.
+        # mpirun's daemons may run in separate steps or in no step, so the ranks may have different step IDs.
         names.remove("SLURM_STEP_ID")
     return "/".join([str(os.getuid()), *(environment.get(name, "") for name in names)])
 
@@ -112,6 +109,6 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
-    # srun was called on the node ``caller``: in a batch script the first node, whose address needs no name
-    # service.
+    # The user called srun on the node ``caller``. In a batch script, this is the first node, whose address
+    # needs no name service.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

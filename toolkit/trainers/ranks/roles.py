@@ -10,7 +10,7 @@ Kind = Literal["chief", "ps", "worker"]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A task's role by TensorFlow's name, and its number within the role; the chief is the coordinator."""
+    """A task's role by TensorFlow's name, and its number within the role. The chief is the coordinator."""
 
     kind: Kind
     number: int

@@ -16,7 +16,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True)
 class RankSpread:
-    """Options of a strategy: 0 for ``devices`` or ``servers`` is automatic; ``ksteps`` -1 means all steps."""
+    """Options of a strategy. For ``devices`` and ``servers``, 0 is automatic; ``ksteps`` -1 is all steps."""
 
     devices: int = 0
     servers: int = 0
@@ -41,9 +41,7 @@ class RankSpread:
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def misplaced(self, strategy: str) -> str:
-        """Return a sentence about an option that ``strategy`` does not use; empty if there is no such
-        option.
-        """
+        """Return a sentence about an option that ``strategy`` does not use; empty if there is none."""
         for name, strategies in _FOR.items():
             if getattr(self, name) != getattr(PLAIN, name) and strategy not in strategies:
                 return f"--{name}: only for --strategy {' or '.join(strategies)}, not for {strategy}"

@@ -3,7 +3,8 @@
 Rank 0 listens, and each other rank keeps a connection to rank 0 during the job. Rank 0 forwards messages to
 all ranks. If a connection closes without a final message, a rank is lost, and all ranks stop.
 
-Both ends of a connection first prove by HMAC that they know the job's secret. The messages are not encrypted.
+Both ends of a connection first prove with an HMAC that they know the job's secret. Messages are not
+encrypted.
 
 Messages are bytes; :mod:`toolkit.trainers.strategies.tcp_world` defines their content.
 """
@@ -25,13 +26,11 @@ from toolkit.trainers.rendezvous import proof, proves
 from toolkit.trainers.trouble import Trouble
 
 SECONDS = 240.0
-"""Seconds within which all ranks must join: nodes need time to mount an image and to load TensorFlow."""
+"""The seconds within which all ranks must join. Nodes need time to mount an image and load TensorFlow."""
 
 _ANSWER_SECONDS = 5.0
 _TIME_TO_SPEAK = 3.0
-"""Seconds for which other ranks delay their exit, so that the failed rank can report before a launcher stops
-it.
-"""
+"""The seconds for which other ranks delay their exit, so that the failed rank can report first."""
 
 _LARGEST_HELLO = 4096
 _HEAD = struct.Struct(">cQ")
@@ -40,14 +39,14 @@ _DATA, _BYE, _FAIL = b"d", b"b", b"f"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Name of a rank's node, and the address at which other ranks reach it."""
+    """The name of a rank's node, and the address at which other ranks reach the node."""
 
     host: str
     address: str
 
 
 class TcpGroup:
-    """A connection to all ranks of a job; all ranks must call its methods in the same order."""
+    """A connection to all ranks of a job. All ranks must call the methods in the same order."""
 
     def __init__(self, place: RankPlace, seconds: float = SECONDS) -> None:
         """Connect this rank to rank 0, or rank 0 to all other ranks.
@@ -105,20 +104,18 @@ class TcpGroup:
             link.send(_BYE, b"")
 
     def fail(self, code: int) -> NoReturn:
-        """Stop all ranks with exit status ``code``; the caller has already reported the reason."""
+        """Stop all ranks with exit status ``code``. The caller must already have reported the reason."""
         self.dismiss(code)
         os._exit(code)
 
     def dismiss(self, code: int) -> None:
-        """Make all other ranks exit with status ``code``; the caller must exit after this call."""
+        """Make all other ranks exit with status ``code``. The caller must exit after this call."""
         self._done = True
         for link in self._links.values():
             link.send(_FAIL, bytes([code]))
 
     def _lost(self, rank: int, code: int | None) -> None:
-        """Exit this rank because another rank failed with status ``code``, or is lost (``code`` is
-        ``None``).
-        """
+        """Exit this rank, because another rank failed with status ``code`` or is lost (``None``)."""
         if self._done:
             return
         self._done = True
@@ -144,7 +141,7 @@ class TcpGroup:
 
 
 class Link:
-    """A connection to another rank; a separate thread reads it."""
+    """A connection to another rank, which a separate thread reads."""
 
     def __init__(
         self, rank: int, host: str, connection: socket.socket, lost: Callable[[int, int | None], None]
@@ -156,14 +153,14 @@ class Link:
         self._sending = threading.Lock()
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A node without power sends nothing, so TCP probes the connection after 10 s of silence, for 15 s.
+        # A node that loses power sends nothing, so TCP probes the connection after 10 s of silence, for 15 s.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, kind: bytes, value: bytes) -> None:
-        """Send a message; ignore errors, because the reading thread detects a lost rank."""
+        """Send a message. Ignore errors, because the reading thread detects a lost rank."""
         try:
             with self._sending:
                 self._connection.sendall(_HEAD.pack(kind, len(value)))
@@ -172,7 +169,7 @@ class Link:
             pass
 
     def take(self) -> bytes:
-        """Wait for the next message and return it; if the rank is lost, this process exits."""
+        """Wait for the next message, and return the message. If the rank is lost, this process exits."""
         return self._came.get()
 
     def _read(self) -> None:
@@ -195,7 +192,7 @@ class Link:
 
 
 def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> dict[int, Link]:
-    """Accept connections until all ranks have joined; return the connection of each rank."""
+    """Accept connections until all ranks have joined. Return the connection of each rank."""
     links: dict[int, Link] = {}
     deadline = time.monotonic() + seconds
     with _listening(place) as listening:
@@ -229,9 +226,7 @@ def _listening(place: RankPlace) -> socket.socket:
 
 
 def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
-    """Return the rank and host of a new connection; rank -1 if the process does not prove that it is a
-    rank.
-    """
+    """Return the rank and host of a new connection; rank -1 if the process does not prove its role."""
     try:
         connection.settimeout(_ANSWER_SECONDS)
         hello = _short(connection)
@@ -287,9 +282,7 @@ def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
 
 
 def _parts(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
-    """Return the arguments of :func:`proof`: the secret, the sender's role, and the random values of both
-    ends.
-    """
+    """Return the arguments of :func:`proof`: the secret, the sender's role, and both random values."""
     return place.secret, who, nonce.encode(), hello
 
 

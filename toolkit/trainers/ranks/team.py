@@ -1,4 +1,4 @@
-"""Threads that average gradients over all ranks by MPI while the backward pass runs."""
+"""Average gradients over all ranks with MPI, in threads, while the backward pass runs."""
 
 import queue
 import threading
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GradientBuffer:
-    """A gradient buffer whose mean over all ranks a thread computes in place."""
+    """A buffer of gradients. A thread replaces the buffer by its mean over all ranks."""
 
     def __init__(self, buffer: "numpy.ndarray") -> None:
         self.buffer = buffer
@@ -21,7 +21,7 @@ class GradientBuffer:
         self._error: BaseException | None = None
 
     def average(self, comm: "Comm") -> None:
-        """Replace the buffer by its mean over the ranks of ``comm``; store an error for ``wait``."""
+        """Replace the buffer by its mean over the ranks of ``comm``. Store an error for :meth:`wait`."""
         from mpi4py import MPI
 
         try:
@@ -32,7 +32,7 @@ class GradientBuffer:
         self._done.set()
 
     def wait(self) -> "numpy.ndarray":
-        """Wait until the buffer has the mean, and return it; raise the thread's error, if there was one."""
+        """Wait until the buffer has the mean, and return the buffer; raise the error of a failed thread."""
         self._done.wait()
         if self._error:
             raise self._error
@@ -42,7 +42,7 @@ class GradientBuffer:
 class AveragingThread:
     """A thread with its own communicator, which averages buffers in the order in which they arrive.
 
-    All ranks submit their buffers in the same order, so the collective calls on the communicator match.
+    All ranks submit their buffers in the same order, so that the collective calls on the communicator match.
     """
 
     def __init__(self, comm: "Comm") -> None:
@@ -58,7 +58,7 @@ class AveragingThread:
         return pending
 
     def end(self) -> None:
-        """Stop the thread after its last buffer; all ranks must call this method."""
+        """Stop the thread after its last buffer. All ranks must call this method."""
         self._buffers.put(None)
         self._thread.join()
         self._comm.Free()
@@ -82,7 +82,7 @@ class GradientBucket:
         self._pending = self._thread.submit(buffer)
 
     def finish(self) -> "numpy.ndarray":
-        """Return the mean gradients that this step uses; call ``start`` first.
+        """Return the mean gradients that this step uses. Call :meth:`start` first.
 
         A delayed step uses the mean of the previous step, and the first delayed step uses 0. The first step
         after delayed steps uses the sum of two means, so that no gradient is lost.
@@ -126,9 +126,7 @@ class Team:
         return bucket
 
     def count_wait(self, bucket: GradientBucket, seconds: float, size: int) -> None:
-        """Add ``seconds`` of waiting and ``size`` bytes of a bucket to the totals; print the timing when it
-        is due.
-        """
+        """Add ``seconds`` of waiting and ``size`` bytes to the totals. Print the timing when it is due."""
         self._seconds += seconds
         self._bytes += size
         if bucket is not self._buckets[-1]:

@@ -1,4 +1,4 @@
-"""Command-line options for Horovod's messages; Horovod reads these settings from environment variables."""
+"""Command-line options for Horovod's messages. Horovod reads these settings from environment variables."""
 
 import argparse
 from collections.abc import MutableMapping
@@ -14,9 +14,7 @@ USERS = ("horovod", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Message settings: ``timeline`` and ``autotune`` are files that Horovod writes; sizes in MiB, times in
-    ms.
-    """
+    """Message settings. Horovod writes the files ``timeline`` and ``autotune``. Units are MiB and ms."""
 
     timeline: Path | None = None
     autotune: Path | None = None
@@ -82,10 +80,10 @@ class Tuning:
     def apply(
         self, strategy: str, environment: MutableMapping[str, str], usual: "Tuning | None" = None
     ) -> Trouble | None:
-        """Set the variables in ``environment``; return a fault if the options are wrong, else ``None``.
+        """Set the variables in ``environment``. Return a fault if the options are wrong, otherwise ``None``.
 
-        ``usual`` has the model's defaults, which options and environment override. Autotune ignores the
-        defaults.
+        ``usual`` has the model's defaults, which options and environment override. With autotune, toolkit
+        does not set the defaults.
         """
         told = self.told()
         if told and strategy not in USERS:
@@ -106,9 +104,9 @@ UNTUNED = Tuning()
 LARGE = Tuning(fusion_mb=8, cycle_ms=5)
 """Settings for models of many megabytes with long steps, on CPUs.
 
-Horovod's thread computes on the cores of its rank. A long cycle leaves the cores to the model. Messages of 8
-MiB stay in the CPU's cache while they are packed, summed and unpacked. Measured with ResNet50 on two ranks of
-one core each, relative to two independent trainings: 0.92 of their speed with Horovod's 128 MiB and 0.1 ms,
-0.95 with 5 ms, 0.96 with 8 MiB, 0.97 with both. 2 MiB was as good as 8 MiB, and 32 MiB no better than 128
-MiB.
+Horovod's thread computes on the cores of its rank, and a long cycle leaves more time to the model. Messages
+of 8 MiB stay in the CPU's cache while Horovod packs, sums and unpacks them. Measured with ResNet50 on two
+ranks of one core each, relative to two independent trainings: 0.92 of their speed with Horovod's 128 MiB and
+0.1 ms, 0.95 with 5 ms, 0.96 with 8 MiB, 0.97 with both. 2 MiB was as good as 8 MiB, and 32 MiB no better than
+128 MiB.
 """

@@ -1,4 +1,4 @@
-"""The interface of all strategies, which distribute a training over ranks, and the function that opens one.
+"""The interface of the strategies, which distribute a training over ranks.
 
 A rank is a process that computes on one or several devices. In each step, each device of each rank processes
 one batch.
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WAIT_TO_BE_ENDED = 20.0
-"""Seconds that a rank waits for a failed rank to report its fault and to stop the job."""
+"""The seconds for which a rank waits until a failed rank has reported its fault and stopped the job."""
 
 
 class World(Protocol):
-    """The ranks of a training: this rank's number, the number of ranks, and how the ranks work together.
+    """The ranks of a training: this rank's number, the number of ranks, and how the ranks exchange values.
 
     The methods' defaults are for one process with one device.
     """
@@ -47,11 +47,11 @@ class World(Protocol):
     """The framework that computes a step."""
 
     devices: int = 1
-    """The number of this rank's devices; the rank gets one batch for each device."""
+    """The number of this rank's devices. The rank gets one batch for each device."""
 
     wanted: int = 1
-    """The number of devices that this rank uses: a number of GPUs, or 0 for all GPUs; without GPUs, a number
-    of logical CPU devices.
+    """The number of devices that this rank should use: a number of GPUs, or 0 for all GPUs. Without GPUs, a
+    number of logical CPU devices.
     """
 
     @property
@@ -66,20 +66,16 @@ class World(Protocol):
 
     @property
     def averaged(self) -> int:
-        """The number of batches whose gradients make one update of the model; the learning rate depends on
-        it.
-        """
+        """The number of batches in one update of the model, on which the learning rate depends."""
         return self.width
 
     @property
     def summed(self) -> int:
-        """The number of devices whose gradients the optimizer adds; each device divides its loss by this
-        number.
-        """
+        """The number of devices whose gradients the optimizer adds. Each device divides its loss by it."""
         return 1
 
     def begin(self) -> None:
-        """Start TensorFlow on the prepared devices; no code may call TensorFlow before this method."""
+        """Start TensorFlow on the prepared devices. No code may call TensorFlow before this method."""
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
         """Return the context in which the model and the optimizer must be created."""
@@ -95,9 +91,7 @@ class World(Protocol):
         """Make a batch normalisation use the mean and variance over the batches of all devices."""
 
     def steered(self, steer: Steer | None, optimizer: "tf.keras.optimizers.Optimizer") -> Steer | None:
-        """Return the function that sets the rate in each step; ``None`` if the strategy or nothing sets
-        it.
-        """
+        """Return the function that sets the rate in each step; ``None`` if the loop must not set the rate."""
         return steer
 
     def feed(self, data: "Data") -> "Feed":
@@ -116,39 +110,39 @@ class World(Protocol):
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(train, input_signature=signature)
-        # Tracing creates the optimizer's variables too, so that they can be broadcast.
+        # Tracing also creates the optimizer's variables, so that they can be broadcast.
         compiled.get_concrete_function()  # type: ignore[attr-defined]
         return compiled
 
     def compile_score(self, score: Step) -> Callable[..., Any]:
-        """Return a compiled function that scores a batch; each rank may call it any number of times."""
+        """Return a compiled function that scores a batch. Ranks may call it different numbers of times."""
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(score, reduce_retracing=True)
         return compiled
 
     def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Make a step on all devices of this rank, which divide the batch; runs in a TensorFlow graph."""
+        """Make a step on all devices of this rank, which divide the batch, in a TensorFlow graph."""
         return step(inputs, classes)
 
     def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
         """Copy the values of rank 0's variables to all ranks."""
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        """Return the value of a variable; a rank may call this method alone."""
+        """Return the value of a variable. A single rank may call this method."""
         value: numpy.ndarray = variable.numpy()
         return value
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
-        """Set a variable on this rank's devices; a rank may call this method alone."""
+        """Set a variable on this rank's devices. A single rank may call this method."""
         variable.assign(value)
 
     def total(self, values: Sequence[float]) -> list[float]:
-        """Return the sums of the values over all ranks; all ranks must call this method."""
+        """Return the sums of the values over all ranks. All ranks must call this method."""
         return list(values)
 
     def tell(self, value: T) -> T:
-        """Return rank 0's value on every rank; all ranks must call this method."""
+        """Return rank 0's value on every rank. All ranks must call this method."""
         return value
 
     def gather(self, value: T) -> list[T]:
@@ -156,7 +150,7 @@ class World(Protocol):
         return [value]
 
     def agree(self, trouble: Trouble | None) -> None:
-        """Wait for all ranks; if any rank has a fault, report each fault once and stop the job.
+        """Wait for all ranks. If any rank has a fault, report each fault once, and stop the job.
 
         Ranks that report no fault wait until the job is stopped. After a time limit, they stop the job
         themselves.
@@ -174,10 +168,10 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """Handle an unexpected error; this method may exit the process if another rank reports the error."""
+        """Handle an unexpected error. This method may exit the process if another rank reports the error."""
 
     def leave(self, code: int) -> NoReturn:
-        """Exit this rank with status ``code`` when all other ranks have called this method, too."""
+        """Exit this rank with status ``code`` after all other ranks have also called this method."""
         sys.exit(code)
 
     def abort(self, code: int) -> NoReturn:
@@ -189,8 +183,7 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
     """Connect this process to the other ranks by a strategy, and return the world of ranks.
 
     Raises:
-        Trouble: if the ranks cannot be connected, or their number differs from the number of started
-            processes.
+        Trouble: if the ranks cannot connect, or their number differs from the number of started processes.
     """
     if wrong := spread.misplaced(strategy):
         complain_once(wrong)
@@ -202,9 +195,7 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
 
 
 def complain_once(message: str) -> NoReturn:
-    """Exit all processes of a job whose ranks are not connected; only the first process prints
-    ``message``.
-    """
+    """Exit all processes of a job without connected ranks. Only the first process prints ``message``."""
     if started_rank(os.environ) == 0:
         raise Trouble(message)
     # A launcher stops all ranks at the first failure, so the other ranks wait until rank 0 has printed.

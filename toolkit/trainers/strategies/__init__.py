@@ -1,4 +1,4 @@
-"""The strategies, which distribute a training over ranks, and the framework of each strategy.
+"""The table of strategies, which distribute a training over ranks, with the framework of each strategy.
 
 :mod:`toolkit.trainers.ranks.world` defines the interface of strategies.
 """
@@ -12,7 +12,7 @@ from toolkit.trainers.kinds import FrameworkName
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A strategy: its ``module`` in this package, the name of its class (``world``), and its framework."""
+    """A strategy: its ``module`` in this package, its class ``world`` in this module, and its framework."""
 
     module: str
     world: str
@@ -36,5 +36,5 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
 
 
 def strategies_of(framework: FrameworkName) -> tuple[str, ...]:
-    """Return the names of a framework's strategies, the default strategy first."""
+    """Return the names of a framework's strategies, with the default strategy first."""
     return tuple(name for name, row in STRATEGIES.items() if row.framework == framework)

@@ -1,4 +1,4 @@
-"""PyTorch strategy ``ddp``: ranks average their gradients by DistributedDataParallel over NCCL or Gloo."""
+"""PyTorch strategy ``ddp``: DistributedDataParallel averages the gradients of all ranks over NCCL or Gloo."""
 
 import contextlib
 import os
@@ -22,13 +22,11 @@ T = TypeVar("T")
 
 _JOIN = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
 _JOIN_SECONDS = 300
-"""Seconds that a rank waits for the other ranks to join."""
+"""The number of seconds for which a rank waits until all ranks have joined."""
 
 
 class DistributedTorch(World):
-    """Ranks that connect by ``torch.distributed`` (``env://``), with the variables of a job script or
-    torchrun.
-    """
+    """Ranks that connect by ``torch.distributed`` with the variables of a job script or torchrun."""
 
     strategy = "ddp"
 
@@ -85,9 +83,7 @@ class DistributedTorch(World):
     def exchanging(
         self, model: "torch.nn.Module", *, now: bool
     ) -> "contextlib.AbstractContextManager[object]":
-        """Return a context in which the backward pass exchanges gradients if ``now``, or else accumulates
-        them.
-        """
+        """Return a context in which the backward pass exchanges gradients if ``now``, or accumulates them."""
         kept: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
         return kept if now or self.size == 1 else model.no_sync()
 
@@ -96,17 +92,17 @@ class DistributedTorch(World):
         if self.size == 1:
             return
         for tensor in tensors:
-            # NCCL sends GPU memory only, and a counter of steps may be in the host's memory.
+            # NCCL sends only GPU memory, and a counter of steps may be in the host's memory.
             there = tensor.data.to(self.device)
             self._distributed.broadcast(there, 0)
             tensor.data.copy_(there)
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Return the unsharded tensor; with ``ddp`` each rank has it. All ranks must call this method."""
+        """Return the unsharded tensor, which with ``ddp`` each rank has. All ranks must call this method."""
         return tensor.detach()
 
     def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Copy the arrays of rank 0 into the tensors of all ranks; other ranks may pass ``None``."""
+        """Copy the arrays of rank 0 into the tensors of all ranks. Other ranks may pass ``None``."""
         import torch
 
         for tensor, array in zip(tensors, arrays or (), strict=arrays is not None):
@@ -116,7 +112,7 @@ class DistributedTorch(World):
     def total(self, values: Sequence[float]) -> list[float]:
         import torch
 
-        # Use float64, because a float32 is not exact for large counts of samples.
+        # Use float64, because float32 is not exact for large numbers of samples.
         sums = torch.tensor(list(values), dtype=torch.float64, device=self.device)
         if self.size > 1:
             self._distributed.all_reduce(sums)
@@ -136,8 +132,8 @@ class DistributedTorch(World):
         return values
 
     def leave(self, code: int) -> NoReturn:
-        # srun stops all ranks when the first rank exits with a failure, so no rank exits before all have
-        # arrived here. Rank 0 runs the store that other ranks still use, so rank 0 exits last.
+        # srun stops all ranks when the first rank exits with a failure, so no rank exits before all ranks
+        # have arrived here. Other ranks still use the store of rank 0, so rank 0 exits last.
         if self.size > 1:
             self.total([0.0])
             if self.rank == 0:

@@ -1,6 +1,4 @@
-"""PyTorch strategy ``fsdp``: each rank stores a part of the model (FSDP2, ``fully_shard``), over NCCL or
-Gloo.
-"""
+"""PyTorch strategy ``fsdp``: each rank stores a part of the model (FSDP2), over NCCL or Gloo."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -13,13 +11,11 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST = 10_000
-"""Number of parameters from which a layer has its own messages; smaller layers are sent with the whole
-model.
-"""
+"""The number of parameters from which a layer has separate messages. Smaller layers share messages."""
 
 
 class ShardedTorch(DistributedTorch):
-    """Ranks that each store a part of the parameters, of the gradients and of the optimizer's state.
+    """Ranks that each store a part of the parameters, the gradients and the optimizer's state.
 
     A rank has all parameters of a layer only while the layer computes. Source: PyTorch's documentation,
     ``torch.distributed.fsdp.fully_shard``.
@@ -43,10 +39,9 @@ class ShardedTorch(DistributedTorch):
 
     @contextlib.contextmanager
     def exchanging(self, model: "torch.nn.Module", *, now: bool) -> Iterator[None]:
-        """Exchange gradients in this backward pass if ``now``, or else keep gradients and unsharded
-        parameters.
+        """If ``now``, exchange gradients in this backward pass, otherwise keep gradients and full parameters.
 
-        Ranks with fewer pieces of a batch than others therefore still send the same messages.
+        Therefore, a rank with fewer pieces of a batch than other ranks still sends the same messages.
         """
         if self.size > 1:
             model.set_requires_gradient_sync(now)
@@ -55,13 +50,13 @@ class ShardedTorch(DistributedTorch):
         yield
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Return the unsharded tensor; all ranks must call this method."""
+        """Return the unsharded tensor. All ranks must call this method."""
         from torch.distributed.tensor import DTensor
 
         return tensor.detach().full_tensor() if isinstance(tensor, DTensor) else tensor.detach()
 
     def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Copy rank 0's unsharded arrays into the tensors of all ranks; each rank keeps its part."""
+        """Copy rank 0's unsharded arrays into the tensors of all ranks. Each rank keeps only its part."""
         import torch
         from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -78,9 +73,7 @@ class ShardedTorch(DistributedTorch):
 
 
 def large_layers(model: "torch.nn.Module") -> "Iterator[torch.nn.Module]":
-    """Yield the layers of a model, including layers in containers, that are large enough for their own
-    messages.
-    """
+    """Yield the layers of a model, also in containers, that are large enough for separate messages."""
     from torch import nn
 
     for layer in model.children():

@@ -24,12 +24,12 @@ class Horovod(World):
     """Ranks whose gradients Horovod averages, over MPI or Gloo, depending on the launcher's variables."""
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
-        # Horovod's default cycle time of 1 ms dominates the allreduce of a small network; a message takes 0.1
-        # ms. An existing value is kept. Autotune only changes values that are not set.
+        # Horovod's default cycle time of 1 ms dominates the allreduce of a small network, in which a message
+        # takes 0.1 ms. Keep an existing value. Autotune only changes values that are not set.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
         # Horovod's thread polls for messages, which takes time from the computation if a rank has few cores.
-        # Measured with 2 ranks on 2 busy cores: this setting gives 2 to 5 times the images/s.
+        # With 2 ranks on 2 busy cores, this setting gives 2 to 5 times the images/s.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:
             import horovod
@@ -71,14 +71,14 @@ class Horovod(World):
         import numpy as np
         from horovod.tensorflow import Sum, allreduce
 
-        # Use float64, because a float32 is not exact for large counts of samples.
+        # Use float64, because float32 is not exact for large numbers of samples.
         sums = allreduce(np.asarray(values, dtype=np.float64), op=Sum, name="total")
         return [float(value) for value in sums.numpy()]
 
     def tell(self, value: T) -> T:
         from horovod.tensorflow import broadcast_object
 
-        # Without a name, Horovod uses the name of the value's type, which may differ between ranks.
+        # Without a name, Horovod uses the name of the value's type, which may differ on another rank.
         told: T = broadcast_object(value, root_rank=0, name="tell")
         return told
 
@@ -110,7 +110,7 @@ class Horovod(World):
 def split_world(size: int, started: int) -> str:
     """Return the error message for an MPI world of ``size`` ranks if ``started`` processes were started.
 
-    Separate worlds would each train alone and overwrite each other's output. A world that is larger than
+    Separate worlds would train independently and overwrite each other's output. A world that is larger than
     ``started`` is correct, because ``started`` may come from another launcher's variable.
     """
     each = (
@@ -124,16 +124,16 @@ def split_world(size: int, started: int) -> str:
 
 
 def is_lost_rank(error: Exception) -> bool:
-    """Return whether an error means a lost rank, for which Horovod raises several of TensorFlow's errors.
+    """Return whether an error means a lost rank, which Horovod reports with several of TensorFlow's errors.
 
-    Horovod's errors for mismatched tensors have other classes, and are faults of a trainer.
+    Horovod's errors for mismatched tensors have other classes. They are faults of a trainer.
     """
     kinds = {"UnknownError", "AbortedError", "CancelledError", "HorovodInternalError"}
     return type(error).__name__ in kinds and "Horovod" in str(error)
 
 
 def _mpi() -> "ModuleType":
-    """Return the module ``mpi4py.MPI``, without starting or finalizing MPI: Horovod does both."""
+    """Return the module ``mpi4py.MPI``, and let Horovod alone start and finalize MPI."""
     import mpi4py
 
     mpi4py.rc.initialize = False

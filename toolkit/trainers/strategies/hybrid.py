@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 
 
 class Hybrid(Horovod, Replicas):
-    """A Horovod rank with a copy of the model on each of its devices; each rank sends one message per
-    gradient.
-    """
+    """A Horovod rank with a copy of the model on each device, which sends one message per gradient."""
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
         super().__init__(spread)
@@ -30,16 +28,16 @@ class Hybrid(Horovod, Replicas):
     def distribute(
         self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
     ) -> "tf.keras.optimizers.Optimizer":
-        # The optimizer of horovod.tensorflow.keras does not accept tensors inside a graph.
+        # The optimizer of horovod.tensorflow.keras does not accept tensors in a graph.
         from horovod.tensorflow import allreduce
 
         return between(optimizer, allreduce)
 
 
 def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Return the optimizer changed so that ``allreduce`` averages the devices' gradient sums over all ranks.
+    """Make the optimizer average the devices' gradient sums over all ranks with ``allreduce``.
 
-    The allreduce runs once per rank, on the sum of the devices' gradients.
+    The allreduce runs once on each rank, on the sum of the devices' gradients.
     """
     base = type(optimizer)
 

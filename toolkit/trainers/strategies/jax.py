@@ -22,16 +22,14 @@ T = TypeVar("T")
 
 _JOIN = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
 _JOIN_SECONDS = 300
-"""Seconds that a rank waits for the other ranks to join."""
+"""The number of seconds for which a rank waits until all ranks have joined."""
 
 _LEAST = 256
-"""Smallest size of a message in bytes; longer messages are padded to a power of two, to compile few sizes."""
+"""The smallest size of a message in bytes. Sizes are powers of two, so that XLA compiles few sizes."""
 
 
 class DistributedJax(World):
-    """Ranks with one device each that connect by ``jax.distributed``, with the variables of the launch mode
-    jax.
-    """
+    """Ranks with one device each, which connect by ``jax.distributed`` in the launch mode ``jax``."""
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
         try:
@@ -78,7 +76,7 @@ class DistributedJax(World):
 
     @cached_property
     def layout(self) -> "RankLayout":
-        """The devices of all ranks; JAX starts its back end when this property is first read."""
+        """The devices of all ranks. JAX starts its back end when a caller first reads this property."""
         layout = RankLayout()
         if self.size > 1:
             self.versions = {"backend": "gloo" if layout.platform == "cpu" else "nccl"}
@@ -114,9 +112,7 @@ class DistributedJax(World):
 
 
 class RankLayout:
-    """One device of each process, with the placements of arrays: copied to each device, or divided among
-    devices.
-    """
+    """One device of each process, and two placements of arrays: copied to all devices, or divided."""
 
     def __init__(self) -> None:
         import jax
@@ -136,17 +132,15 @@ class RankLayout:
         self._sum = jax.jit(lambda rows: rows.sum(0, dtype=rows.dtype), out_shardings=self.same)
 
     def piece(self, array: "numpy.ndarray") -> "jax.Array | numpy.ndarray":
-        """Return a global array from each rank's part, which are concatenated along the second axis."""
+        """Return the global array that consists of all ranks' parts, concatenated along the second axis."""
         import jax
 
         if self._alone:
-            return array  # A compiled function copies a NumPy array to its device faster.
+            return array  # a compiled function copies a NumPy array to its device faster
         return jax.make_array_from_process_local_data(self.pieces, array)
 
     def on_all(self, tree: Any) -> Any:  # noqa: ANN401 - any tree of arrays
-        """Return the tree's arrays copied to the devices of all ranks; the values must be equal on all
-        ranks.
-        """
+        """Return the tree's arrays on the devices of all ranks. The values must be equal on all ranks."""
         import jax
         import numpy as np
 
@@ -161,7 +155,7 @@ class RankLayout:
         return np.asarray(self._all(self._with_row(row)))
 
     def from_first(self, arrays: "Sequence[numpy.ndarray]") -> "list[numpy.ndarray]":
-        """Return rank 0's arrays on every rank; the arrays of other ranks only need the same shapes."""
+        """Return rank 0's arrays on every rank. The arrays of other ranks only need the same shapes."""
         import jax
         import numpy as np
 

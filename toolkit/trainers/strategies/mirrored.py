@@ -1,6 +1,4 @@
-"""TensorFlow strategy ``mirrored``: one process trains on all devices of its node, each with a copy of the
-model.
-"""
+"""TensorFlow strategy ``mirrored``: one process trains copies of the model on all devices of a node."""
 
 import contextlib
 import os
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Replicas(World):
-    """A rank that computes by a strategy of ``tf.distribute``.
+    """A rank that computes with a strategy of ``tf.distribute``.
 
     The optimizers of ``tf.distribute`` add the gradients of all devices, so each device divides its loss by
     the number of devices.
@@ -42,7 +40,7 @@ class Replicas(World):
         own = self.devices
 
         def one() -> "tuple[tf.Tensor, tf.Tensor]":
-            # The replica ids number the devices of rank 0 first, then the devices of rank 1, and so on.
+            # TensorFlow numbers the devices of rank 0 first, then the devices of rank 1, and so on.
             number = tf.distribute.get_replica_context().replica_id_in_sync_group % own
             return step(*part(number, own, inputs, classes))
 
@@ -73,7 +71,7 @@ class Mirrored(Replicas):
 
 
 def mirror() -> "tf.distribute.MirroredStrategy":
-    """Return TensorFlow's strategy for this process's devices: its GPUs, or else its logical CPU devices."""
+    """Return TensorFlow's strategy for this process's GPUs; without GPUs, for its logical CPU devices."""
     import tensorflow as tf
 
     for kind in ("GPU", "CPU"):
@@ -86,9 +84,7 @@ def mirror() -> "tf.distribute.MirroredStrategy":
 def part(
     number: "tf.Tensor", devices: int, inputs: "tf.Tensor", classes: "tf.Tensor"
 ) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return the samples of device ``number`` from a row for all devices; the first devices may have one
-    more.
-    """
+    """Return device ``number``'s samples in a row for all devices; the first devices may have one more."""
     import tensorflow as tf
 
     each, more = tf.shape(classes)[0] // devices, tf.shape(classes)[0] % devices

@@ -1,6 +1,4 @@
-"""TensorFlow strategy ``mpi-aggregate``: :mod:`toolkit.trainers.ranks.aggregate` averages gradients by
-MPI.
-"""
+"""TensorFlow strategy ``mpi-aggregate``: :mod:`toolkit.trainers.ranks.aggregate` averages gradients."""
 
 import os
 from collections.abc import Sequence
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FOREVER = 1 << 62
-"""A number of steps that is larger than in any training."""
+"""A number of steps that no training reaches."""
 
 
 class MpiAggregate(World):
@@ -79,7 +77,7 @@ class MpiAggregate(World):
 
         aggregate.barrier()
         aggregate.finalize()
-        # srun reports a rank as failed if it exits without finalizing MPI.
+        # If a rank exits without finalizing MPI, srun reports the rank as failed.
         MPI.Finalize()
         os._exit(code)
 
@@ -91,7 +89,7 @@ class MpiAggregate(World):
 
 
 def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Return the legacy optimizer, changed so that its gradients pass through ``average``."""
+    """Change a legacy optimizer so that its gradients pass through ``average``, and return the optimizer."""
     base = type(optimizer)
     compute = base._compute_gradients  # noqa: SLF001 - as Horovod does it; others have none, and fail here
 

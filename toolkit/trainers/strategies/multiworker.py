@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 class MultiWorker(TcpWorld, Replicas):
-    """A rank of ``MultiWorkerMirroredStrategy``; a rank that is alone on its node uses all GPUs of the
-    node.
-    """
+    """A rank of ``MultiWorkerMirroredStrategy``. The only rank on a node uses all GPUs of the node."""
 
     wanted = 0
 
@@ -45,7 +43,7 @@ class MultiWorker(TcpWorld, Replicas):
     def compile_score(self, score: Step) -> Callable[..., Any]:
         import tensorflow as tf
 
-        # Run as a replica: outside a replica, reading a moving average is a mean over all ranks, and all
+        # Run as a replica. Outside a replica, the value of a moving average is a mean over all ranks, and all
         # ranks would have to read it.
         def one(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
             loss, right = self.strategy.run(score, (inputs, classes))
@@ -56,7 +54,7 @@ class MultiWorker(TcpWorld, Replicas):
         return compiled
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        # Read this rank's own value: a mean over all ranks would need all ranks.
+        # Read this rank's own value, because a mean over all ranks would need a call on all ranks.
         return own_value(variable)
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
@@ -72,7 +70,8 @@ def own_value(variable: "tf.Variable") -> "numpy.ndarray":
 
 def reserve() -> socket.socket:
     """Return a bound socket, which reserves a free port until TensorFlow's server opens the port."""
-    # Both sockets allow the reuse of the port; connections reach TensorFlow's socket, which listens.
+    # Both sockets allow the reuse of the port. Connections reach TensorFlow's socket, because only it
+    # listens.
     os.environ["TF_GRPC_REUSE_PORT"] = "1"
     own = socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

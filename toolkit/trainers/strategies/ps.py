@@ -1,4 +1,4 @@
-"""TensorFlow strategy ``ps``: workers read the model from parameter servers and send gradients, over gRPC."""
+"""TensorFlow strategy ``ps``: workers exchange parameters and gradients with parameter servers over gRPC."""
 
 import itertools
 import json
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""Number of parts into which a slice of steps is cut, so that a fast worker can compute more parts."""
+"""The number of parts of a slice of steps. A fast worker can compute more parts than a slow worker."""
 
 
 class ParameterServers(TcpWorld):
-    """Rank 0 coordinates and returns from ``begin``; all other ranks serve in ``begin`` until rank 0
-    exits.
-    """
+    """Rank 0 coordinates. Other ranks stay in ``begin`` as servers or workers until rank 0 exits."""
 
     alone = False
 
@@ -64,8 +62,8 @@ class ParameterServers(TcpWorld):
         self.group.gather(b"")
         import tensorflow as tf
 
-        # TensorFlow would warn about a function that was not traced, although it is traced before it is sent
-        # to workers.
+        # TensorFlow would warn that a function was not traced, although it traces the function before it
+        # sends it to workers.
         logging.getLogger("tensorflow").addFilter(
             lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
         )
@@ -81,7 +79,7 @@ class ParameterServers(TcpWorld):
     def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
-        # Only the coordinator handles a request to stop; it then stops this rank.
+        # Only the coordinator handles a request to stop, and then stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         # With fewer threads, calls of workers that wait for each other could block all threads.
@@ -121,15 +119,13 @@ class ParameterServers(TcpWorld):
     def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
         if not self._spread.sync:
             return steer
-        # Set the rate once per step for all workers: a second worker would see no change by which to rescale
-        # the velocity.
+        # Set the rate once per step for all workers. A second worker would see no change of the rate, and so
+        # would not rescale the velocity.
         self._steer = steer
         return None
 
     def _accumulate(self, pairs: Any) -> None:  # noqa: ANN401 - of an optimizer
-        """Add a worker's gradients to extra variables, which are on the same servers as the model's
-        variables.
-        """
+        """Add a worker's gradients to extra variables, on the same servers as the model's variables."""
         import tensorflow as tf
 
         pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
@@ -164,7 +160,7 @@ class ParameterServers(TcpWorld):
         return self._in_step(work, tf.function(update)) if self._spread.sync else self._on_their_own(work)
 
     def _in_step(self, work: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that makes steps after each of which all workers wait for one common update."""
+        """Return a function that makes steps. After each step, all workers wait for one common update."""
         import tensorflow as tf
 
         def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
@@ -184,9 +180,7 @@ class ParameterServers(TcpWorld):
         return run
 
     def _on_their_own(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that makes steps in which each worker updates the model without waiting for
-        others.
-        """
+        """Return a function that makes steps in which workers update the model without waiting."""
 
         def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
             cuts = sorted({steps * piece // _PIECES for piece in range(_PIECES + 1)})

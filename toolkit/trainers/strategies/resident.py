@@ -1,6 +1,4 @@
-"""Samples for the workers of a coordinator, which sends them to each worker once and then only sample
-numbers.
-"""
+"""Send samples to each worker of a coordinator once, and then only sample numbers."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Resident:
-    """Samples that each worker has in memory, or reads or generates at use."""
+    """Samples that each worker has in memory, or reads or generates when it needs them."""
 
     def __init__(self, data: Data, coordinator: Any) -> None:  # noqa: ANN401 - TensorFlow's
         import tensorflow as tf
@@ -25,11 +23,11 @@ class Resident:
             self.signature: Any = (rows,)
             return
         parts = tf.constant(data.inputs), tf.constant(data.classes, tf.int32)
-        # TensorFlow's public interface for data at a worker needs a tf.data.Dataset, which would fix the
-        # samples of each worker.
+        # TensorFlow's public interface for data at a worker needs a tf.data.Dataset, with fixed samples for
+        # each worker.
         hold = coordinator._create_per_worker_resources  # noqa: SLF001
         self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
-        # The function's signature must have the coordinator's specifications, which have their own names.
+        # The function's signature must have the coordinator's specifications, which have other names.
         specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
         self.signature = (*specs, rows)
 
@@ -62,9 +60,7 @@ class Numbers:
         return Numbers(self._held, self._table[start:stop])
 
     def part(self, start: int, stop: int, worker: int, workers: int) -> tuple[Any, ...]:
-        """Return a worker's arguments for the steps ``start`` to ``stop`` - 1; the first workers may have one
-        sample more.
-        """
+        """Return a worker's arguments for these steps; the first workers may have one sample more."""
         each, more = divmod(self._table.shape[1], workers)
         first = worker * each + min(worker, more)
         return (*self._held, self._table[start:stop, first : first + each + (worker < more)])

@@ -1,4 +1,4 @@
-"""Base of strategies whose ranks connect without MPI, by :mod:`toolkit.trainers.ranks.tcp_group`."""
+"""The base of the strategies whose ranks connect without MPI, by :mod:`toolkit.trainers.ranks.tcp_group`."""
 
 import io
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIME_TO_NOTICE = 2.0
-"""Seconds within which the group detects a lost rank."""
+"""The number of seconds within which the group detects a lost rank."""
 
 
 class TcpWorld(World):
@@ -42,12 +42,12 @@ class TcpWorld(World):
         self.local_rank = hosts[: self.rank].count(place.host)
         self.local_size, self.nodes = hosts.count(place.host), len(set(hosts))
         self.versions = {}
-        # Without this setting, gRPC would send messages for these nodes to a configured proxy.
+        # Without no_proxy, gRPC would send messages for these nodes to a configured proxy.
         addresses = ",".join({one.address for one in self.members})
         os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's own name
 
     def refuse(self, trouble: Trouble) -> NoReturn:
-        """Stop all ranks for a fault that each rank has found; rank 0 raises the fault and reports it."""
+        """Stop all ranks for a fault that each rank has found. Only rank 0 raises and reports the fault."""
         if self.rank:
             time.sleep(WAIT_TO_BE_ENDED)
             os._exit(trouble.code)
@@ -94,7 +94,7 @@ class TcpWorld(World):
 
 
 class _Loader(pickle.Unpickler):
-    """Unpickler that accepts only built-in values and the data classes of the trainers.
+    """An unpickler that accepts only built-in values and the data classes of the trainers.
 
     The plain unpickler would let any process that reaches this port call any function.
     """
@@ -108,12 +108,12 @@ class _Loader(pickle.Unpickler):
 
 
 def unpickle(value: bytes) -> Any:  # noqa: ANN401 - what another rank told
-    """Return the value that another rank pickled; raise ``UnpicklingError`` for other classes."""
+    """Return the value that another rank pickled. Raise ``UnpicklingError`` for any other class."""
     return _Loader(io.BytesIO(value)).load()
 
 
 def pack_arrays(arrays: "Sequence[Any]") -> bytes:
-    """Return the arrays in NumPy's file format, one after the other."""
+    """Return the bytes of the arrays in NumPy's file format, one array after another."""
     import numpy as np
 
     stream = io.BytesIO()

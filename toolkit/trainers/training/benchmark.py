@@ -1,6 +1,6 @@
-"""Measure the training speed: some warm-up steps, then several iterations of the same number of steps.
+"""Measure the training speed: make warm-up steps, then several iterations of equally many steps.
 
-The benchmark does not evaluate the model, and writes only the metrics; see ``docs/metrics.md``.
+The benchmark does not evaluate the model, and writes only the metrics (see ``docs/metrics.md``).
 """
 
 import argparse
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Lengths of a benchmark: ``warm_up`` steps without timing, then ``iterations`` times ``steps`` timed
-    steps.
-    """
+    """The length of a benchmark: ``warm_up`` steps, then ``iterations`` times ``steps`` timed steps."""
 
     warm_up: int = 10
     steps: int = 10
@@ -49,13 +47,13 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Images per second of all devices together: median, minimum and maximum of all iterations."""
+    """Images per second of all devices together: the median, minimum and maximum of all iterations."""
 
     median: float
     least: float
     most: float
     deviation: float
-    """Standard deviation in images per second; 0 for one iteration."""
+    """The standard deviation in images per second; 0 for one iteration."""
 
     @classmethod
     def of(cls, rates: Sequence[float]) -> Self:
@@ -63,15 +61,13 @@ class Speed:
         return cls(statistics.median(rates), min(rates), max(rates), deviation)
 
     def sentence(self, devices: int) -> str:
-        """Return a line with the speed of all devices together and, for several devices, the speed of
-        each.
-        """
+        """Return a line with the speed of all devices and, for several devices, the speed per device."""
         total = f"{self.median:,.1f} images/s (± {self.deviation:.1f}; {self.least:,.1f} to {self.most:,.1f})"
         return total + f", {self.median / devices:,.1f} on each of {devices} devices" * (devices > 1)
 
 
 def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "World", threads: int) -> None:
-    """Run the benchmark; rank 0 prints the speed and writes the metrics."""
+    """Run the benchmark. Rank 0 prints the speed and writes the metrics."""
     import tensorflow as tf
 
     begun = time.monotonic()
@@ -112,9 +108,7 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
 
 
 def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], images: int) -> None:
-    """Write and log the speed from ``rates``, the images per second of each iteration of ``images``
-    images.
-    """
+    """Write and log the speed. ``rates`` has the images per second of each iteration of ``images`` images."""
     speed = Speed.of(rates)
     metrics.result(
         epochs=len(rates),
@@ -130,7 +124,7 @@ def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], image
 def _time_iterations(
     protocol: Protocol, loop: Loop, images: int, world: "World", metrics: Metrics
 ) -> list[float]:
-    """Return the images per second of each iteration of ``images`` images on all ranks, and log each."""
+    """Log and return the images per second of each iteration, in which all ranks use ``images`` images."""
     rates = []
     for number in range(1, protocol.iterations + 1):
         before = loop.waited

@@ -33,9 +33,9 @@ _PART = re.compile(rf"\.{_NAME.pattern}\.\d+\.(part|gone)")
 class EpochPart:
     """The progress of an epoch.
 
-    ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are sums over
-    samples: of all ranks in a checkpoint, else of this rank. ``seconds`` is the training time. ``waited`` is
-    the time in seconds that steps waited for samples, summed over ranks.
+    ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are sums over the
+    samples of all ranks in a checkpoint, otherwise over the samples of this rank. ``seconds`` is the training
+    time. ``waited`` is the time in seconds that steps waited for samples, summed over ranks.
     """
 
     images: int = 0
@@ -61,20 +61,19 @@ class TrainingProgress:
 
     @property
     def name(self) -> str:
-        """The checkpoint's name; sorting by name sorts by progress."""
+        """The checkpoint's name. The order of names is the order of progress."""
         return f"{self.epochs:06d}-{self.part.images:012d}"
 
 
 class CheckpointDamage(Exception):
-    """A file of a checkpoint is missing or differs from what was written."""
+    """A file of a checkpoint is missing or does not have the bytes that the trainer wrote."""
 
 
 def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndarray]", keep: int) -> Path:
-    """Write a checkpoint, remove all checkpoints but the newest ``keep``, and return the new checkpoint's
-    path.
+    """Write a checkpoint, keep the newest ``keep`` checkpoints, and return the new checkpoint's path.
 
     Raises:
-        Trouble: if the checkpoint cannot be written; all earlier checkpoints then stay.
+        Trouble: if the checkpoint cannot be written; in this case, all earlier checkpoints stay.
     """
     path = folder / progress.name
     beside = folder / f".{progress.name}.{os.getpid()}.part"
@@ -108,10 +107,10 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
 
 
 def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None":
-    """Return the newest undamaged checkpoint, or ``None`` if there are no checkpoints; print damaged ones.
+    """Return the newest undamaged checkpoint, or ``None`` without checkpoints. Print damaged checkpoints.
 
     Raises:
-        Trouble: if all checkpoints are damaged; starting again would remove them.
+        Trouble: if all checkpoints are damaged, because a new start would remove them.
     """
     known = names(folder)
     for name in known:
@@ -131,7 +130,7 @@ def read(path: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]]":
     """Return a checkpoint after checking its digests.
 
     Raises:
-        CheckpointDamage: if any byte differs from what was written.
+        CheckpointDamage: if any byte differs from the bytes that the trainer wrote.
         Trouble: if the checkpoint cannot be read, or has another format.
     """
     import numpy as np
@@ -214,9 +213,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Raise ``CheckpointDamage`` for a missing file, and ``Trouble`` for a file that may be readable
-    later.
-    """
+    """Raise ``CheckpointDamage`` for a missing file, and ``Trouble`` for a temporarily unreadable file."""
     try:
         yield
     except FileNotFoundError:
@@ -246,13 +243,11 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, written: str, keep: int) -> None:
-    """Keep ``keep`` checkpoints up to ``written``; also remove more advanced checkpoints, or ``newest`` would
-    return them.
-    """
+    """Keep ``keep`` checkpoints up to ``written``; remove later ones, which ``newest`` would return."""
     known = names(folder)
     at = known.index(written)
     for name in [*known[:at], *known[at + keep :]]:
-        # A file that cannot be removed only takes space, so the training continues.
+        # A file that cannot be removed only uses disk space, so the training continues.
         with contextlib.suppress(OSError):
             _remove(folder / name)
 

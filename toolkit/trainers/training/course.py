@@ -25,7 +25,7 @@ _SHORTEST = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class EpochResult:
-    """The results of an epoch; ``seconds`` excludes the evaluation, and ``images`` counts all ranks."""
+    """The results of an epoch. ``seconds`` excludes the evaluation, and ``images`` counts all ranks."""
 
     epoch: int
     seconds: float
@@ -36,7 +36,7 @@ class EpochResult:
     test_loss: float
     test_accuracy: float
     input_seconds: float | None
-    """The part of ``seconds`` in which a rank waited for samples, as the mean of all ranks."""
+    """The part of ``seconds`` in which ranks waited for samples: the mean of all ranks."""
     learning_rate: float
     """The learning rate of the last step."""
     memory_bytes: int
@@ -53,7 +53,7 @@ class EpochResult:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Objects that all epochs of a run use; ``samples`` is the number of samples in one pass."""
+    """The objects that all epochs of a run use. ``samples`` is the number of samples in one pass."""
 
     loop: "TrainingLoop"
     samples: int
@@ -70,7 +70,7 @@ class Course:
         """Train until ``epochs`` epochs are complete, and write a checkpoint after each epoch.
 
         Raises:
-            Stopped: on all ranks, after a request to stop; the checkpoint is already written.
+            Stopped: on all ranks, after a request to stop; a checkpoint is written first.
         """
         part = start.part
         for number in range(start.epochs, epochs):
@@ -89,7 +89,7 @@ class Course:
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
         self.metrics.started(marks())
         held_back = self.loop.evaluate(self.test)
-        # Seconds are rounded to 1e-4; a smaller value would become 0, which cannot be a divisor.
+        # Seconds are rounded to 1e-4. A smaller value would become 0, which cannot be a divisor.
         seconds = max(trained.seconds, _SHORTEST)
         images = self.passes * self.samples
         return EpochResult(

@@ -1,4 +1,4 @@
-"""Detect a diverged training: after a loss of NaN, a training does not recover."""
+"""Detect a training that has diverged, because a training does not recover from a loss of NaN."""
 
 import math
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ def refuse(world: "World", loss: float, epoch: int) -> None:
 
 
 def divergence_error(epoch: int, why: str) -> Trouble:
-    """Return the error for a training that diverged in ``epoch``, counted from 0; ``why`` is the reason."""
+    """Return the error for a training that diverged in ``epoch``, counted from 0, for the reason ``why``."""
     return Trouble(f"the training diverged in epoch {epoch + 1}: {why}; lower --learning-rate", code=1)
 
 
 def is_lost(arrays: "Iterable[numpy.ndarray]") -> bool:
-    """Return whether any array has a NaN, because the losses do not include the effect of the last update."""
+    """Return whether any array has a NaN. The last update may cause a NaN that the losses do not show."""
     import numpy as np
 
     return any(array.dtype.kind == "f" and bool(np.isnan(array).any()) for array in arrays)

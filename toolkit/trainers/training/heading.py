@@ -28,7 +28,7 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
 
 
 def resumable_settings(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
-    """Return the values that may differ in a resumed training; ``seconds`` is the duration of the start."""
+    """Return the values that may differ in a resumed training. ``seconds`` is the duration of the start."""
     return {
         "world_size": world.size,
         "devices": world.devices,
@@ -59,15 +59,13 @@ def ranks(world: "World") -> str:
 
 
 def say(world: "World", line: str) -> None:
-    """Print a log line, on rank 0 only."""
+    """Print a log line on rank 0."""
     if world.rank == 0:
         print(line, flush=True)
 
 
 def tell_epochs(asked: int, each: int) -> str:
-    """Return a phrase with the number of epochs per rank; empty if it equals the number that the user
-    chose.
-    """
+    """Return a phrase with the number of epochs per rank; empty if this is the number that the user gave."""
     if each == asked:
         return ""
     return f"; {each} epoch{'s' if each > 1 else ''} per rank: --epochs {asked} counts all ranks"

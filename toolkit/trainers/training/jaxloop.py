@@ -1,4 +1,4 @@
-"""The training loop for JAX: one compiled step over all ranks, each with its part of the batch."""
+"""The training loop for JAX, with one compiled step over all ranks, which each have a part of the batch."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _EVALUATION_BATCH = 1000
 
 JaxAugment = Callable[[Array, "jax.Array"], Array]
-"""Changes a batch of inputs at random, with a random key; part of a compiled step."""
+"""A function that changes a batch of inputs at random, with a random key, as part of a compiled step."""
 
 Values = tuple[Any, Any, Any]
 """Three trees of arrays: the model's parameters, the model's state, and the optimizer's state."""
@@ -50,7 +50,7 @@ class JaxLoop(Rounds):
     ) -> None:
         """Build the model, optimizer and compiled step, and copy rank 0's variables to all ranks.
 
-        ``batch`` is for each device, ``epochs`` the total number of epochs.
+        ``batch`` is the batch size of each device. ``epochs`` is the total number of epochs.
         """
         import jax
         import numpy as np
@@ -73,8 +73,8 @@ class JaxLoop(Rounds):
         self._train.lower(self._values, *self._step_inputs(rows, 0.0)).compile()
 
     def _open(self, table: "numpy.ndarray", turn: int) -> RowTable:
-        # Each rank's part of the global batch has the same width. The number of samples differs between ranks
-        # only in the last, smaller step.
+        # All ranks' parts of the global batch have the same width. Only in the last, smaller step, the number
+        # of samples differs between ranks.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))
@@ -90,7 +90,7 @@ class JaxLoop(Rounds):
         right: int,
     ) -> tuple[float, int]:
         sums = [self._step(rows, done + each * number) for number, rows in enumerate(portion)]
-        # Reading the sums waits for the last step. Each sum is over all ranks, so only rank 0 adds it.
+        # float() waits for the last step. Each sum is over all ranks, so only rank 0 adds the sum.
         found = [(float(more), int(hits)) for more, hits in sums]
         if self._world.rank:
             return loss, right
@@ -101,9 +101,7 @@ class JaxLoop(Rounds):
         return 0.0
 
     def _step(self, rows: "numpy.ndarray", at: float) -> "tuple[jax.Array, jax.Array]":
-        """Update the model with the samples of one row; return the sum of losses and the number of right
-        answers.
-        """
+        """Update the model with the samples of one row. Return the sum of losses and of right answers."""
         import numpy as np
 
         if not self._rates.constant:
@@ -124,9 +122,7 @@ class JaxLoop(Rounds):
     def _batch_of(
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
     ) -> tuple[Array, Array, Array]:
-        """Return global inputs, classes and weights, cut into ``pieces``; a sample that only fills a gap has
-        weight 0.
-        """
+        """Return global inputs, classes and weights in ``pieces``; a sample that fills a gap has weight 0."""
         import numpy as np
 
         width = -(-most // pieces)
@@ -143,14 +139,12 @@ class JaxLoop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """Return the learning rate of the last step."""
+        """The learning rate of the last step."""
         return self._rate
 
     @property
     def parameters(self) -> int:
-        """Return the number of the model's parameters including its state, such as moving averages, as in
-        Keras.
-        """
+        """The number of the model's parameters including moving averages, as in Keras."""
         import jax
 
         return sum(leaf.size for leaf in jax.tree.leaves(self._values[:2]))
@@ -184,7 +178,7 @@ class JaxLoop(Rounds):
         self._values = jax.tree.unflatten(tree, self._layout.on_all(list(arrays)))
 
     def save(self, path: Path) -> None:
-        """Write parameters and state to a NumPy ``.npz`` file; the names are the paths in the trees."""
+        """Write parameters and state to a NumPy ``.npz`` file, named by their paths in the trees."""
         import jax
         import numpy as np
 
@@ -201,7 +195,7 @@ class JaxLoop(Rounds):
         write_whole(path, write)
 
     def evaluate(self, data: Data) -> Score:
-        """Return the model's score on ``data``, whose samples are divided among the ranks."""
+        """Return the model's score on ``data``. Each rank evaluates a part of the samples."""
         import numpy as np
 
         if not isinstance(data, Samples):
@@ -249,9 +243,7 @@ def _step(
     draw: Array,
     rate: Array,
 ) -> tuple[Values, Array, Array]:
-    """Return the values after an update with all pieces of a batch, the sum of losses, and the right
-    answers.
-    """
+    """Return the values after an update with a whole batch, and the sums of losses and right answers."""
     import jax
     import jax.numpy as jnp
 

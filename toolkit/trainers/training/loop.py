@@ -1,4 +1,4 @@
-"""The training loop for TensorFlow: one call of a compiled function makes many steps, for a few seconds."""
+"""The training loop for TensorFlow: each call of a compiled function makes steps for a few seconds."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ _EVALUATION_BATCH = 1000
 _STREAMED_BATCH = 64
 
 Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
-"""Changes a batch of inputs at random, with a seed of two int32; runs in a TensorFlow graph."""
+"""A function that changes a batch of inputs at random, with a seed of two int32, in a TensorFlow graph."""
 
 
 class Loop(Rounds):
@@ -45,7 +45,7 @@ class Loop(Rounds):
     ) -> None:
         """Build and compile the model, optimizer and step, and copy rank 0's variables to all ranks.
 
-        ``batch`` is for each device, ``epochs`` the total number of epochs.
+        ``batch`` is the batch size of each device. ``epochs`` is the total number of epochs.
         """
         super().__init__(data, world, batch=batch * learning.accumulate, seed=seed)
         self._build = model
@@ -67,17 +67,16 @@ class Loop(Rounds):
         self, portion: Portion, steps: int, done: float, each: float, loss: float, right: int
     ) -> tuple[float, int]:
         sums = self._train(portion, steps, done, each, loss, right)
-        # Reading a value waits until the device has computed it.
+        # float() waits until the device has computed the value.
         return float(sums[0]), int(sums[1])
 
     def _seconds_waited(self) -> float | None:
         return self._feed.waited()
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
-        """Make ``steps`` steps on consecutive samples; return the seconds until all ranks finished, and the
-        score.
+        """Make ``steps`` steps. Return the seconds until all ranks have finished, and the score.
 
-        Each device processes ``batch`` samples per step, by default as many as in the training.
+        Each device processes ``batch`` samples per step; with 0, as many samples as in the training.
         """
         import numpy as np
 
@@ -89,7 +88,7 @@ class Loop(Rounds):
         begun = time.monotonic()
         with reading(self._data, table.flat):
             loss, right = self._train(portion, steps, 0.0, 0.0, 0.0, 0)
-        # Reading the sums waits for the last step.
+        # float() waits for the last step.
         loss, right = self._world.total([float(loss), float(right)])
         seconds = time.monotonic() - begun
         images = steps * batch * self._world.width
@@ -97,12 +96,12 @@ class Loop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """Return the learning rate of the last step."""
+        """The learning rate of the last step."""
         return float(self._world.value(self._optimizer.learning_rate))
 
     @property
     def parameters(self) -> int:
-        """Return the number of the model's parameters."""
+        """The number of the model's parameters."""
         return int(self.model.count_params())
 
     def state(self) -> "list[numpy.ndarray]":
@@ -110,7 +109,7 @@ class Loop(Rounds):
         return [self._world.value(variable) for variable in self._variables]
 
     def portable(self) -> "tf.keras.Model":
-        """Return a copy of the model whose variables are only in this process, so that it can be saved."""
+        """Return a copy of the model with variables in this process only, which Keras can save."""
         model = self._build()
         for variable, theirs in zip(model.variables, self.model.variables, strict=True):
             variable.assign(self._world.value(theirs))
@@ -139,7 +138,7 @@ class Loop(Rounds):
         self._world.broadcast(self._variables)
 
     def evaluate(self, data: Data) -> Score:
-        """Return the model's score on ``data``, whose samples are divided among the ranks."""
+        """Return the model's score on ``data``. Each rank evaluates a part of the samples."""
         rank, size = self._world.rank, self._world.size
         loss = right = count = 0.0
         for inputs, classes in _batches(data, rank, size):
@@ -170,9 +169,7 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return the augmentation as a function of inputs and of the point in the training, which seeds its
-    draws.
-    """
+    """Return the augmentation as a function of the inputs and of the training's progress, its seed."""
     import tensorflow as tf
 
     def change(inputs: "tf.Tensor", at: "tf.Tensor") -> "tf.Tensor":
@@ -189,11 +186,11 @@ def _steps(
     steer: Steer | None,
     change: "Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None",
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
-    """Return a function that makes the steps of a portion; it returns the new sums of losses and right
-    answers.
+    """Return a function that makes the steps of a portion, and returns the new sums.
 
-    The function's arguments are the portion, its number of steps, the epochs done, the part of an epoch in
-    one step, and the two sums so far. The function is TensorFlow graph code.
+    The function gets the portion, its number of steps, the epochs done, and the part of an epoch in one step.
+    The last two arguments are the sums of losses and right answers so far. The function is TensorFlow graph
+    code.
     """
     import tensorflow as tf
 

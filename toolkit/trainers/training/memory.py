@@ -8,7 +8,7 @@ _NO_LIMIT = 1 << 62
 _CGROUPS = Path("/sys/fs/cgroup")
 _V2 = ("memory.max", "memory.current", "memory.stat")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
-"""Files of a cgroup, in version 2 and version 1: the limit, the usage, and the kinds of usage."""
+"""The files of a cgroup in version 2 and in version 1: the limit, the usage, and the kinds of usage."""
 
 
 def resident() -> int:
@@ -17,7 +17,7 @@ def resident() -> int:
 
 
 def available() -> int:
-    """Return the available memory in bytes: the least of the node's and of the cgroups' free memory."""
+    """Return the available memory in bytes: the least free memory of the node and the cgroups."""
     lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     node = int(lines["MemAvailable"].split()[0]) * 1024
     return min(node, left_in_cgroups(Path("/proc/self/cgroup"), _CGROUPS))
@@ -38,7 +38,7 @@ def left_in_cgroups(own: Path, root: Path) -> int:
     for line in lines:
         _, kinds, path = line.split(":", 2)
         if not kinds:
-            # The second path is for systems with both versions of cgroups.
+            # Systems with both versions of cgroups use the second path.
             tops = [(root, _V2), (root / "unified", _V2)]
         elif "memory" in kinds.split(","):
             tops = [(root / "memory", _V1)]
@@ -51,13 +51,14 @@ def left_in_cgroups(own: Path, root: Path) -> int:
 def _upwards(top: Path, path: str) -> Iterator[Path]:
     """Yield the folders of a cgroup and of all its parents, down from ``top``."""
     parts = PurePosixPath(path.lstrip("/"))
-    # The path has "..", if the cgroup is above the container's root, where the container cannot read it.
+    # If the cgroup is above the container's root, the path has "..", and the container cannot read the
+    # cgroup.
     if ".." not in parts.parts:
         yield from (top / one for one in (parts, *parts.parents))
 
 
 def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
-    """Return the free memory of a cgroup in bytes; the inactive file cache counts as free."""
+    """Return the free memory of a cgroup in bytes, including the inactive file cache."""
     try:
         most, now = limit.read_text().strip(), int(used.read_text())
         told = dict(line.split() for line in stat.read_text().splitlines())
@@ -65,5 +66,5 @@ def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
         cached = told.get("total_inactive_file") or told.get("inactive_file", "0")
         return max(0, int(most) - now + int(cached)) if most.isdecimal() else _NO_LIMIT
     except (OSError, ValueError):
-        # The file is missing, or another kernel version writes another format.
+        # The file does not exist, or this kernel version writes another format.
         return _NO_LIMIT

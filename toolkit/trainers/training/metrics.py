@@ -1,5 +1,4 @@
-"""Write ``metrics.jsonl``: a header line, a line for each epoch, and a result line, each as soon as it is
-known.
+"""Write ``metrics.jsonl``: a header line, a line after each epoch, and a result line.
 
 A resumed training first writes the lines of its checkpoint, and then a line ``resumed``.
 
@@ -27,10 +26,10 @@ Record = Mapping[str, Value]
 
 
 class Metrics:
-    """Writes the metrics of one run to ``folder``; with ``None``, on ranks other than 0, it writes nothing.
+    """Writes the metrics of one run to ``folder``. Ranks other than 0 pass ``None`` and write nothing.
 
-    The first line replaces the file of an earlier run, so a run that fails before it has a header destroys
-    nothing. If a write fails, a :class:`Trouble` names the file.
+    The first line replaces the file of an earlier run, so a run that fails before its header destroys
+    nothing. If a write fails, the object raises a :class:`Trouble` that names the file.
     """
 
     def __init__(self, folder: Path | None, scalars: Scalars | None = None) -> None:
@@ -78,11 +77,12 @@ class Metrics:
     def _write(self, values: Record) -> None:
         if self._file and self._path:
             self.records.append(values)
-            # JSON has no NaN; known() replaces such values by null.
+            # JSON has no NaN. known() replaces NaN by null.
             line = json.dumps(values, allow_nan=False) + "\n"
             with writing(self._path):
                 self._file.write(line)
-                # Another program may read the file meanwhile, and a job may be stopped between two epochs.
+                # Another program may read the file during the run, and Slurm may stop the job between two
+                # epochs.
                 self._file.flush()
             if self._scalars:
                 self._scalars.write(values)
@@ -94,7 +94,7 @@ class Metrics:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file:
-            # After a failed write, close() fails again; the failure was already reported.
+            # After a failed write, close() fails again. The failure was already reported.
             with contextlib.suppress(OSError):
                 self._file.close()
 
@@ -102,8 +102,8 @@ class Metrics:
 def known(values: Mapping[str, Value]) -> dict[str, Value]:
     """Return the values, with ``None`` instead of infinite values and NaN.
 
-    A test loss can overflow: with float16, moving averages that lag behind the weights can make activations
-    overflow.
+    A test loss can overflow. With float16, moving averages that are older than the weights can cause large
+    activations.
     """
     return {
         name: None if isinstance(one, float) and not math.isfinite(one) else one
@@ -126,7 +126,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         Trouble: if the file cannot be written.
     """
-    # Keras derives the format from the file name's ending, so the temporary name has the same ending.
+    # Keras derives the format from the suffix of the file name, so the temporary name has the same suffix.
     beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     with writing(path):
         try:

@@ -1,4 +1,4 @@
-"""Make log lines within a long epoch, with its progress and the recent loss."""
+"""Make log lines during a long epoch, with the progress of the epoch and the recent loss."""
 
 import time
 from collections.abc import Callable
@@ -9,14 +9,12 @@ Clock = Callable[[], float]
 
 
 class ProgressLine:
-    """Makes a log line every ``seconds`` seconds on rank 0, which extrapolates its sums to all ``size``
-    ranks.
-    """
+    """Makes a log line every ``seconds`` seconds, in which rank 0 extrapolates its sums to all ranks."""
 
     def __init__(
         self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic
     ) -> None:
-        """Store the settings; ``images`` is the number of samples in an epoch."""
+        """Store the settings. ``images`` is the number of samples in an epoch; ``size`` counts the ranks."""
         self._seconds, self._epochs, self._images, self._size, self._clock = (
             seconds,
             epochs,

@@ -1,6 +1,4 @@
-"""Read and write the checkpoints of a training with several ranks: rank 0 does it, and broadcasts the
-result.
-"""
+"""Make rank 0 read and write the checkpoints of a training, and broadcast the result to all ranks."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +25,7 @@ _NOTHING = EpochPart()
 class TrainingStart:
     """The point at which a training starts: epoch 0, or the checkpoint ``name``.
 
-    ``passes`` is the number of passes over the data in an epoch. It does not change if another number of
+    ``passes`` is the number of passes over the data in an epoch, which stays the same if another number of
     ranks resumes the training. Only rank 0 has ``records`` and ``arrays``.
     """
 
@@ -55,7 +53,7 @@ class TrainingStart:
 
 
 class RankCheckpoints:
-    """Writes and finds the checkpoints of one training; all ranks must call the same methods."""
+    """Writes and finds the checkpoints of one training. All ranks must call the same methods."""
 
     def __init__(self, output: Path, world: World, *, keep: int) -> None:
         self.folder = output / checkpoint.FOLDER
@@ -78,11 +76,9 @@ class RankCheckpoints:
         )
 
     def differs(self, start: TrainingStart, settings: Settings) -> Trouble | None:
-        """Return the setting that prevents resuming from ``start``, as a fault; ``None`` if all settings are
-        equal.
-        """
+        """Return a fault that names a setting that differs from ``start``; ``None`` if all are equal."""
         for name, value in settings.items():
-            # A checkpoint of an older toolkit lacks newer options.
+            # A checkpoint of an older release lacks newer options.
             theirs = (start.settings or {}).get(name, value)
             if theirs != value:
                 word = name.replace("_", "-")
@@ -116,7 +112,7 @@ class RankCheckpoints:
         settings: Settings,
         records: Sequence[Record],
     ) -> str:
-        """Let rank 0 write a checkpoint; return its name on all ranks after it is written.
+        """Let rank 0 write a checkpoint. Then return the checkpoint's name on all ranks.
 
         Raises:
             Trouble: if the training diverged; on rank 0 also if the checkpoint cannot be written.
@@ -129,7 +125,7 @@ class RankCheckpoints:
         if self._first:
             arrays = loop.state()
             if divergence.is_lost(arrays):
-                # Without a part of an epoch, the fault happened in the previous epoch.
+                # Without a part of an epoch, the training diverged in the previous epoch.
                 raise divergence.divergence_error(
                     epochs if part.images else epochs - 1, "a weight is not a number"
                 )

@@ -1,4 +1,4 @@
-"""Base class of the training loops: divide an epoch into slices of steps, and add the results."""
+"""The base class of the training loops, which divides an epoch into slices of steps and adds the results."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 _SLICE_SECONDS = 2.0
-"""Intended duration of a slice in seconds, and so the time until a request to stop has an effect."""
+"""The intended duration of a slice in seconds. A request to stop takes effect after at most one slice."""
 
 _FIRST_SLICE = 32
-"""Number of steps of the first slice, whose duration gives the duration of a step."""
+"""The number of steps of the first slice, in which toolkit measures the duration of a step."""
 
 Pause = Callable[[EpochPart, int], int]
-"""Function that runs between two slices. Its arguments are the progress of the epoch and this rank's proposed
-number of steps. It returns the number of steps for all ranks. It may stop the training by an exception.
+"""A function that runs between two slices. Its arguments are the progress of the epoch and this rank's
+proposed number of steps. It returns the number of steps for all ranks, or raises an exception to stop the
+training.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Mean loss per sample and share of right answers, over the samples of all ranks."""
+    """The mean loss per sample, and the share of right answers, over the samples of all ranks."""
 
     loss: float
     accuracy: float
@@ -39,9 +40,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some consecutive steps of one table, with the sample numbers ``rows``; ``last`` marks the last slice of
-    an epoch.
-    """
+    """Consecutive steps with the sample numbers ``rows``. ``last`` marks the last slice of an epoch."""
 
     portion: Any
     rows: "numpy.ndarray"
@@ -50,7 +49,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Results of a trained epoch: the score, the training time, and the time spent waiting for samples.
+    """The results of a trained epoch: the score, the training time, and the time of waiting for samples.
 
     Times are in seconds. ``waited`` is the mean of all ranks, and ``None`` if unknown.
     """
@@ -78,7 +77,7 @@ class RowTable:
 
 
 class Rounds:
-    """Trains epochs in slices of a few seconds; a subclass for each framework makes the steps.
+    """Trains epochs in slices of a few seconds. A subclass for each framework makes the steps.
 
     ``batch`` is the number of samples per device in one update.
     """
@@ -89,7 +88,7 @@ class Rounds:
         self._pace = _FIRST_SLICE
 
     def _open(self, table: "numpy.ndarray", turn: int) -> StepTable:
-        """Start to read the samples of a table; ``turn`` is the number of earlier epochs."""
+        """Start to read the samples of a table. ``turn`` is the number of earlier epochs."""
         raise NotImplementedError
 
     def _make_steps(
@@ -101,22 +100,21 @@ class Rounds:
         loss: float,
         right: int,
     ) -> tuple[float, int]:
-        """Make ``steps`` steps, and return the sums of losses and of right answers including the given sums.
+        """Make ``steps`` steps. Return the sums of losses and right answers, including the given sums.
 
-        The first step starts after ``done`` epochs; ``each`` is the part of an epoch in one step.
+        The first step starts after ``done`` epochs. ``each`` is the part of an epoch in one step.
         """
         raise NotImplementedError
 
     def _seconds_waited(self) -> float | None:
-        """Return the total time in seconds that steps waited for their batches; ``None`` if unknown."""
+        """Return the total time in seconds for which steps waited for their batches; ``None`` if unknown."""
         raise NotImplementedError
 
     def collect(self) -> None:
-        """Copy sharded values to rank 0; the default does nothing, because every rank has all values."""
+        """Copy sharded values to rank 0. The default does nothing, because every rank has all values."""
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
-        """Train the remaining part of epoch ``number``, counted from 0; return the results of the whole
-        epoch.
+        """Train the rest of epoch ``number``, counted from 0, and return the results of the whole epoch.
 
         Raises:
             Trouble: if the training diverged.
@@ -126,7 +124,7 @@ class Rounds:
             before = part.seconds
             part = self._train_slice(one, number, part, images)
             if not one.last:
-                # All ranks must make equal slices, so the number of steps may only depend on shared values.
+                # All ranks must make equal slices, so the number of steps may depend only on shared values.
                 self._pace = pause(part, paced_steps(len(one.rows), part.seconds - before))
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, number)
@@ -169,13 +167,11 @@ class Rounds:
 
     @property
     def waited(self) -> float:
-        """Return the total time in seconds that this rank's steps waited for samples; 0 if unknown."""
+        """The total time in seconds for which this rank's steps waited for samples; 0 if unknown."""
         return self._seconds_waited() or 0.0
 
     def _score_all(self, sums: Sequence[float]) -> Score:
-        """Return the score of all ranks from this rank's sum of losses, right answers and number of
-        samples.
-        """
+        """Return the score of all ranks from this rank's sums of losses, right answers and samples."""
         loss, right, everyone = self._world.total(sums)
         return Score(loss / everyone, right / everyone)
 

@@ -1,4 +1,4 @@
-"""Write the metrics of each epoch for TensorBoard, too: ``tensorboard --logdir OUTPUT``."""
+"""Also write the metrics of each epoch for TensorBoard: ``tensorboard --logdir OUTPUT``."""
 
 import importlib.util
 import shutil
@@ -21,9 +21,7 @@ _TAGS = {
 
 
 class Scalars:
-    """Writes metric lines for TensorBoard; a new header replaces all files, so that no epoch appears
-    twice.
-    """
+    """Writes metrics for TensorBoard. A new header replaces all files, so that no epoch appears twice."""
 
     def __init__(self, output: Path) -> None:
         """Set the folder for TensorBoard's files, below the output folder.
@@ -45,7 +43,7 @@ class Scalars:
         self._writer = tf.summary.create_file_writer(str(self._folder))
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Write the values of an epoch's line; ignore other lines.
+        """Write the values of an epoch's line. Ignore other lines.
 
         Raises:
             Trouble: if the files cannot be written.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _EVALUATION_BATCH = 1000
 
 TorchAugment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
-"""Changes a batch of inputs at random, with the numbers of a random generator."""
+"""A function that changes a batch of inputs at random, with numbers from a random generator."""
 
 
 class TorchLoop(Rounds):
@@ -41,7 +41,7 @@ class TorchLoop(Rounds):
     ) -> None:
         """Build the model and optimizer, and copy rank 0's variables to all ranks.
 
-        ``batch`` is for each device, ``epochs`` the total number of epochs.
+        ``batch`` is the batch size of each device. ``epochs`` is the total number of epochs.
         """
         import torch
 
@@ -54,8 +54,8 @@ class TorchLoop(Rounds):
         self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
         self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
         self._whole: list[torch.Tensor] = []
-        # The initial weights are already drawn, so they are equal on all ranks; dropout then differs between
-        # ranks.
+        # The initial weights are already drawn and equal on all ranks. With this seed, dropout differs
+        # between ranks.
         torch.manual_seed(fold_seed(seed, world.rank) if world.rank else seed)
 
     def _open(self, table: "numpy.ndarray", turn: int) -> "RowTable":
@@ -81,9 +81,7 @@ class TorchLoop(Rounds):
         return 0.0
 
     def _step(self, rows: "numpy.ndarray", at: float) -> tuple[float, int]:
-        """Update the model with the samples of one row; return the sum of losses and the number of right
-        answers.
-        """
+        """Update the model with the samples of one row. Return the sum of losses and of right answers."""
         import numpy as np
 
         if not self._rates.constant:
@@ -108,8 +106,8 @@ class TorchLoop(Rounds):
         inputs = torch.from_numpy(self._samples.inputs[rows])
         classes = torch.from_numpy(self._samples.classes[rows].astype("int64"))
         if self._augment:
-            # The seed depends only on rank and point in the training, so that a resumed training draws the
-            # same numbers.
+            # The seed depends only on the rank and the training's progress, so that a resumed training draws
+            # the same numbers.
             draws = torch.Generator().manual_seed(
                 fold_seed(self._seed, round(at * 1e9) * self._world.size + self._world.rank)
             )
@@ -118,12 +116,12 @@ class TorchLoop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """Return the learning rate of the last step."""
+        """The learning rate of the last step."""
         return float(self._optimizer.param_groups[0]["lr"])
 
     @property
     def parameters(self) -> int:
-        """Return the number of the model's parameters including moving averages, as in Keras."""
+        """The number of the model's parameters including moving averages, as in Keras."""
         counted = [one for one in self.model.state_dict().values() if one.ndim]
         return sum(one.numel() for one in counted)
 
@@ -132,7 +130,7 @@ class TorchLoop(Rounds):
         return [*self.model.state_dict().values(), *torchoptimizers.slots(self._optimizer, self._learning)]
 
     def collect(self) -> None:
-        """Copy sharded values to rank 0; all ranks must call this method before ``state`` and ``save``."""
+        """Copy sharded values to rank 0. All ranks must call this method before ``state`` and ``save``."""
         self._whole = []
         for tensor in self._tensors():
             value = self._ranks.whole(tensor)
@@ -163,7 +161,7 @@ class TorchLoop(Rounds):
         write_whole(path, lambda beside: torch.save(values, beside))
 
     def evaluate(self, data: Data) -> Score:
-        """Return the model's score on ``data``, whose samples are divided among the ranks."""
+        """Return the model's score on ``data``. Each rank evaluates a part of the samples."""
         import torch
 
         if not isinstance(data, Samples):
@@ -174,7 +172,7 @@ class TorchLoop(Rounds):
         self.model.eval()
         with torch.no_grad():
             # With a sharded model, all ranks must take part in every forward pass, so all ranks make equally
-            # many.
+            # many passes.
             for at in range(0, -(-len(data) // size), _EVALUATION_BATCH):
                 rows = inputs[at : at + _EVALUATION_BATCH]
                 batch = torch.from_numpy((rows if len(rows) else data.inputs[:1]).copy())

@@ -24,19 +24,17 @@ from toolkit.trainers.trouble import Trouble
 
 
 def epochs_each(epochs: int, size: int) -> int:
-    """Return the number of epochs per rank, so that ``size`` ranks together make at least ``epochs``
-    epochs.
-    """
+    """Return the epochs per rank with which ``size`` ranks together make at least ``epochs`` epochs."""
     return math.ceil(epochs / size)
 
 
 def train(trainer: Trainer, options: Options, world: World, threads: int) -> None:
-    """Train, evaluate on the test samples after each epoch, and let rank 0 write metrics, log and model.
+    """Train, evaluate the model after each epoch, and let rank 0 write the metrics, the log and the model.
 
     If the output folder has checkpoints of an earlier run, the training resumes from the newest checkpoint.
 
     Raises:
-        Stopped: on all ranks, after a request to stop; the checkpoint is already written.
+        Stopped: on all ranks, after a request to stop; a checkpoint is written first.
     """
     begun, framework = time.monotonic(), framework_of(world)
     check_own_gpus(world)
@@ -92,7 +90,7 @@ def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Pa
 def _find_start(
     trainer: Trainer, options: Options, world: World, checkpoints: RankCheckpoints
 ) -> TrainingStart:
-    """Return the start of the training; ``--fresh`` ignores checkpoints, but not in a restarted job."""
+    """Return the start of the training. ``--fresh`` ignores checkpoints, except in a restarted job."""
     fresh = world.tell(options.fresh and not was_restarted(os.environ))
     start = TrainingStart(passes=1) if fresh else checkpoints.find()
     if start.name:
@@ -128,13 +126,14 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     try:
         return trainer.load(data or Path())
     except OSError as error:
-        # The file existed at the check: since then, a file server failed, or the file was deleted.
+        # The file existed at the check. Since then, a file server failed, or another process deleted the
+        # file.
         where = error.filename or data
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
 
 def _check_same(world: World, samples: int, test: int) -> None:
-    """Check that all ranks have the same number of samples; otherwise the ranks make unequal steps and hang.
+    """Check that all ranks have equally many samples. Otherwise, ranks make unequal steps and hang.
 
     Raises:
         Trouble: on all ranks, if a number differs.
@@ -155,9 +154,7 @@ def _complete(output: Path, model: str) -> bool:
 
 
 def _from(start: TrainingStart) -> dict[str, Value]:
-    """Return the fields of the line ``resumed``: checkpoint, epoch, and samples of the epoch that are
-    done.
-    """
+    """Return the fields of the line ``resumed``: the checkpoint, the epoch, and the samples done."""
     return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
 
 

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 16, 4096
 _SECONDS = 1.0
 _SHARE = 0.8
-"""Share of the free memory that a trial may use, because epochs need some memory that trials do not use."""
+"""The share of the free memory that a trial may use. Epochs need some memory that trials do not use."""
 
 _LONGEST = 20.0
-"""Seconds: if a step takes longer, no larger batch is tried, because users would not wait."""
+"""The duration of a step in seconds above which toolkit tries no larger batch: users would not wait."""
 
 _AS_FAST = 0.97
-"""Share of the best speed at which a smaller batch is preferred, because it makes more updates."""
+"""The share of the best speed from which toolkit prefers a smaller batch, which makes more updates."""
 
 
 class Alone(World):
-    """A world of one process, used to measure a step without messages."""
+    """A world of one process, which measures steps without messages."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1
@@ -48,7 +48,7 @@ class Alone(World):
 
 @dataclass(frozen=True, slots=True)
 class BatchSpeed:
-    """A batch size, and the speed of all devices together with it, in samples per second."""
+    """A batch size, and the speed of all devices together with this size, in samples per second."""
 
     batch: int
     speed: float
@@ -68,7 +68,7 @@ def with_batch(
     Without ``repeated``, a step of all ranks may use each sample only once.
 
     Raises:
-        Trouble: if not even the smallest fits.
+        Trouble: if not even the smallest batch fits into the memory.
     """
     if options.batch_size:
         return options
@@ -96,12 +96,12 @@ def batch_size(
     seed: int,
     repeated: bool = False,
 ) -> int:
-    """Return the batch size per device, at most ``limit``; all ranks return the same size.
+    """Return the batch size per device, at most ``limit``. All ranks return the same size.
 
     Without ``repeated``, a step of all ranks may use each sample only once.
 
     Raises:
-        Trouble: if not even the smallest fits.
+        Trouble: if not even the smallest batch fits into the memory.
     """
     import tensorflow as tf
 
@@ -132,13 +132,13 @@ def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[in
 
 
 def fastest(tried: Sequence[BatchSpeed]) -> int:
-    """Return the smallest batch size that is as fast as the best, within the precision of the measurement."""
+    """Return the smallest batch size that is nearly as fast as the fastest size."""
     best = max(one.speed for one in tried)
     return min(one.batch for one in tried if one.speed >= _AS_FAST * best)
 
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
-    """Return the measured speeds, and why no larger batch was tried; ``most`` is the reason for ``limit``."""
+    """Return the measured speeds, and why toolkit tried no larger batch; ``most`` explains ``limit``."""
     import tensorflow as tf
 
     tried: list[BatchSpeed] = []
@@ -148,8 +148,8 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # The next batch needs about twice the memory of all earlier batches; the ranks of a node share its
-        # memory.
+        # The next batch needs about twice the memory of all earlier batches. The ranks of a node share the
+        # node's memory.
         need, left = (
             2 * max(grown, (before - first) // 2),
             int(_SHARE * memory.available()) // world.local_size,
@@ -173,9 +173,7 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
 
 
 def _speed(loop: Loop, batch: int) -> float:
-    """Return the speed in samples per second with ``batch`` samples per step; 0 if the memory is
-    exhausted.
-    """
+    """Return the speed in samples per second with ``batch`` samples per step; 0 if memory is exhausted."""
     import tensorflow as tf
 
     try:

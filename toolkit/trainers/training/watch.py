@@ -1,4 +1,4 @@
-"""Check between two slices of steps for a request to stop, or whether a checkpoint is due.
+"""Check between two slices of steps for a request to stop, and for a checkpoint that is due.
 
 To request a stop, a job script creates the file ``stop-asked`` in the folder ``TOOLKIT_JOB_DIR``, because
 signals may not reach a process inside a container. SIGTERM or SIGUSR1 to any rank also requests a stop.
@@ -30,23 +30,19 @@ class NextSteps:
 
 
 def stop_file(environment: Mapping[str, str], output: Path) -> Path:
-    """Return the path of the file that requests a stop: in the job's folder, or else in the output folder."""
+    """Return the path of the file that requests a stop: in the job's folder or the output folder."""
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
 
 
 def was_restarted(environment: Mapping[str, str]) -> bool:
-    """Return whether the job was restarted, by Slurm's count or by the file ``restarts`` in the job's
-    folder.
-    """
+    """Return whether the job was restarted, as Slurm's count or the file ``restarts`` says."""
     count = environment.get("SLURM_RESTART_COUNT", "")
     folder = environment.get("TOOLKIT_JOB_DIR")
     return count.strip("0").isdecimal() or bool(folder and (Path(folder) / RESTARTS).exists())
 
 
 class Watch:
-    """Decides for all ranks whether the training continues; a ``with`` statement installs its signal
-    handlers.
-    """
+    """Decides for all ranks whether the training continues. A ``with`` block installs its signal handlers."""
 
     def __init__(self, world: World, seconds: float, file: Path) -> None:
         """Store the time in ``seconds`` between two checkpoints, and the ``file`` that requests a stop."""
@@ -56,9 +52,7 @@ class Watch:
         self._before: dict[signal.Signals, _Handler] = {}
 
     def look(self, steps: int) -> NextSteps:
-        """Return the next action, which rank 0 decides for all ranks; a signal to any rank requests a
-        stop.
-        """
+        """Return the next action, which rank 0 decides for all; a signal to any rank requests a stop."""
         stop, save = self._asked, False
         if self._world.rank == 0:
             stop = stop or self._file.exists()
@@ -67,7 +61,7 @@ class Watch:
         return NextSteps(bool(told[0]), bool(told[1]), int(told[2]))
 
     def saved(self) -> None:
-        """Restart the time to the next checkpoint."""
+        """Start the time to the next checkpoint again."""
         self._saved = time.monotonic()
 
     def __enter__(self) -> Self:
