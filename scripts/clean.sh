@@ -45,10 +45,10 @@ if "$here/engine.sh" answers; then
         forget <<< "$own"
         removed=$((removed + 1))
     done
-    # Remove files and containers that a killed command of this clone left.
+    # Remove the files and containers of a killed command of this clone.
     mapfile -t ids < <(docker container ls --all --quiet --filter label=toolkit=run --filter "label=$label")
     [ "${#ids[@]}" -eq 0 ] || docker container rm --force "${ids[@]}" > /dev/null
-    # An image with another id was built by another clone. An image that a container uses stays.
+    # Another clone built an image with another id. Keep an image that a container uses.
     images=0
     while read -r id name; do
         [ "$(docker image inspect --format '{{.Id}}' "$name" 2> /dev/null)" = "$id" ] || continue
@@ -66,7 +66,7 @@ if [ -n "${ALL:-}" ]; then
 else
     kept="Debian packages and the cache $cache stay"
 fi
-# A kept cluster still belongs to this clone, and so do the jobs that make launched on the cluster.
+# A cluster that stays still belongs to this clone. So do the jobs that make launched on this cluster.
 rm -rf "$venv" .venvs dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache ./*.egg-info build
 find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 echo "clean: removed $venv and build; $kept"

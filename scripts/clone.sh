@@ -3,7 +3,7 @@
 # objects with the label of this clone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-# The label is a stored random number: a path would not be unique if machines or containers share the engine.
+# The label is a random number in a file. A path would not be unique if several machines or containers share the engine.
 if [ ! -s "$here/.toolkit-clone" ]; then
     umask 022
     head -c 6 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$here/.toolkit-clone.$$"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Show the whole product, from an empty machine to a network trained on two nodes, with commands that a user could type.
+# Show what toolkit does, from an empty machine to a training on two nodes, with commands that a user could type.
 set -euo pipefail
 bin=$1
 recipe=$2
@@ -47,7 +47,7 @@ finish() {
         echo "The cluster is up. Try: $toolkit cluster shell --name $cluster"
         echo "Remove it with:        $toolkit cluster down --name $cluster"
     else
-        # This also removes a partly started cluster; a missing cluster is not an error.
+        # This command also removes a partly started cluster. A missing cluster is not an error.
         "$toolkit" cluster down --name "$cluster" 2> /dev/null || true
     fi
     exit "$status"
@@ -95,7 +95,7 @@ done_in doctor
 title 5 "Fetch MNIST, then train on two nodes through sbatch, srun and singularity"
 say data get mnist
 say launch mnist --nodes 2 --cluster "$cluster" --image "$sif"
-# Store the name of this launch's record, so that `make clean` removes only this record.
+# Store the name of this job's record, so that `make clean` removes only this record.
 state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
 { find "$state/jobs" -name record.json -newer "$out/.began" -exec grep -lsE '"cluster": ?"demo"' {} + || true; } \
     2> /dev/null | while read -r record; do basename "$(dirname "$record")"; done >> build/made.jobs

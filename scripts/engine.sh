@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Start, stop or test the Docker engine: engine.sh start|stop|answers. start needs root, and starts no second engine.
+# Start, stop or test the Docker engine: engine.sh start|stop|answers. start needs root, and never starts a second engine.
 set -euo pipefail
 run=/run/toolkit-engine
 
@@ -27,9 +27,8 @@ start() {
     fi
     mkdir -p "$run"
     echo "engine: starting dockerd"
-    # The engine needs no firewall rules: builds use the host's network, and clusters need no address translation. setsid
-    # keeps
-    # Ctrl-C in the terminal from the engine; exec keeps the process id.
+    # The engine needs no firewall rules: builds use the host's network, and clusters need no address translation.
+    # setsid protects the engine from Ctrl-C in the terminal. exec makes dockerd the process with this id.
     # shellcheck disable=SC2016  # the inner shell expands them
     setsid bash -c 'echo $$ > "$0/pid"; exec dockerd --iptables=false --ip6tables=false --pidfile "$0/dockerd.pid"' \
         "$run" > "$run/dockerd.log" 2>&1 < /dev/null 9>&- &

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Build the image of recipe $2 and its SIF with the toolkit in folder $1, unless both are up to date. Further arguments are
-# options of `toolkit image solve`, such as --facts FILE or --site NAME, which choose versions that start on a cluster.
+# options of `toolkit image solve`, such as --facts FILE or --site NAME, which select versions that work on a cluster.
 set -euo pipefail
 toolkit=$1/toolkit
 recipe=$2

@@ -6,6 +6,6 @@ bin=$1
 shift
 "$bin/python" -m tests.matrix.build
 "$bin/python" -m tests.matrix.run "$@"
-# tests.matrix.train has other options, so it runs only without options: python -m tests.matrix.train --help
+# tests.matrix.train has other options, so run it only if this script got no options.
 [ $# -gt 0 ] || "$bin/python" -m tests.matrix.train
 "$bin/python" -m tests.matrix.table

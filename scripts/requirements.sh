@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Write requirements/: version and SHA-256 of each package that toolkit (run.txt) and its checks (dev.txt) need. The files
-# are valid for every Python and platform in pyproject.toml. They contain no address of a package index, because each
-# machine configures its own index.
+# Write requirements/, with the version and SHA-256 of each package that toolkit (run.txt) and its checks (dev.txt) need.
+# The files are valid for every Python and platform in pyproject.toml. The files contain no address of a package index,
+# because each machine configures its own index.
 set -euo pipefail
 uv=$1/uv
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ resolve() { # resolve FILE WORDS...: let uv resolve pyproject.toml, and write th
         --no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet --output-file "requirements/$file"
 }
 resolve run.txt
-# dev.txt has the versions of run.txt for packages that are in both.
+# For packages that are in both files, dev.txt has the same versions as run.txt.
 resolve dev.txt --extra dev --constraint requirements/run.txt
 if grep -n '://' requirements/*.txt; then
     echo "requirements: an address was written" >&2

@@ -3,9 +3,9 @@
 set -euo pipefail
 venv=$1
 cd "$(dirname "$0")/.."
-PATH=$PATH:/usr/sbin:/sbin # dockerd is in these folders, which ordinary users do not have on PATH
+PATH=$PATH:/usr/sbin:/sbin # dockerd is in these folders, which are not on the PATH of ordinary users
 
-# Run one setup at a time, because two would install into the same environment.
+# Run one setup at a time, because two setups would install into the same environment.
 mkdir -p build
 exec 8> build/.setup.lock
 flock --exclusive 8
@@ -15,22 +15,22 @@ needed=(
     docker:docker.io           # builds images, runs the virtual cluster
     dockerd:docker.io
     gpg:gnupg                  # signs images and checks their signatures
-    mmdebstrap:mmdebstrap      # makes the base image where no registry answers
-    npm:npm                    # fetches the data sets where their publishers do not answer
+    mmdebstrap:mmdebstrap      # builds the base image if no registry answers
+    npm:npm                    # downloads the data sets if their publishers do not answer
     ssh:openssh-client         # toolkit cluster shell
     shellcheck:shellcheck      # make test
     busybox:busybox            # make test runs the probe in its shell
     strace:strace              # make test counts file-system calls
     unsquashfs:squashfs-tools  # make test reads an environment file with it
 )
-# make test-package reads the documentation site with it. Ubuntu has it as a snap only.
+# make test-package opens the documentation site with Chromium. Ubuntu has Chromium only as a snap.
 if [ "$(id -u)" = 0 ] && grep -qsx 'ID=debian' /etc/os-release; then
     needed+=(chromium:chromium)
 fi
 
 python=
 for candidate in python3 python3.13 python3.12 python3.11; do
-    # A python on PATH may be a shim that starts nothing, so run it.
+    # A python on PATH may be a shim without a Python, so run it.
     if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
         python=$candidate
         break
@@ -67,7 +67,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
     else
         echo "setup: not installed: ${missing[*]}" >&2
         echo "  on Debian or Ubuntu: sudo apt-get install ${missing[*]}" >&2
-        # The demo needs only a Docker engine and Python to start; later steps name programs that are missing.
+        # To start, the demo needs only a Docker engine and Python. Later steps report the programs that are missing.
         if ! timeout 10 docker version > /dev/null 2>&1 || ! "$python" -c 'import ensurepip' 2> /dev/null; then
             exit 3
         fi
@@ -80,7 +80,7 @@ if ! "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.prefix == sys.base_pre
     "$python" -m venv --clear "$venv"
 fi
 echo "setup: installing toolkit and its tools into $venv"
-# Install each package with locked version and SHA-256; `make requirements` updates the versions.
+# Install each package with its locked version and SHA-256. `make requirements` updates the versions.
 install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" 2> >(grep -v '^WARNING: Location' >&2); }
 install --require-hashes --requirement requirements/dev.txt
 install --no-deps --no-build-isolation --editable .

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Run the checks and the unit tests while the images for the smoke tests are built, and then the smoke tests.
+# Build the images for the smoke tests in the background, run the checks and the unit tests, and then the smoke tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 make=${MAKE:-make}
 
-# A failed build is not an error here: the smoke tests build again, and print the whole output.
+# A failed build is not an error here, because the smoke tests build again and print the whole output.
 mkdir -p build
-set -m # the build gets its own process group, so that a signal reaches all of its processes
+set -m # the build gets a separate process group, so that a signal reaches all its processes
 "$make" --no-print-directory prepared > build/prepared.log 2>&1 < /dev/null &
 build=$!
 set +m

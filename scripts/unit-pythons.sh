@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Run the unit tests under Debian's python3 and under the newest Python of this machine, if these differ from the Python in
-# the environment $1. Each Python has an environment in build/pythons, which is rebuilt when locked packages change.
+# Run the unit tests with Debian's python3 and with the newest Python on this machine, if they differ from the Python in the
+# environment $1. Each Python has an environment in build/pythons. A change of the locked packages rebuilds the environment.
 set -euo pipefail
 venv=$1
 cd "$(dirname "$0")/.."

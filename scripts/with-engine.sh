@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if [ "$(id -u)" = 0 ]; then folder=/run; else folder=${XDG_RUNTIME_DIR:-$HOME}; fi
 lock=$folder/.toolkit-engine.lock
-# This file exists while a started engine runs; the last command that uses the engine stops it.
+# This file exists while an engine that this script started runs. The last command that uses the engine stops the engine.
 borrowed=/run/toolkit-engine/borrowed
 
 child=
@@ -25,7 +25,7 @@ finish() {
     exit "$status"
 }
 
-forward() { # send a signal to the command and let the command clean up; bash itself would first wait for it
+forward() { # send a signal to the command; without this trap, bash would wait for the command first
     trap '' INT TERM HUP
     if [ -n "$child" ]; then
         kill -s "$1" -- "-$child" 2> /dev/null || true
@@ -41,7 +41,7 @@ trap 'forward INT 130' INT
 trap 'forward TERM 143' TERM
 trap 'forward TERM 129' HUP
 (
-    # The lock lets one process at a time start an engine; a second process then finds the running engine.
+    # With the lock, only one process at a time starts an engine. The next process then finds the running engine.
     flock 8
     if ! "$here/engine.sh" answers 8>&-; then
         "$here/engine.sh" start 8>&-
