@@ -47,13 +47,13 @@ if ! LC_ALL=C sha256sum -c SHA256SUMS > sums.log 2>&1; then
     fail "the bundle is damaged" "copy it again, and compare it with its .sha256" 1
 fi
 rm -f sums.log
-# pip takes any wheel of the folder.
+# pip installs any wheel in the folder, so each wheel must be in the list of hashes.
 for wheel in wheels/*; do
     cut -c 67- SHA256SUMS | grep -qxF -e "$wheel" \
         || fail "$wheel is not listed in SHA256SUMS" "unpack the bundle again, into an empty folder" 2
 done
 
-# The versions that the bundle has wheels for, as ["3.11","3.12"] on one or several lines.
+# The Python versions for which the bundle has wheels. bundle.json has them as ["3.11","3.12"], on one or several lines.
 versions=$(tr -d ' \n' < bundle.json | sed -n 's/.*"pythons":\[\([^]]*\)\].*/\1/p' | tr -d '"' | tr ',' ' ')
 fits() {
     found=$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) || return 1

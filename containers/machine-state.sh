@@ -1,6 +1,6 @@
 #!/bin/sh
-# Print "toolkit-state:HASH", a hash of everything on this machine that determines the answers of probe.sh. The same
-# hash means that the answers are the same. The script takes a few milliseconds, needs only POSIX sh, and prints
+# Print "toolkit-state:HASH", a hash of everything on this machine that determines the answers of probe.sh. If the hash
+# is unchanged, the answers are unchanged. The script takes a few milliseconds, needs only POSIX sh, and prints
 # nothing but the hash.
 
 LC_ALL=C
@@ -13,10 +13,10 @@ state() {
     id
     # shellcheck disable=SC3045 # a shell without this option prints nothing
     ulimit -l
-    # Variables that differ from session to session are left out.
+    # Leave out variables that differ from session to session.
     env | grep -v -E '^(SSH_[A-Z]*|XDG_[A-Z_]*|DBUS_[A-Z_]*|KRB5CCNAME|TERM|COLUMNS|LINES|SHLVL|PWD|OLDPWD|_)=' | sort
-    # A new package changes the list of packages or the loader's cache. The hash of a container differs by its hosts
-    # file.
+    # A new package changes the list of packages or the loader's cache. Containers on this machine have different hosts
+    # files, and therefore different hashes.
     set -- /etc/hosts /etc/machine-id /etc/os-release /etc/ld.so.cache /var/lib/dpkg/status /var/lib/rpm/* \
         /usr/lib/sysimage/rpm/* /etc/subuid /etc/subgid /etc/apparmor.d /proc/driver/nvidia/version \
         "${SLURM_CONF:-/etc/slurm/slurm.conf}" /etc/slurm-llnl/slurm.conf /run/slurm/conf/slurm.conf \
@@ -26,7 +26,7 @@ state() {
         enroot shifter sarus squashfuse fusermount3 nvidia-smi; do
         set -- "$@" "$(command -v "$name")"
     done
-    # Path, device, file, size, and the seconds of the last change of the content and of the file.
+    # The path, device, inode and size, and the times of the last change of the content and of the inode, in seconds.
     stat -L -c '%n %d %i %s %Y %Z' -- "$@"
 }
 

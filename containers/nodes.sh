@@ -2,11 +2,11 @@
 # Run the probe on this machine and, at the same time, on compute nodes under srun: sh -s NODES WAIT [PARTITION].
 #
 # NODES is a number, "all" (the idle or partly free nodes of the partition) or names in Slurm's notation.
-# toolkit cancels the job if it does not start within WAIT seconds, or does not end within 20 more.
+# toolkit cancels the job if the job does not start within WAIT seconds, or does not finish within 20 further seconds.
 # Standard output: the probe's answer for this machine, "toolkit-nodes/1", sinfo's lines about the nodes
 # ("|name|state|partition"), srun's output (each line with the number of its task), srun's exit status ("@srun N") with
 # its errors ("!line"), and "@nodesend".
-# The script needs only POSIX sh. toolkit replaces the line "@probe@" below by the probe script.
+# The script needs only POSIX sh. toolkit replaces the line "@probe@" below with the probe script.
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -18,7 +18,7 @@ script() {
 @toolkit@
 }
 
-# Print the nodes that can run a job, one per line, for a partition or for several with commas between them. A node
+# Print the nodes that can run a job, one per line, for one partition or for several, separated by commas. A node
 # with a mark, such as "idle~", is switched off or does not answer.
 available() {
     awk -F'|' -v partition="$2" '
@@ -27,27 +27,27 @@ available() {
     ' "$1" | sort -u
 }
 
-# Stop the process that the script waits for. SIGTERM comes first, so that srun cancels its job.
+# Stop the process for which the script waits. Send SIGTERM first, so that srun cancels its job.
 give_up() {
     [ -n "$child" ] && kill "$child" 2>/dev/null && sleep 1 && kill -9 "$child" 2>/dev/null
     exit 124
 }
 
-# Run a command in the background: Slurm's commands may hang, and a shell handles signals only during `wait`.
+# Run a command in the background, because Slurm's commands may hang and a shell handles signals only during `wait`.
 call() {
     "$@" </dev/null &
     child=$!
     wait "$child"
 }
 
-# start OPTION…: run the probe on nodes. Within an allocation, the probe is a step, without queue and time limit.
+# start OPTION…: run the probe on nodes. Within an allocation, the probe is a step, which needs no queue and no time limit.
 start() {
     if [ -n "${SLURM_JOB_ID-}" ]; then
         srun --help 2>/dev/null | grep -q -e --overlap && set -- --overlap "$@"
     else
         set -- --immediate="$wait_s" --time=2 --job-name=toolkit-probe ${partition:+"--partition=$partition"} "$@"
     fi
-    # The variables that Slurm sets for this step differ from the variables of a job.
+    # Unset the variables that Slurm sets for this step, because they differ from the variables of a job.
     # shellcheck disable=SC2016 # the node's shell expands the variables
     script | TOOLKIT_PLUGINS=$plugins TOOLKIT_NODE=yes srun -Q --label --mpi=none --export=ALL --ntasks-per-node=1 --chdir=/ "$@" \
         sh -c 'printf "@node %s\n" "$SLURMD_NODENAME"
@@ -79,7 +79,7 @@ ask_nodes() {
             start --nodelist="$names" || {
                 failed=$?
                 idle=$([ "$nodes" != all ] || available "$folder/known" "$partition" idle | paste -s -d , -)
-                # A partly free node may have too few free resources; an idle node has enough.
+                # A partly free node may have too few free resources. An idle node has enough resources.
                 [ -n "$idle" ] && [ "$idle" != "$names" ] && start --nodelist="$idle" && failed=0
                 return "$failed"
             }
@@ -129,7 +129,7 @@ main() {
     printf '\ntoolkit-nodes/1\n'
     cat "$folder/said"
     printf '\n@srun %d\n' "$status"
-    # An error may contain the user's name and the controller's address; both are removed.
+    # An error may contain the user's name and the controller's address. Remove both.
     person=$(id -un 2>/dev/null | sed 's/[][\\.*^$|]/\\&/g')
     sed -n -e "s|${person:-nobody}|-|g" -e 's/[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\(:[0-9]\{1,5\}\)*/ADDRESS/g' \
         -e 's/^srun: error: /!/p' "$folder/errors" | head -n 5

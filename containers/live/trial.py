@@ -15,13 +15,13 @@ import signal
 import sys
 
 SIZES = ((8, 400), (64, 400), (1024, 300), (16384, 100), (262144, 30), (4194304, 8))
-"""The size of a message in bytes, and the number of round trips; the fastest counts, because other processes
-slow some down.
+"""The size of a message in bytes, and the number of round trips. Only the fastest round trip counts, because
+other processes slow some round trips down.
 """
 
 WARM, FEWEST, BUDGET = 1, 1, 1.0
-"""The round trips that do not count, the least number of round trips, and the seconds after which no more
-follow.
+"""How many first round trips do not count, the minimum number of round trips, and the seconds after which the
+test of one message size stops.
 """
 
 GO, STOP = b"\x5a", b"\x00"
@@ -100,8 +100,8 @@ class Mpi:
 
 
 def sum_is_right(mpi, rank, size):
-    """Return whether MPI_Allreduce adds numbers of all ranks correctly; 512 KiB use another protocol than few
-    bytes.
+    """Return whether MPI_Allreduce adds numbers of all ranks correctly. With 512 KiB, MPI uses another
+    protocol than with a few bytes.
     """
     sent, got = array.array("d", [rank + 1.0]) * NUMBERS, array.array("d", [0.0]) * NUMBERS
     at = ctypes.c_void_p(sent.buffer_info()[0]), ctypes.c_void_p(got.buffer_info()[0])
