@@ -1,1 +1,1 @@
-"""Frozen structs that the other packages exchange. Their methods only read the fields."""
+"""Frozen structs that the other packages exchange. The methods of these structs only read the fields."""

@@ -1,4 +1,4 @@
-"""A virtual cluster: its name, how to reach it, and the state of its nodes."""
+"""Structs for a virtual cluster: its name, its SSH configuration, and the state of its nodes."""
 
 from pathlib import Path
 from typing import Literal
@@ -8,7 +8,7 @@ import msgspec
 DEFAULT_NAME = "demo"
 DEFAULT_NODES = 2
 USERS = "users"
-"""Name of the folder, beside the SSH files of a cluster, that has a subfolder for each class account."""
+"""Name of the folder, beside the cluster's SSH files, that has a subfolder for each class account."""
 
 USER = "ada"
 """The ordinary user of every virtual cluster, named after the first programmer. In a class, the teacher uses
@@ -45,13 +45,13 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         return self.ssh_config.parent / USERS / account
 
     def config_of(self, user: str) -> Path:
-        """Return the SSH configuration for logging in as ``user`` from this machine."""
+        """Return the path of the SSH configuration with which ``user`` logs in from this machine."""
         return self.ssh_config if user == self.user else self.folder_of(user) / self.ssh_config.name
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one node. ``container`` is the state that Docker reports. ``slurm`` is the state that
-    Slurm reports, or ``None`` if it is unknown.
+    Slurm reports, or ``None`` if unknown.
     """
 
     name: str
@@ -62,9 +62,9 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a virtual cluster and its nodes.
 
-    ``state`` is ``partial`` if a container is missing or stopped, or if a node accepts no jobs.
-    ``ssh_config`` is empty if another user created the cluster, because only that user has the SSH keys.
-    ``users`` are the names of the class accounts; it is empty if another user created the cluster.
+    ``state`` is ``partial`` if a container is missing or stopped, or if a node accepts no jobs. If another
+    user created the cluster, ``ssh_config`` and ``users`` are empty, because only the creator has the SSH
+    keys. ``users`` lists the names of the class accounts.
     """
 
     schema: str = "toolkit.cluster/1"
@@ -81,5 +81,5 @@ def hosts(nodes: int) -> tuple[str, ...]:
 
 
 def accounts(count: int) -> tuple[str, ...]:
-    """Return the names of ``count`` accounts for a class."""
+    """Return the names of the first ``count`` accounts for a class."""
     return tuple(f"user{number:02}" for number in range(1, count + 1))

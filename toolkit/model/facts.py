@@ -1,9 +1,8 @@
-"""Facts that toolkit reads from a host or an image, with the evidence for each fact. Facts contain no
-conclusions.
+"""Facts that toolkit reads from a host or an image, without conclusions, and the evidence for each fact.
 
-If a field is ``None``, a table gives the reason under the field's dotted name: ``absent`` if the thing does
-not exist, ``unknown`` if toolkit could not read it. ``evidence`` maps a dotted name to the line with the
-fact: ``"srun --mpi=list: pmix_v5 pmi2"``.
+If a field is ``None``, a table has the reason under the field's dotted name. The table ``absent`` lists
+things that do not exist, ``unknown`` lists facts that toolkit could not read. ``evidence`` maps a dotted name
+to the line with the fact: ``"srun --mpi=list: pmix_v5 pmi2"``.
 """
 
 from typing import Annotated
@@ -24,8 +23,8 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
     unknown: dict[str, str] = {}
 
     def cite(self, name: str) -> str:
-        """Return the line of evidence for a field, or the reason why the field has no value. If the field has
-        neither, return its name and value: facts that users write by hand have no evidence.
+        """Return the line of evidence for a field, or the reason why the thing is absent. Otherwise return
+        the field's name and value, because facts that users write by hand have no evidence.
         """
         for book in (self.evidence, self.absent):
             if name in book:
@@ -37,7 +36,7 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _value(facts: object, name: str) -> object:
-    """Return the value of a dotted field name; for a list on the way, use the list's first member."""
+    """Return the value of a dotted field name; ``mpis.soname`` is a field of the first member of ``mpis``."""
     value = facts
     for part in name.split("."):
         value = getattr(value[0] if isinstance(value, tuple) and value else value, part, None)
@@ -45,7 +44,7 @@ def _value(facts: object, name: str) -> object:
 
 
 def _in_words(value: object) -> str:
-    """Return a value as text for a line of evidence; return an empty string for ``None``."""
+    """Return a value as text for a line of evidence; empty for ``None``."""
     if isinstance(value, tuple):
         return ", ".join(_in_words(one) for one in value) or "none"
     if isinstance(value, msgspec.Struct):
@@ -55,20 +54,18 @@ def _in_words(value: object) -> str:
 
 
 class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts about Slurm; ``mpi_types`` are names from ``srun --mpi=list``, with PMIx plugins'
-    versions.
-    """
+    """The facts about Slurm."""
 
     version: str | None = None
     """Version of Slurm, as ``sinfo --version`` prints it."""
     mpi_types: tuple[str, ...] | None = None
-    """The plugin types that ``srun --mpi=list`` prints: ``pmix``, ``pmi2``, ``none``."""
+    """The MPI types that ``srun --mpi=list`` prints: ``pmix``, ``pmix_v4`` (a PMIx plugin), ``pmi2``."""
     mpi_default: str | None = None
-    """The plugin type that srun uses if ``--mpi`` is not given (MpiDefault)."""
+    """The MPI type that srun uses without ``--mpi`` (MpiDefault)."""
     nodes: Count | None = None
     partitions: tuple[str, ...] | None = None
     settings: dict[str, str] = {}
-    """The lines of ``scontrol show config`` that concern containers and MPI."""
+    """Slurm's settings for containers and MPI, from ``scontrol show config``."""
 
 
 class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,8 +73,8 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
-    """The release; empty if toolkit cannot parse the version text. Without a release, ``name`` is the
-    program's name.
+    """The release; empty if toolkit cannot parse the version text. ``name`` is then the name of
+    the program.
     """
     path: str
     setuid: bool | None = None
@@ -85,56 +82,56 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     release and settings allow it.
     """
     settings: dict[str, str] = {}
-    """Lines of ``apptainer.conf`` that change how containers start; a missing setting has its default."""
+    """Settings in ``apptainer.conf`` that change how containers start; other settings have their defaults."""
     unbound: tuple[str, ...] = ()
-    """Lines ``bind path`` of ``apptainer.conf``, ``SRC[:DST[:OPTS]]``, whose source this machine lacks."""
+    """Binds in ``apptainer.conf`` (``SRC[:DST[:OPTS]]``) whose source is missing on this machine."""
     seen: bool = True
-    """True if toolkit found the runtime on the machine. False if a module or a site profile provides the
-    runtime; toolkit then assumes a common release.
+    """True if toolkit found the runtime on the machine. If false, a module or a site profile provides the
+    runtime, and toolkit assumes a common release.
     """
 
 
 class HostFacts(_Cited, frozen=True, kw_only=True):
-    """The facts about one machine, or about a group of equal nodes of a cluster."""
+    """The facts about one machine, or about a group of nodes with equal facts."""
 
     schema: str = "toolkit.host/1"
     place: str
     architecture: str | None = None
-    """What ``uname -m`` prints."""
+    """Processor architecture, as ``uname -m`` prints it: ``x86_64``."""
     kernel: str | None = None
-    """What ``uname -r`` prints."""
+    """Kernel release, as ``uname -r`` prints it."""
     distribution: str | None = None
     """Name and release of the operating system from ``/etc/os-release``: ``rhel 9.4``."""
     glibc: str | None = None
     """Version of the host's C library."""
     slurm: SlurmFacts | None = None
-    """Facts about Slurm; ``None`` and ``absent`` if Slurm's commands do not exist."""
+    """Facts about Slurm; ``absent`` if Slurm's commands do not exist."""
     schedulers: tuple[str, ...] | None = None
-    """Schedulers other than Slurm whose commands exist: ``pbs``, ``lsf``, ``flux``, ``grid-engine``."""
+    """Schedulers besides Slurm whose commands exist: ``pbs``, ``lsf``, ``flux``, ``grid-engine``."""
     pmix: str | None = None
-    """Version of the libpmix that Slurm's PMIx plugin loads; without the plugin, that programs load."""
+    """Version of the libpmix that Slurm's PMIx plugin loads, or that programs load if there is no plugin."""
     mpis: tuple[HostMpi, ...] | None = None
-    """MPI installations whose launchers are on PATH, in PATH order; may be empty."""
+    """MPI installations whose launchers are on PATH, in the order of PATH; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
-    """MPI libraries without an mpirun on PATH: from the folders of Cray MPI, from variables of modules and
-    from LD_LIBRARY_PATH. The ``launcher`` of such a library is empty.
+    """MPI libraries without an mpirun on PATH: in Cray's folders, in folders that variables of modules name,
+    and in LD_LIBRARY_PATH. The ``launcher`` of such a library is empty.
     """
     runtime: ContainerRuntime | None = None
-    """The container runtime in use: Apptainer or Singularity if one is on PATH, otherwise another runtime."""
+    """The preferred container runtime: Apptainer or Singularity if on PATH, otherwise another runtime."""
     other_runtimes: tuple[ContainerRuntime, ...] = ()
     """The other container runtimes on the host."""
     user_namespaces: bool | None = None
-    """Whether an ordinary user can create user namespaces; an unprivileged runtime needs them."""
+    """Whether an ordinary user can create user namespaces, which an unprivileged runtime needs."""
     user_namespaces_limit: Count | None = None
-    """The number of user namespaces that the kernel allows each user (``user.max_user_namespaces``)."""
+    """Number of user namespaces that the kernel allows each user (``user.max_user_namespaces``)."""
     squashfuse: str | None = None
     """Path of squashfuse, which mounts a SIF without privileges."""
     fuse3: str | None = None
     """Release of libfuse 3, which squashfuse uses."""
     kernel_mounts: tuple[str, ...] | None = None
-    """Which of the modules ``loop`` and ``squashfs`` the kernel has; the kernel needs both to mount a SIF."""
+    """Kernel features that exist, of ``loop`` and ``squashfs``; the kernel needs both to mount a SIF."""
     gpu_driver: str | None = None
-    """NVIDIA driver version; ``absent`` if there is no GPU."""
+    """Version of the NVIDIA driver; ``absent`` without a GPU."""
     gpus: tuple[str, ...] | None = None
     """Names of the GPUs as nvidia-smi prints them, one entry for each GPU."""
     mig: tuple[str, ...] | None = None
@@ -142,34 +139,34 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     gpu_container_cli: str | None = None
     """Path of ``nvidia-container-cli``, with which enroot passes GPUs to containers."""
     gpu_mismatch: bool = False
-    """nvidia-smi reports that the kernel driver and the driver's libraries have different releases."""
+    """Whether nvidia-smi reports different releases of the driver's kernel module and its libraries."""
     amd_gpus: tuple[str, ...] | None = None
-    """AMD GPUs, one entry each: the architecture (``gfx90a``), or the PCI ids (``1002:7408``) if a job
-    without GPUs cannot read the architecture. Empty without AMD GPUs.
+    """AMD GPUs, one entry each: the architecture (``gfx90a``), or the PCI ids (``1002:7408``) if the probe
+    ran in a job without GPUs. Empty without AMD GPUs.
     """
     gpu_libraries_glibc: str | None = None
-    """Newest glibc version that a driver library mounted by ``--nv`` needs."""
+    """Newest glibc version that the driver libraries need that ``--nv`` mounts."""
     cpu_level: str | None = None
     """The newest x86-64 level that the processor fully supports: ``x86-64-v1`` to ``x86-64-v4``."""
     cpu_vendor: str | None = None
     """Vendor of the processor: ``GenuineIntel``, ``AuthenticAMD``."""
     cpu_threads: Count | None = None
-    """Hardware threads of each core, including threads that the kernel has switched off."""
+    """Number of hardware threads per core, including threads that the kernel has switched off."""
     shm: Count | None = None
     """Size of /dev/shm in bytes."""
     locked_memory: Limit | None = None
-    """Limit of the memory that a process may lock, in bytes; -1 means no limit."""
+    """Amount of memory, in bytes, that a process may lock; -1 means no limit."""
     interfaces: tuple[str, ...] | None = None
     """Network interfaces without the loopback interface."""
     interfaces_routed: tuple[str, ...] = ()
     """Network interfaces that are up and have a route to other machines; empty if unknown."""
     libfabric: str | None = None
-    """Path of the host's ``libfabric.so.1``, which toolkit can mount into an image without libfabric."""
+    """Path of the host's ``libfabric.so.1``, which toolkit can mount if the image has no libfabric."""
     infiniband: tuple[str, ...] | None = None
     """Devices in ``/sys/class/infiniband`` (InfiniBand, Omni-Path, RoCE) with an active port; may be empty.
     """
     link_layers: dict[str, str] = {}
-    """Device → link layer: ``InfiniBand``, or ``Ethernet`` for RoCE; devices of unknown link layer are
+    """Device → link layer: ``InfiniBand``, or ``Ethernet`` for RoCE. Devices with an unknown link layer are
     missing.
     """
     fabrics: tuple[str, ...] | None = None
@@ -177,43 +174,43 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     ptrace_scope: Count | None = None
     """Value of ``kernel.yama.ptrace_scope``; 0 allows cross-memory attach between a user's processes."""
     xpmem: bool | None = None
-    """Whether the kernel module xpmem is loaded; ranks of one node can map each other's memory with it."""
+    """Whether the kernel has loaded the module xpmem, with which ranks of a node share their memory."""
     mca_params: dict[str, str] | None = None
-    """Settings of ``~/.openmpi/mca-params.conf`` and ``~/.pmix/mca-params.conf``; empty without these files.
-    A container uses these settings too if the runtime mounts the home folder.
+    """Settings in ``~/.openmpi/mca-params.conf`` and ``~/.pmix/mca-params.conf``; empty without these files.
+    An MPI in a container also reads these settings if the runtime mounts the home folder.
     """
     user_packages: tuple[str, ...] | None = None
     """Python versions (``3.11``) with a package folder below ``~/.local/lib``; may be empty."""
     user_site: dict[str, tuple[str, ...]] = {}
     """Python version → packages in ``~/.local`` that change how ranks start or compute: ``mpi4py 4.1.2``."""
     munge: bool | None = None
-    """Whether a munge socket exists; PMIx's psec/munge component needs it to authenticate."""
+    """Whether a munge socket exists, which PMIx's component psec/munge needs for authentication."""
     tmpdir: str | None = None
-    """The value of TMPDIR, with a placeholder for the user's name; ``absent`` if TMPDIR is not set."""
+    """The value of TMPDIR, with a placeholder instead of the user's name; ``absent`` if TMPDIR is not set."""
     tmpdir_usable: bool | None = None
     """Whether the folder in TMPDIR exists and is writable; ``absent`` if TMPDIR is not set."""
     compute_nodes: tuple[str, ...] | None = None
-    """The equal compute nodes from which toolkit read the facts about ranks. ``None`` if no compute node
-    answered; all facts are then from the machine that toolkit contacted first.
+    """The compute nodes with equal facts that the facts about ranks describe. ``None`` if no compute node
+    answered; all facts are then from the contacted machine.
     """
     differs: dict[str, str] = {}
     """Facts that differ between compute nodes: dotted name → values by node (``"node[1-2]: 2.36; node3:
     2.28"``).
     """
     environment: dict[str, str] = {}
-    """The variables that a job inherits and that change how MPI starts in a container. The value is empty if
-    the probe reports only the name.
+    """Variables that a job inherits and that change how MPI starts in a container. A value is empty if the
+    probe reports only the name.
     """
 
 
 class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
-    """The program that a command starts in an image; the other facts about MPI concern this program."""
+    """The program that a command starts in an image; all facts about MPI then concern this program."""
 
     command: tuple[str, ...]
     path: str = ""
-    """Path of the program that finally runs; empty if the program is not in the image."""
+    """Path of the last program that the command starts; empty if the program is not in the image."""
     chain: tuple[str, ...] = ()
-    """Every file that the command starts, in order: a wrapper script, an interpreter, the program."""
+    """All files that the command starts, in order: a wrapper script, an interpreter, the program."""
     python: str = ""
     """Path of the Python that runs the script; empty if the program is not a Python script."""
     mpi: bool = False
@@ -225,14 +222,12 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):
-    """Facts that toolkit reads from an image without starting it; ``stack`` is the description inside the
-    image.
-    """
+    """Facts that toolkit reads from the files of an image, without a container."""
 
     schema: str = "toolkit.image/1"
     path: str
     format: str
-    """Format of the image: ``sif``, ``oci-sif``, ``squashfs``, ``sandbox``, or a format of Docker and OCI."""
+    """Format of the image: ``sif``, ``oci-sif``, ``squashfs``, ``sandbox``, or a Docker or OCI format."""
     compression: str | None = None
     """Compression of a SIF's file system: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``; otherwise ``absent``.
     """
@@ -244,67 +239,67 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     glibc: str | None = None
     """Version of the image's glibc; ``absent`` if the image has another C library."""
     glibc_needed: str | None = None
-    """Newest ``GLIBC_`` symbol version that any program or library needs, of all that toolkit read."""
+    """Newest ``GLIBC_`` symbol version that a program or library needs, among the files that toolkit read."""
     cpu_level: str | None = None
     """Newest x86-64 level that a library of the image declares as required: ``x86-64-v3``."""
     mpi: ImageMpi | None = None
     """The MPI library that a program in the image loads."""
     other_mpis: tuple[ImageMpi, ...] = ()
     mpirun: str | None = None
-    """Real path of the first mpirun on the image's PATH; it may belong to another MPI than ``mpi``."""
+    """Real path of the first mpirun on the image's PATH, which may belong to an MPI other than ``mpi``."""
     pmix: str | None = None
     """Version of the PMIx client, which is a separate library or part of the MPI library."""
     pmix_components: dict[str, tuple[str, ...]] = {}
     """PMIx framework (``psec``, ``gds``, ``ptl``) → components of the PMIx client, built in or as files."""
     pmix_plugins: bool | None = None
-    """Components that the PMIx client needs are separate files; a path of the host can hide them."""
+    """Whether the PMIx client's components are separate files, which a variable with a host path can hide."""
     ucx: str | None = None
-    """Version of UCX, which sends the messages of some MPI libraries."""
+    """Version of UCX, through which some MPI libraries send messages."""
     ucx_transports: tuple[str, ...] | None = None
     """Transport modules of the image's UCX: always ``tcp``, sometimes ``ib``, ``cma``, ``cuda``."""
     libfabric: str | None = None
-    """Path of libfabric; some MPI libraries open it only when they need it."""
+    """Path of libfabric, which some MPI libraries open only at run time."""
     libfabric_version: str | None = None
     """Release of the libfabric at ``libfabric``."""
     libfabric_providers: tuple[str, ...] | None = None
     """Providers of libfabric, or of MPICH's built-in libfabric: ``tcp``, ``verbs``, ``psm2``, ``cxi``."""
     providers_unsearched: str | None = None
-    """Folder with libfabric's plugins, if libfabric searches another folder unless ``FI_PROVIDER_PATH`` is
-    set. Empty if libfabric searches this folder or has built-in providers.
+    """Folder of libfabric's provider files, if libfabric searches this folder only with ``FI_PROVIDER_PATH``.
+    Empty if libfabric searches this folder anyway, or has built-in providers.
     """
     verbs_providers: tuple[str, ...] | None = None
-    """User-space drivers of libibverbs: ``mlx5``, ``hfi1verbs``; empty without drivers."""
+    """User-space drivers for libibverbs: ``mlx5``, ``hfi1verbs``; empty without drivers."""
     hwloc: str | None = None
     programs: dict[str, str] = {}
     """Path of a program or extension that loads an MPI → the library that it loads; empty if the image's
     loader finds no MPI library.
     """
     programs_need: dict[str, str] = {}
-    """Program whose MPI library the loader does not find → the soname that it needs: ``libmpi.so.40``."""
+    """Program whose MPI library the loader does not find → soname of this library: ``libmpi.so.40``."""
     program: ImageProgram | None = None
-    """The program of the given command; ``None`` and ``absent`` without a command."""
+    """The program that the user's command starts; ``absent`` without a command."""
     hidden: dict[str, str] = {}
-    """Program or MPI library of the image that a mount of the runtime hides → the folder of the mount."""
+    """Program or MPI library of the image that a mount hides → folder where the runtime mounts."""
     refused: dict[str, str] = {}
-    """Program that the loader refuses because a symbol or version is missing → the loader's message."""
+    """Program that the loader refuses because of a missing symbol or version → the loader's message."""
     programs_otherwise: dict[str, str] = {}
-    """Program → MPI library that it loads if LD_LIBRARY_PATH has no folders of the image. Only programs that
-    then load another library are listed.
+    """Program → MPI library that the program loads if LD_LIBRARY_PATH contains no folders of the image. The
+    table lists only programs that then load another library.
     """
     programs_fixed: tuple[str, ...] = ()
-    """Programs that find their MPI by their own DT_RPATH, before the loader searches LD_LIBRARY_PATH."""
+    """Programs that find their MPI through a DT_RPATH, which the loader searches before LD_LIBRARY_PATH."""
     libraries: tuple[str, ...] | None = None
-    """Every soname that the loader finds by LD_LIBRARY_PATH, ldconfig's cache and the system's folders, for a
-    program without its own search folders; sorted.
+    """Sorted sonames of all libraries that the loader finds for a program without its own search folders: in
+    LD_LIBRARY_PATH, ldconfig's cache and the system's folders.
     """
     ssh: str | None = None
-    """Path of the program with which a launcher inside the image starts remote ranks: ssh, or the program in
-    the settings of the image's Open MPI. Empty if these settings say that one node needs no such program.
+    """Path of the program with which the image's launcher starts ranks on other nodes: ssh, or the program
+    that Open MPI's settings name. Empty if the settings limit mpirun to one node.
     """
     python: str | None = None
     """Version of Python."""
     python_reads_home: bool = True
-    """Whether this Python loads packages from ``~/.local``. A Python of a virtual environment does so only if
+    """Whether this Python loads packages from ``~/.local``. In a virtual environment, Python does so only if
     the environment includes the system's packages.
     """
     tensorflow: str | None = None
@@ -328,47 +323,49 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     nccl: str | None = None
     """Version of the NCCL library."""
     nccl_ofi_found: bool | None = None
-    """Whether the image's loader finds aws-ofi-nccl by name; ``None`` in facts of earlier releases."""
+    """Whether the image's loader finds aws-ofi-nccl by name; ``None`` in facts from earlier releases."""
     nccl_ofi: str | None = None
     """Path of the plugin aws-ofi-nccl, with which NCCL sends through libfabric."""
     cuda_compat: str | None = None
     """Driver version of the forward-compatibility package (``cuda-compat``) in the image."""
     cuda_compat_folders: tuple[str, ...] = ()
-    """Every path of ``cuda-compat``'s folder with libcuda, links too: ``/usr/local/cuda/compat``."""
+    """All paths of ``cuda-compat``'s folder with libcuda, including links: ``/usr/local/cuda/compat``."""
     driver_searched: bool | None = None
-    """Whether a script in ``/.singularity.d/env`` adds the folder of the mounted driver to the library path.
-    ``None`` for Docker and OCI images, which a runtime converts, and in facts of earlier releases.
+    """Whether a script in ``/.singularity.d/env`` adds the folder of the GPU driver to LD_LIBRARY_PATH.
+    ``None`` for Docker and OCI images, which a runtime converts, and in facts from earlier releases.
     """
     horovod: str | None = None
     """Version of Horovod."""
     horovod_built: tuple[str, ...] | None = None
-    """The operations in Horovod's native libraries: ``mpi``, ``gloo``, ``nccl``, ``cuda``."""
+    """Operations that Horovod's native libraries support: ``mpi``, ``gloo``, ``nccl``, ``cuda``."""
     horovod_frameworks: tuple[str, ...] | None = None
-    """The frameworks for which Horovod has a native library: ``tensorflow``, ``torch``, ``mxnet``."""
+    """Frameworks for which Horovod has a native library: ``tensorflow``, ``torch``, ``mxnet``."""
     horovod_tensorflow: str | None = None
-    """The TensorFlow version that Horovod was built against, if Horovod's library contains the version."""
+    """TensorFlow version that Horovod was built against, if Horovod's library contains the version."""
     mpi4py: str | None = None
     """Version of mpi4py."""
     labels: dict[str, str] = {}
     environment: dict[str, str] = {}
-    """The variables that the image sets for its programs, limited to variables of MPI and search paths."""
+    """Variables that the image sets for its programs; only variables of MPI and search paths."""
     settings: dict[str, str] = {}
     """Settings in configuration files of the image's Open MPI, PMIx and PRRTE. The key is the variable with
     the same effect: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
     """
     entrypoint: tuple[str, ...] | None = None
-    """The entry point and command that ``run`` starts; ``exec`` skips the entry point."""
+    """Entry point and command that ``run`` starts; ``exec`` skips the entry point."""
     entry_script: str = ""
     """Path of the entry point, if it is a shell script that sets variables and then starts its arguments."""
     entry_sets: dict[str, str] = {}
-    """The variables of MPI and search paths that ``entry_script`` sets."""
+    """Variables of MPI and search paths that ``entry_script`` sets."""
     stack: dict[str, object] | None = None
     """The content of ``/opt/toolkit/stack.json``; ``None`` if the image does not have this file."""
     disagreements: tuple[str, ...] = ()
-    """Differences between ``stack`` and the real contents, one line for each difference."""
+    """Differences between ``stack`` and the image's real contents, one line for each difference."""
 
     def component_versions(self) -> dict[str, str]:
-        """Return component → version, with the names of recipes; missing components are left out."""
+        """Return component → version, with component names as in recipes; the result omits missing
+        components.
+        """
         mpi = self.mpi
         known: dict[str, str | None] = {
             "tensorflow": self.tensorflow,

@@ -8,13 +8,13 @@ Severity = Literal["error", "warning", "info"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault or remark: what is wrong, why it matters, and how to fix it.
+    """A fault or a remark: a title, the evidence, and the fix.
 
-    ``id`` is the id of the rule, which logs, tickets and documentation use. ``evidence`` has one line for
+    ``id`` is the id of the rule; logs, tickets and documentation use this id. ``evidence`` has one line for
     each fact, with the source and the value of the fact; it is never empty. ``fix`` has a line for each step,
     the best step first, or one line with semicolons between the steps. ``modes`` are the launch modes that
-    the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not judge,
-    because a fact is missing or no recorded launch is like this one.
+    the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not decide,
+    because a fact is missing or no recorded launch is like this launch.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 Retry = Literal["transient", "node", "user", "image", "site"]
 """Who or what can remove a fault: time (``transient``), Slurm with other nodes (``node``), the user, the
-author of the image, or the administrators of the site.
+image's author (``image``), or the site's administrators (``site``).
 """
 
 ADVICE: dict[str, str] = {
@@ -39,17 +39,17 @@ ADVICE: dict[str, str] = {
     "image": "Submitting the same job again will not help; change the image first.",
     "site": "Submitting again will not help until the network, the service or the cluster has changed.",
 }
-"""The advice for each value of ``retry``, as a sentence."""
+"""Value of :data:`Retry` → advice as a sentence."""
 
 KnownRole = Literal["cause", "possible", "consequence", "harmless"]
 
 
 class RootLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The line of job output that first reports a failure.
+    """The root line: the first line of job output that reports the failure.
 
     ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame of the
     user's code in a Python traceback. ``waited`` is true if the rank waited for other ranks until a time
-    limit. ``file`` names the output file that has the line, if the job has several. ``number`` is the line
+    limit. If the job has several output files, ``file`` names the file with the line. ``number`` is the line
     number; 0 means that the text is from ``sacct``.
     """
 
@@ -74,8 +74,8 @@ class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A class of faults: an explanation that is true for every fault of the class, and steps that fix it, the
-    best first.
+    """A fault class: an explanation that is true for every fault of the class, and steps that fix such a
+    fault, the best step first.
     """
 
     id: str
@@ -85,21 +85,21 @@ class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownFault(Finding, frozen=True, kw_only=True):
-    """A finding about a known message in job output. ``role`` says whether the message is the cause of this
-    failure.
+    """A finding about a known message in job output. ``role`` says whether the message reports the cause of
+    this failure.
     """
 
     role: KnownRole = "cause"
 
 
 class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """The meaning of job output, as ``toolkit explain --json`` prints it.
+    """The explanation of job output that ``toolkit explain --json`` prints.
 
     ``root`` and ``fault`` are set for every output of a failed job. ``codes`` are error numbers in the root
     line, or in the lines in which launchers report failed ranks. ``findings`` are known messages, causes
-    before consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences``
-    are lines of ranks that lost another rank. ``retry`` says who can remove the fault; it is empty without a
-    failure. ``unread`` are the numbers of the first and the last line of the part that toolkit did not read
+    before consequences. ``ended`` has the lines in which launchers report that ranks exited. ``consequences``
+    has lines from ranks that lost another rank. ``retry`` says who or what can remove the fault; it is empty
+    without a failure. ``unread`` has the first and last line number of the part that toolkit did not read
     completely.
     """
 
@@ -115,7 +115,9 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchFault(msgspec.Struct, frozen=True):
-    """A fault that would stop the job or prevent its start; toolkit finds it before it submits the job."""
+    """A fault that would stop a job or prevent its start; toolkit finds the fault before it submits
+    the job.
+    """
 
     message: str
     fix: str

@@ -1,4 +1,4 @@
-"""The changes that ``toolkit doctor --fix`` makes to a launch, as its file stores them."""
+"""The content of a fix file, in which ``toolkit doctor --fix`` stores changes to a launch."""
 
 from typing import Literal
 
@@ -14,10 +14,10 @@ class _FixSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class LaunchFix(_FixSection, frozen=True, kw_only=True):
-    """The changes to a launch; the fields mean the same as in :class:`toolkit.model.prediction.Plan`."""
+    """The changes to a launch; the fields are as in :class:`toolkit.model.prediction.Plan`."""
 
     mode: Mode
-    """The launch mode that this fix is for."""
+    """The launch mode to which the changes apply."""
     container: tuple[str, ...] = ()
     """Additional options of ``singularity exec``."""
     env: dict[str, str] = {}
@@ -35,9 +35,9 @@ class Fix(_FixSection, frozen=True, kw_only=True):
     """The schema of this file."""
     launch: LaunchFix
     image: str = ""
-    """Name of the image file that the fix is for."""
+    """Name of the image file to which the fix applies."""
     digest: str | None = None
-    """Digest of the image that the fix is for; a launch with another image prints a warning."""
+    """Digest of the image to which the fix applies; toolkit warns about a launch with another image."""
     place: str = ""
-    """The host or cluster that the fix is for, with its name from the facts."""
+    """Name, in the facts, of the host or cluster to which the fix applies."""
     because: tuple[str, ...] = ()

@@ -1,14 +1,14 @@
-"""A secret text, such as a token or a password, that toolkit uses and never prints."""
+"""A secret text, such as a token or a password, that toolkit uses but never prints."""
 
 from collections.abc import Mapping
 from typing import Self
 
 HIDDEN_TEXT = "[hidden]"
-"""The text that is printed instead of the value."""
+"""The text that toolkit prints instead of a secret."""
 
 
 class Hidden(str):
-    """A text that prints as ``[hidden]`` and that no JSON encoder of msgspec accepts.
+    """A secret text that prints as ``[hidden]`` and that msgspec's JSON encoder refuses.
 
     Comparisons use the secret text. ``str``, ``repr``, f-strings and ``%`` give :data:`HIDDEN_TEXT`. msgspec
     refuses to encode a subclass of ``str``, so a record cannot contain a secret by mistake.
@@ -30,7 +30,7 @@ class Hidden(str):
         return HIDDEN_TEXT
 
     def reveal(self) -> str:
-        """Return the secret text, for a file that only the user can read."""
+        """Return the secret text, to write it into a file that only the user can read."""
         return str.__str__(self)
 
 
@@ -38,7 +38,7 @@ NO_SECRETS: Mapping[str, Hidden] = {}
 
 
 def without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables whose values are not secret; records may contain them."""
+    """Return the variables whose values are not secret; records may contain these variables."""
     return {name: value for name, value in variables.items() if not isinstance(value, Hidden)}
 
 

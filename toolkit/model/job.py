@@ -1,4 +1,4 @@
-"""A job for a cluster, and its record."""
+"""A job for a cluster, and the record of a launched job."""
 
 from typing import Literal
 
@@ -13,24 +13,24 @@ FINAL_STATES: frozenset[JobState] = frozenset({"completed", "failed", "cancelled
 
 
 MOST_TASKS = 500
-"""The number of tasks of a job array that toolkit tracks one by one. Slurm accepts arrays of thousands of
-tasks (MaxArraySize).
+"""Maximum number of tasks of a job array that toolkit tracks individually. Slurm accepts arrays with
+thousands of tasks (MaxArraySize).
 """
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A job as the user requests it. Each rank runs ``command`` inside the image.
 
-    All paths are paths on the cluster. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type`` and
+    All paths are on the cluster. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type`` and
     ``constraint`` have Slurm's syntax. ``cpus_per_rank`` is a number of cores. ``memory`` is the memory of a
-    node and ``memory_per_cpu`` the memory of a core, as in ``16G``. ``tmp`` is the smallest local disk of a
-    node. ``gpus_per_node`` is a number of GPUs of the type ``gpu``. ``gpu_bind`` and ``cpu_bind`` are srun's
-    options that bind GPUs and cores to ranks. ``workdir`` is the folder inside the container. ``output`` and
-    ``error`` are relative to ``directory``. ``sbatch`` has further options for ``#SBATCH`` lines. ``warning``
-    is how many seconds before the time limit the job writes a checkpoint. With ``requeue`` a new job resumes
-    the training from the checkpoint. ``chain`` is the maximum number of such new jobs. An ``elastic`` job
-    starts on ``min_nodes`` to ``nodes`` nodes (``min_nodes`` 0 means 1), and continues on the remaining nodes
-    if a node fails.
+    node, and ``memory_per_cpu`` the memory of a core, as in ``16G``. ``tmp`` is the minimum size of a node's
+    local disk. ``gpus_per_node`` is a number of GPUs of the type ``gpu``. ``gpu_bind`` and ``cpu_bind`` are
+    values of srun's options that bind ranks to GPUs and cores. ``workdir`` is the working directory inside
+    the container. ``output`` and ``error`` are relative to ``directory``. ``sbatch`` has further options for
+    ``#SBATCH`` lines. The job writes a checkpoint ``warning`` seconds before its time limit. With
+    ``requeue``, the job requeues itself and then resumes the training from the checkpoint. ``chain`` is the
+    maximum number of further jobs that resume the training. An ``elastic`` job starts on ``min_nodes`` to
+    ``nodes`` nodes (``min_nodes`` 0 means 1), and continues on the remaining nodes if a node fails.
     """
 
     name: str
@@ -62,7 +62,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     mail_user: str = ""
     array: str = ""
     sweep: tuple[str, ...] = ()
-    """The values of a sweep, each task with other values: ``lr=0.1,0.01``; empty if the job is not a sweep.
+    """The values of a sweep, such as ``lr=0.1,0.01``; each task has other values. Empty if the job is not a
+    sweep.
     """
     dependency: str = ""
     begin: str = ""
@@ -85,13 +86,13 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """True if Python also loads packages from the home folder."""
     preflight: bool = True
     fabric_gbit: int | None = None
-    """Network speed of a node in Gbit/s; the preflight warns if the measured speed is much lower."""
+    """Network speed of a node in Gbit/s. The preflight warns if the measured speed is much lower."""
     min_free: str = ""
-    """The free space that the preflight requires in the job's folder, as in ``20G``; empty for the
-    preflight's default.
+    """Free space that the preflight requires in the job's folder, as in ``20G``; empty for the default of the
+    preflight.
     """
     broadcast: str = ""
-    """``on`` if the job first copies its image to a local disk of each node."""
+    """``on`` if the job first copies the image to a local disk of each node."""
     env_image: str = ""
     """The file with the user's packages that the runtime mounts over the image; empty without packages."""
     runtime: str = ""
@@ -101,9 +102,9 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     """The name of the site profile; empty without a profile."""
     unsure: bool = False
-    """True if toolkit cannot see in the program's text whether its ranks join."""
+    """True if the program's text does not show whether the ranks join."""
     project: str = ""
-    """The archive with the user's project folder, which the job unpacks into its folder; empty without a
+    """The archive of the user's project folder, which the job unpacks into the job's folder; empty without a
     project.
     """
 
@@ -113,7 +114,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def least_nodes(self) -> int:
-        """The smallest number of nodes on which the job trains."""
+        """The minimum number of nodes on which the job trains."""
         return (self.min_nodes or 1) if self.elastic else self.nodes
 
     @property
@@ -123,7 +124,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of checking an image's signatures before a job was submitted.
+    """The result of the signature check of an image before toolkit submitted the job.
 
     ``good``: a signature by a trusted key covers every byte. ``unknown-key``: every byte matches the
     signature, but this machine does not have the key. ``no-gpg``: the file has a signature, and gpg is not
@@ -144,11 +145,11 @@ class JobTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A launched job: its image, its plan, its cluster, and its outcome.
+    """The record of a launched job: its image, its plan, its cluster, and its outcome.
 
-    ``key`` is the name of the job's folder of records; it is unique on this machine. ``id`` is Slurm's job
-    id. ``place`` is the cluster or host. ``forced`` is true if the user launched although toolkit predicted a
-    failure. ``submitted`` is UTC in ISO 8601.
+    ``key`` is the name of the job's record folder, which is unique on this machine. ``id`` is Slurm's job id.
+    ``place`` is the name of the cluster or host. ``forced`` is true if the user launched although toolkit
+    predicted a failure. ``submitted`` is UTC in ISO 8601.
     """
 
     schema: str = "toolkit.job/1"
@@ -165,9 +166,9 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     env_digest: str = ""
     """Digest of the file that ``--env-image`` names (``sha256:…``); empty without such a file."""
     image_check: ImageCheck | None = None
-    """The check of the image's signatures; ``None`` in records of earlier releases without this check."""
+    """The signature check of the image; ``None`` in records of earlier releases, which did not check."""
     fix: LaunchFix | None = None
-    """The changes that ``--fix`` made to the launch."""
+    """The changes to the launch that ``--fix`` requested."""
     state: JobState = "pending"
     exit_code: int | None = None
     host: str | None = None
@@ -175,15 +176,15 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str | None = None
     ssh_config: str | None = None
     numbers: tuple[str, ...] = ()
-    """Slurm's job ids of all runs of this job, in order; ``id`` is the last of them."""
+    """Slurm's job ids of all runs of this job, in order; ``id`` is the last job id."""
     restarts: int = 0
-    """How often Slurm or the job itself restarted the job."""
+    """Number of times that Slurm or the job itself restarted the job."""
     nodes: str = ""
     """The nodes of the job's last run, in Slurm's notation."""
     started: str = ""
     ended: str = ""
-    """When the last run ended. ``started`` and ``ended`` are local times of the cluster from Slurm, without a
-    time zone.
+    """The time at which the last run ended. ``started`` and ``ended`` are the cluster's local times from
+    Slurm, without a time zone.
     """
     tasks: tuple[JobTask, ...] = ()
     """The tasks of a job array that toolkit tracks, in the order of their indexes."""

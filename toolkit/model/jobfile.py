@@ -1,4 +1,4 @@
-"""The fields of a job: a table of their meanings, and the types of the job file and of arguments.
+"""The fields of a job: a table that describes each field, and the types of job files and of arguments.
 
 To add a field, add a row to :data:`FIELDS`, a line to both types in this module, and a line to
 :class:`toolkit.model.job.JobSpec`.
@@ -16,13 +16,13 @@ from toolkit.model.runtime import NAMES
 Strategy = Literal[
     "single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps", "ddp", "fsdp", "jax"
 ]
-"""How a trainer divides its work among ranks."""
+"""The strategy with which a trainer divides its work among ranks."""
 
 Broadcast = Literal["auto", "on", "off"]
 """Whether a job copies its image to a local disk of each node before ranks start."""
 
 _MOST_OF_NODE = 65_533
-"""Slurm counts a node's resources in 16 bits; the highest values have special meanings (NO_VAL16,
+"""Slurm counts a node's resources in 16 bits, and the highest values have special meanings (NO_VAL16,
 INFINITE16).
 """
 
@@ -31,8 +31,8 @@ _MOST_NODES = 65536
 
 
 class ValueForm(NamedTuple):
-    """The syntax of a text: the regular expression ``pattern``, and ``rule``, which explains the syntax to
-    the user.
+    """The syntax of a text: ``pattern`` is a regular expression, and ``rule`` explains the syntax to the
+    user.
     """
 
     pattern: str
@@ -42,14 +42,14 @@ class ValueForm(NamedTuple):
 class JobField(NamedTuple):
     """One field of a job.
 
-    ``help`` describes the field's command-line option. ``option`` is the name of that option if it differs
-    from the name of the field. Users may give the option of a ``many`` field several times. A ``flag`` field
-    also has an option ``--no-NAME``. ``bounds`` are the smallest and largest value of a number. ``form`` is
-    the syntax of a text, or the name of a syntax that several fields share
-    (:mod:`toolkit.launch.request.checks`). ``sbatch`` is the option of ``sbatch`` that takes the value
-    unchanged. A ``queue`` field has no effect without a scheduler. ``pbs`` is false if PBS has no option for
-    the field. A ``free`` field does not change the figures of a study. ``group`` is the group of the option
-    in ``--help``; :mod:`toolkit.cli.options.groups` lists most groups.
+    ``help`` describes the field's command-line option. ``option`` is the name of this option if it differs
+    from the field's name. Users may repeat the option of a ``many`` field. A ``flag`` field also has an
+    option ``--no-NAME``. ``bounds`` are the minimum and maximum of a number. ``form`` is the syntax of a
+    text, or the name of a syntax that several fields share (:mod:`toolkit.launch.request.checks`). ``sbatch``
+    is the option of ``sbatch`` that takes the value unchanged. A ``queue`` field has no effect without a
+    scheduler. ``pbs`` is false if PBS has no option for the field. A ``free`` field does not affect the
+    figures of a study. ``group`` is the option's group in ``--help``; :mod:`toolkit.cli.options.groups` lists
+    most groups.
     """
 
     name: str
@@ -165,18 +165,18 @@ FIELDS: tuple[JobField, ...] = (
     JobField("min_free", "Required free space of the job folder, checked by the preflight",
              metavar="SIZE", form="space"),
 )  # fmt: skip
-"""Fields of a job file, in the order of ``toolkit launch --help`` and of the lines in a job script."""
+"""The fields of a job, in the order of ``toolkit launch --help`` and of the lines in a job script."""
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A job specification as the user writes it; a field that the user does not give is ``None``.
+    """A job file as the user writes it; fields that the user does not give are ``None``.
 
     A job file names a bundled ``trainer`` and its ``arguments``, or the user's ``command``. ``image`` is a
-    SIF file or the name of a recipe. ``env_image`` is a file of ``toolkit env``. ``runtime`` is the container
-    runtime that starts the image. ``data`` is a folder on this machine. ``directory`` is the folder on the
-    cluster for images, data and runs. ``site`` is the name of a site profile. All other fields are as in
-    :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file on this machine with secret variables. After
-    toolkit has read ``env_file``, ``env`` has its variables too, as :class:`toolkit.model.hidden.Hidden`.
+    SIF file or the name of a recipe. ``env_image`` is a file that ``toolkit env`` created. ``runtime`` is the
+    container runtime that starts the image. ``data`` is a folder on this machine. ``directory`` is the folder
+    on the cluster for images, data and runs. ``site`` is the name of a site profile. All other fields are as
+    in :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file on this machine with secret variables. After
+    toolkit has read ``env_file``, ``env`` also has these variables, as :class:`toolkit.model.hidden.Hidden`.
     """
 
     trainer: str | None = None
@@ -311,16 +311,16 @@ class JobFields(TypedDict, total=False):
 class LaunchOptions(JobFields, total=False):
     """The options of ``toolkit.app.launch`` and ``toolkit.app.script``; all are optional.
 
-    ``arguments`` are the trainer's arguments. ``host`` is a machine that toolkit reaches over SSH,
-    ``cluster`` a virtual cluster. Without ``host`` and ``cluster``, the job runs on this machine or on the
-    host of the site profile. ``job`` is a job file in YAML. ``from_job`` is the key of a job to repeat with
-    the same image and launch mode. ``local`` runs the job on this machine without Slurm and waits until it
-    ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote. ``force`` launches although toolkit predicts
-    a failure. ``verify_key`` is a file of public keys; toolkit refuses an image that none of these keys has
-    signed. ``no_verify`` skips the check of the signatures. ``explain`` adds comments to the script that name
-    the source of each value. ``copies`` allows a program whose ranks do not join; every rank then runs an
-    independent copy. ``project`` is the folder that toolkit copies to another machine, by default the folder
-    of the script. With ``sync=False`` toolkit copies no project.
+    ``arguments`` are the trainer's arguments. ``host`` is a machine that toolkit reaches over SSH;
+    ``cluster`` is a virtual cluster. Without ``host`` and ``cluster``, the job runs on this machine or on the
+    host of the site profile. ``job`` is a job file in YAML. ``from_job`` is the key of a job that toolkit
+    repeats with the same image and launch mode. ``local`` runs the job on this machine without Slurm, and
+    waits until the job ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote. ``force`` launches
+    although toolkit predicts a failure. ``verify_key`` is a file of public keys; toolkit refuses an image
+    without a signature by one of these keys. ``no_verify`` skips the signature check. ``explain`` adds
+    comments to the script that name the source of each value. ``copies`` allows a program whose ranks do not
+    join; each rank then runs an independent copy. ``project`` is the folder that toolkit copies to another
+    machine, by default the folder of the script. With ``sync=False`` toolkit copies no project.
     """
 
     arguments: Sequence[str]

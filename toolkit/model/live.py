@@ -1,4 +1,4 @@
-"""The real outcome of a small job in each launch mode, beside its prediction."""
+"""The prediction for each launch mode, and the observed outcome of a small job in this mode."""
 
 import msgspec
 
@@ -9,10 +9,11 @@ SCHEMA = "toolkit.live/1"
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that a rank sent and received back: its size in bytes, and the seconds for one direction.
+    """A message that a rank sent and received back: its size in bytes, and the time for one direction in
+    seconds.
 
-    ``between`` is ``nodes``, or ``node`` for two ranks of one node. ``seconds`` is the fastest of many
-    exchanges.
+    ``between`` is ``nodes`` for ranks on different nodes, or ``node`` for two ranks of one node. ``seconds``
+    is from the fastest of many exchanges.
     """
 
     between: str
@@ -27,7 +28,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """The transport between nodes: its name, and the line in which the MPI library reports it."""
+    """The transport between nodes: its name, and the line in which the MPI library reports the transport."""
 
     name: str
     evidence: str
@@ -36,8 +37,8 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """The output of the ranks of a trial.
 
-    For each rank, ``sizes`` has the world size that the rank found, ``hosts`` the rank's node, and ``sums``
-    whether the rank's sum is right. ``ended`` is the number of ranks that finished. ``program`` is the
+    ``sizes`` has the world size that each rank found, ``hosts`` has each rank's node, and ``sums`` has
+    whether each rank's sum is right. ``ended`` is the number of ranks that finished. ``program`` is the
     language of the trial program, ``python`` or ``c``.
     """
 
@@ -55,9 +56,9 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """The prediction and the observed outcome of one launch mode.
 
-    ``observed`` is ``None`` if toolkit ran nothing; ``because`` has the reason. ``agrees`` is ``None`` if the
-    prediction or the observed outcome is unknown. ``missed_fabric`` is true if the nodes have a fast network
-    and the messages used another network; ``None`` if unknown.
+    ``observed`` is ``None`` if toolkit did not run a trial; ``because`` has the reason. ``agrees`` is
+    ``None`` if the prediction or the observed outcome is unknown. ``missed_fabric`` is true if the nodes have
+    a fast network but the messages used another network; ``None`` if unknown.
     """
 
     mode: Mode

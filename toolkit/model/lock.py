@@ -1,4 +1,4 @@
-"""A lock: every file and build step of an image, which toolkit derives from a recipe."""
+"""A lock: all files and build steps of an image, which toolkit derives from a recipe."""
 
 import hashlib
 from typing import Literal
@@ -13,7 +13,9 @@ CompiledComponent = Literal["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
 """Components that toolkit can compile; each has a script in ``containers/parts``."""
 
 Helper = Literal["cuda"]
-"""Source archives that the script of another component unpacks with a script in ``containers/parts``."""
+"""Source archives that the script of another component unpacks with a helper script
+in ``containers/parts``.
+"""
 
 PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})
 """Compiled components whose script builds a wheel. The scripts of other components install files."""
@@ -51,9 +53,9 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The packages and files that one stage of a build installs; the order within a field does not matter.
+    """The packages and files that a build installs in one stage; the order within a field does not matter.
 
-    ``debian`` are packages of the distribution. The build installs ``wheels`` as they are, and compiles
+    ``debian`` lists packages of the distribution. The build installs ``wheels`` unchanged, and compiles
     ``sources``.
     """
 
@@ -65,11 +67,11 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One component to compile, from the archive of the same name in ``build.sources``.
 
-    ``words`` are the options of the component's configure script, or the operations of Horovod. ``after``
-    names earlier steps whose results this step needs. ``wheels`` names wheels of the image that the step
-    compiles against. ``extra`` names further source archives that the component's script unpacks. ``patches``
-    maps files of ``recipes/patches`` to their SHA-256; the build applies them to the unpacked sources in the
-    order of their names.
+    ``words`` are the options of the component's configure script, or Horovod's operations. ``after`` names
+    earlier steps whose results this step needs. ``wheels`` names wheels of the image against which the step
+    compiles. ``extra`` names further source archives that the component's script unpacks. ``patches`` maps
+    files of ``recipes/patches`` to their SHA-256; the build applies them to the unpacked sources in the order
+    of their names.
     """
 
     component: CompiledComponent
@@ -81,14 +83,14 @@ class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that an image is built from. ``image render`` and ``image build`` read nothing else.
+    """All inputs of an image's build; ``image render`` and ``image build`` read nothing else.
 
-    ``recipe_sha256`` is the hash of the recipe's values; a new comment in the recipe does not make the lock
-    stale. ``packages`` names the wheels that the recipe requests. ``epoch`` is the time, in seconds since
-    1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). The build compiles ``steps`` in
-    the order of the list. ``environment`` has variables of the image, in addition to PATH and LANG.
-    ``licences`` has an SPDX identifier or a LicenseRef for each component whose licence is known. ``build``
-    lists packages that only compiling needs. ``run`` lists packages that remain in the image.
+    ``recipe_sha256`` is the hash of the recipe's values, so a new comment in the recipe does not make the
+    lock out of date. ``packages`` names the wheels that the recipe requests. ``epoch`` is the time, in
+    seconds since 1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). The build compiles
+    ``steps`` in the order of the list. ``environment`` has the image's variables, in addition to PATH and
+    LANG. ``licences`` has an SPDX identifier or a LicenseRef for each component whose licence is known.
+    ``build`` lists packages that only compiling needs. ``run`` lists packages that remain in the image.
     """
 
     schema: str = SCHEMA
@@ -117,5 +119,7 @@ def encode_lock(lock: Lock) -> bytes:
 
 
 def lock_sha256(lock: Lock) -> str:
-    """Return the SHA-256 of the lock file in hexadecimal; an image's label ``toolkit.lock`` has this hash."""
+    """Return the SHA-256 of the lock file in hexadecimal. An image has this hash in its label
+    ``toolkit.lock``.
+    """
     return hashlib.sha256(encode_lock(lock)).hexdigest()

@@ -1,7 +1,7 @@
-"""The grammar of a lock: the allowed values of each field.
+"""Check the grammar of a lock: the allowed values of each field.
 
-The author of a lock may be untrusted, and the fields of a lock become paths, command words and lines of a
-Dockerfile.
+The fields of a lock become paths, command words and lines of a Dockerfile, and the lock's author may be
+untrusted.
 """
 
 import re
@@ -16,7 +16,7 @@ from toolkit.model.solution import Solution
 
 _MOST_BYTES = 1 << 40
 _LAST_SECOND = 1 << 32
-"""The file system squashfs stores times in 32 bits."""
+"""Times in seconds since 1970 must be smaller, because squashfs stores times in 32 bits."""
 _LONGEST_TEXT = 2000
 _SHOWN = 60
 
@@ -44,7 +44,8 @@ _HTTPS = re.compile(
     r"(?=.{1,2000}\Z)https://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
     r"/[A-Za-z0-9._~%!&'()*+,;=:@/?-]*"
 )
-# Allowed options select parts of a program. Other words, such as CC=, name commands that configure would run.
+# The allowed options select parts of a program. Other words, such as CC=, name commands that configure would
+# run.
 _OPTION = re.compile(
     r"--(?:with|without|enable|disable)-[a-z0-9]+(?:-[a-z0-9]+)*(?:=[A-Za-z0-9._/,+-]{1,200})?"
 )
@@ -110,7 +111,7 @@ _WORDS = {
 
 
 def faults(lock: Lock) -> Iterator[str]:
-    """Yield the faults of a lock, one line for each wrong field: ``base.packages[3].sha256: …``."""
+    """Yield the faults of a lock, one line for each wrong field, such as ``base.packages[3].sha256: …``."""
     yield from _wrong("schema", lock.schema, _Rule(SCHEMA.__eq__, SCHEMA))
     yield from _wrong("recipe", lock.recipe, _RECIPE_NAME)
     yield from _wrong("recipe_sha256", lock.recipe_sha256, _SHA256)
@@ -136,8 +137,8 @@ def faults(lock: Lock) -> Iterator[str]:
 
 
 def file_faults(file: LockedFile) -> Iterator[str]:
-    """Yield the faults of a file of any kind: wrong file name, hash or size. toolkit makes a path or an
-    address from the file name.
+    """Yield the faults of a file: wrong file name, hash or size. toolkit uses the file name in paths and
+    addresses.
     """
     yield from _wrong("file", file.file, _FILE_NAME)
     yield from _wrong("sha256", file.sha256, _SHA256)
@@ -145,7 +146,7 @@ def file_faults(file: LockedFile) -> Iterator[str]:
 
 
 def address_host(origin: str) -> str:
-    """Return host and port of an https address in lower case; return an empty text for another origin."""
+    """Return host and port of an https address in lower case; empty for another origin."""
     found = _HTTPS.fullmatch(origin)
     return found["host"].lower() if found else ""
 
@@ -192,8 +193,8 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
 
 
 def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedStep]) -> Iterator[str]:
-    """Yield the faults of a step: words that are not allowed, and names that neither the lock nor earlier
-    steps have.
+    """Yield the faults of a step: words that are not allowed, and names that are in neither the lock nor an
+    earlier step.
     """
     before = {step.component for step in earlier}
     sources = _Rule({file.name for file in lock.build.sources}.__contains__, "an archive in build.sources")

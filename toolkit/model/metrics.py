@@ -1,4 +1,6 @@
-"""The lines of a trainer's ``metrics.jsonl`` (``docs/metrics.md``), and the training that they describe."""
+"""The lines of a trainer's ``metrics.jsonl`` (``docs/metrics.md``), and the training that these lines
+describe.
+"""
 
 from typing import Annotated
 
@@ -14,7 +16,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A whole number that every JSON parser represents exactly (RFC 8259, section 6)."""
 
 Measure = Annotated[float, msgspec.Meta(ge=-1e40, le=1e40)]
-"""A number that a plot can show; the largest single-precision number is 3.4e38."""
+"""A number that a plot can show; the largest single-precision number is 3.4e38 (IEEE 754)."""
 
 Name = Annotated[str, msgspec.Meta(max_length=255)]
 
@@ -46,8 +48,8 @@ class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
-    """The figures of one epoch over all ranks. A benchmark has no test figures. ``loss`` is ``None`` if it is
-    not a number.
+    """The figures of one epoch for all ranks together. A benchmark has no test figures. ``loss`` is ``None``
+    if it is not a number.
     """
 
     epoch: Count
@@ -62,7 +64,9 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
-    """The line of a resume from a checkpoint. The world size and other values apply to later lines."""
+    """The line that a trainer writes after it resumes from a checkpoint. World size and other values apply to
+    the lines that follow.
+    """
 
     world_size: Count | None = None
     nodes: Count | None = None
@@ -72,7 +76,7 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_fiel
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="record"):
-    """The last line of the metrics file, which shows that the training finished."""
+    """The last line of a metrics file, which shows that the training finished."""
 
     epochs: Count
     test_loss: Measure | None = None
@@ -86,8 +90,8 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="re
 class Training(msgspec.Struct, frozen=True):
     """The metrics of one run; ``complete`` is false for an unfinished or interrupted run.
 
-    ``header`` has the final values. ``resumed`` is the number of times that the run resumed from a
-    checkpoint.
+    ``header`` has the values after the last resume. ``resumed`` is the number of times that the run resumed
+    from a checkpoint.
     """
 
     header: MetricsHeader
@@ -97,8 +101,8 @@ class Training(msgspec.Struct, frozen=True):
 
 
 def parse_metrics(text: bytes, name: str = METRICS) -> Training:
-    """Return the training in a metrics file. The function ignores lines of unknown kinds, and a last line
-    that is cut off.
+    """Return the training that a metrics file describes. The function ignores lines of unknown kinds, and an
+    incomplete last line.
 
     Raises:
         BadInput: the file is not a metrics file; the message names the line and the field.
@@ -124,7 +128,7 @@ class _Any(msgspec.Struct):
 
 
 _KINDS = {"header", "resumed", "epoch", "result"}
-# Created once, because a file may hold a million lines.
+# Create the decoders only once, because a file may have a million lines.
 _KIND = msgspec.json.Decoder(_Any)
 _Record = MetricsHeader | Resumed | Epoch | End
 _LINE: "msgspec.json.Decoder[_Record]" = msgspec.json.Decoder(_Record)
@@ -140,7 +144,7 @@ def _line(line: bytes, where: str) -> _Record | None:
 
 
 def are_whole(content: bytes) -> bool:
-    """Return whether a metrics file is complete and its training finished."""
+    """Return whether the bytes are a complete metrics file of a finished training."""
     try:
         return parse_metrics(content).complete
     except BadInput:

@@ -1,10 +1,10 @@
-"""Facts about the MPI libraries of a host and of an image."""
+"""Facts about MPI libraries of hosts and images."""
 
 import msgspec
 
 
 class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI installation of the host: its launcher, and its library, which toolkit can mount into an image.
+    """An MPI installation of a host: its launcher, and its library, which toolkit can mount into a container.
 
     Unknown fields are ``None``.
     """
@@ -13,49 +13,49 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None
     launcher: str
     lacks: tuple[str, ...] = ()
-    """Missing libraries because of which the launcher did not start when the probe queried its version."""
+    """Missing libraries that prevented the launcher's start when the probe queried its version."""
     leaks: tuple[str, ...] | None = None
-    """Variables that the launcher sets for its ranks and that name the host's installation."""
+    """Variables with the installation's paths that the launcher sets for its ranks."""
     pmix: str | None = None
     """Version of the launcher's PMIx server."""
     prefix: str | None = None
     """The folder of the installation."""
     library: str | None = None
-    """The real path of the library libmpi."""
+    """The real path of libmpi."""
     soname: str | None = None
     interfaces: tuple[str, ...] | None = None
     device: str | None = None
-    """MPICH's device and its network modules: ``ch4:ofi,ucx``."""
+    """MPICH's device with its network modules: ``ch4:ofi,ucx``."""
     needs: tuple[str, ...] | None = None
-    """Sonames of every library that the loader loads with libmpi, without the C library."""
+    """Sonames of all libraries that the loader loads with libmpi, without the C library."""
     components: dict[str, tuple[str, ...]] | None = None
-    """Open MPI's components that connect ranks and send messages: framework → names; built in or as files."""
-    components_need: dict[str, tuple[str, ...]] | None = None
-    """Component that is a file → sonames that it loads in addition: ``pmix_ext3x``."""
-    places: dict[str, str] | None = None
-    """Soname → the folder of the library, for each loaded library that was found."""
-    folders: tuple[str, ...] | None = None
-    """The folders of the libraries in ``needs`` and ``components_need``; the MPI library's folder comes
-    first.
+    """MCA framework → names of Open MPI's components that connect ranks and send messages, built in or as
+    files.
     """
+    components_need: dict[str, tuple[str, ...]] | None = None
+    """Component as a file, such as ``pmix_ext3x`` → sonames that the component loads in addition."""
+    places: dict[str, str] | None = None
+    """Soname → folder of the library, for each loaded library that the probe found."""
+    folders: tuple[str, ...] | None = None
+    """The folders of the libraries in ``needs`` and ``components_need``; the folder of libmpi is first."""
     outside: tuple[str, ...] | None = None
     """The libraries in ``needs`` and ``components_need`` that are not below ``prefix``."""
     ucx: str | None = None
     """Version of the UCX that the MPI loads."""
     fabric: str | None = None
-    """Newest interface version of the libfabric that the MPI loads: ``1.7`` for ``FABRIC_1.7``."""
+    """Newest interface version of the libfabric that the MPI loads, such as ``1.7`` for ``FABRIC_1.7``."""
     glibc_needed: str | None = None
-    """Newest glibc version that the MPI library, or a library that is mounted with it, needs."""
+    """Newest glibc version that libmpi needs, or a library that a launch mounts with libmpi."""
     plugins: str | None = None
-    """The folder with the components of the MPI, if the components are files."""
+    """The folder of the MPI's components, if the components are files."""
     relocatable: bool | None = None
-    """Whether the library finds its files if it is mounted at another path."""
+    """Whether libmpi finds its files if a launch mounts it at another path."""
 
 
 class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI library in an image and the launch interfaces that it can use (``pmix``, ``pmi1``, ``pmi2``).
+    """An MPI library in an image, and the launch interfaces that it can use.
 
-    ``markers`` are strings in the library that show how it behaves (``PMIX_RANK``).
+    ``markers`` are strings in the library, such as ``PMIX_RANK``, that show how the library behaves.
     """
 
     implementation: str
@@ -68,20 +68,20 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     launcher: str | None = None
     """Path of this MPI's mpirun; ``None`` if it has no mpirun."""
     plugins: bool | None = None
-    """Whether the library's components are separate files; a path of the host can hide them."""
+    """Whether the library's components are separate files, which a variable with a host path can hide."""
     markers: tuple[str, ...] = ()
     soname: str | None = None
     """The name by which programs load the library: ``libmpi.so.40``."""
     library_string: str | None = None
     """The text that ``MPI_Get_library_version`` returns, if the library contains the complete text."""
     device: str | None = None
-    """MPICH's device and its network modules, the preferred one first: ``ch4:ucx,ofi``."""
+    """MPICH's device with its network modules, the preferred module first: ``ch4:ucx,ofi``."""
     own_shm: bool | None = None
-    """Whether MPICH's ch4 has its own shared memory. A build with only UCX has none, and ranks of one node
-    use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
+    """Whether MPICH's ch4 has its own shared-memory transport. A build with only UCX has no such transport,
+    so ranks of one node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
     """
     components: dict[str, tuple[str, ...]] = {}
-    """Open MPI framework → components (``{"btl": ("self", "tcp", "vader")}``), built in or as files."""
+    """MCA framework → Open MPI's components (``{"btl": ("self", "tcp", "vader")}``), built in or as files."""
     how: dict[str, str] = {}
     """Launch interface → its source: ``linked`` (the library's own code or a linked library), or ``component
     NAME`` for a plugin.
@@ -89,22 +89,22 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str | None = None
     """The folder of the installation: ``/usr``, ``/opt/venv``."""
     built_for: str | None = None
-    """The missing folder in which a relocated Open MPI searches its plugins, if the image sets no other
-    folder.
+    """The missing folder in which a moved Open MPI searches its plugins, if the image sets no
+    other folder.
     """
     led_by: dict[str, str] = {}
-    """The variable that names the real folder of the components, and its value: ``{"OPAL_PREFIX":
+    """The variable that gives a moved Open MPI its real folder, and the value: ``{"OPAL_PREFIX":
     "/opt/hpcx/ompi"}``.
     """
     needs: tuple[str, ...] = ()
-    """Sonames of every library that the image's loader loads with this library; sorted."""
+    """Sorted sonames of all libraries that the image's loader loads with this library."""
     lacks: tuple[str, ...] = ()
-    """The libraries of ``needs`` that the image's loader does not find."""
+    """The libraries in ``needs`` that the image's loader does not find."""
     pmix: str | None = None
-    """Release of the PMIx client of an additional MPI. For the first MPI,
-    :class:`~toolkit.model.facts.ImageFacts` has the release.
+    """Release of the PMIx client, only for an additional MPI. :class:`~toolkit.model.facts.ImageFacts` has
+    the release for the first MPI.
     """
     fabric_asked: str | None = None
-    """Newest interface version of libfabric that the library needs: ``1.8`` for ``FABRIC_1.8``. ``None`` if
-    it needs no libfabric, or if its own DT_RPATH finds libfabric before LD_LIBRARY_PATH does.
+    """Newest interface version of libfabric that the library needs, such as ``1.8`` for ``FABRIC_1.8``.
+    ``None`` if the library needs no libfabric, or if its DT_RPATH leads to libfabric before LD_LIBRARY_PATH.
     """

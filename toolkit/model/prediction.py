@@ -1,4 +1,4 @@
-"""The predicted outcome of each launch mode, and the words of its launch line."""
+"""The predicted outcome of each launch mode, and the plan of its launch line."""
 
 from typing import Literal, get_args
 
@@ -18,7 +18,9 @@ Mode = Literal[
     "jax",
     "tf-config",
 ]
-"""Ways to start ranks that toolkit can judge and launch; these names do not change between releases."""
+"""Launch modes: ways to start ranks that toolkit can predict and launch. The names do not change between
+releases.
+"""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -26,7 +28,7 @@ MPI_MODES: tuple[Mode, ...] = MODES[: MODES.index("gloo")]
 """Launch modes in which the ranks can find each other through MPI."""
 
 ProgramName = Literal["mpi", "horovod", "torch", "jax", "tf-config", "serial"]
-"""How the ranks of a program find each other; :mod:`toolkit.program` has a module for each value."""
+"""How the ranks of a program find each other; :mod:`toolkit.program` has a module for each name."""
 
 PROGRAMS: tuple[ProgramName, ...] = get_args(ProgramName)
 
@@ -56,25 +58,25 @@ requests no GPUs.
 """
 
 Basis = Literal["measured", "derived", "beyond"]
-"""What a prediction is based on. ``measured``: a launch like this one was recorded. ``derived``: rules
-predict the outcome from causes that were measured. ``beyond``: the host, the image or the job's shape differs
-from every recorded launch.
+"""The basis of a prediction. ``measured``: a recorded launch is like this launch. ``derived``: rules predict
+the outcome from measured causes. ``beyond``: the host, the image or the job's shape differs from every
+recorded launch.
 """
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The shape of a job, and the user's choices for its ranks.
 
-    ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``; the launcher then
-    runs on a node with its own ranks. ``allocation`` is true if the job has a Slurm allocation; without an
+    ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``. The launcher then
+    runs on a node that also has ranks. ``allocation`` is true if the job has a Slurm allocation; without an
     allocation, mpirun starts its ranks on this machine. ``env`` has the variables to set inside the
     container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is a folder inside the container.
     ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's options.
-    ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run, empty if unknown. ``program``
-    is the program kind that the user chose, ``None`` if unknown. ``command`` is the command of each rank,
-    empty if unknown. ``joins`` are the libraries with which the user's script joins its ranks, empty if
-    unknown. ``says`` maps variables and arguments of command and script that set the rendezvous to their
-    values.
+    ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if unknown.
+    ``program`` is the program kind that the user chose, or ``None``. ``command`` is the command of each rank;
+    it is empty if unknown. ``joins`` are the libraries with which the user's script joins its ranks; it is
+    empty if unknown. ``says`` maps the variables and arguments with which command and script set the
+    rendezvous to values.
     """
 
     nodes: int = 2
@@ -99,7 +101,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     projects: tuple[str, ...] = ()
     """Folders of the user's own modules; the launch adds them to PYTHONPATH."""
     faults: tuple[LaunchFault, ...] = ()
-    """Faults of the command, such as a program that the image lacks; empty if toolkit did not look."""
+    """Faults of the command, such as a program that the image lacks; empty if toolkit did not check the
+    command.
+    """
 
     @property
     def has_one_rank(self) -> bool:
@@ -108,7 +112,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The words of a launch line; they are not quoted until toolkit renders a script.
+    """The words of a launch line; toolkit quotes the words only when it renders a script.
 
     ``launcher`` has the launcher and its options, as in ``("srun", "--mpi=pmix")``; :mod:`toolkit.launch`
     adds the numbers of nodes and ranks. ``inside`` is true if the launcher runs inside the container
@@ -116,8 +120,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     has options for ``singularity exec``. ``env`` has variables to set inside the container. ``unset`` names
     variables of the host that must not reach the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``.
     ``wrapper`` has words that precede the ranks' command inside the container. ``program`` says how the ranks
-    find each other. ``starter`` is a program that the launcher starts once on each node and that starts the
-    ranks.
+    find each other. ``starter`` is a program, such as torchrun, that the launcher starts once on each node
+    and that starts the ranks.
     """
 
     mode: Mode
@@ -135,10 +139,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """The predicted outcome of one launch mode.
 
-    ``findings`` are ids of findings. ``missing`` names the facts that an unknown outcome lacks. ``by_chance``
-    are other possible outcomes of the same launch, if the outcome depends on timing. For example, one rank
-    gives up, and its launcher stops the other ranks or waits for them. ``outcome`` is the most frequent
-    outcome. ``beyond`` names properties of this launch that no recorded launch has.
+    ``findings`` are ids of findings. ``missing`` names the unknown facts that make an outcome unknown.
+    ``by_chance`` are other possible outcomes of the same launch, if the outcome depends on timing. For
+    example, one rank gives up, and its launcher stops the other ranks or waits for them. ``outcome`` is the
+    most frequent outcome. ``beyond`` names the properties of this launch that no recorded launch has.
     """
 
     mode: Mode
@@ -167,21 +171,23 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Return the outcome as toolkit prints it: ``ok?`` instead of ``ok`` if no recorded launch is like
-        this one.
+        """Return the outcome as toolkit prints it. Instead of ``ok``, toolkit prints ``ok?`` if no recorded
+        launch is like this launch, and ``gpu-failure`` if the ranks cannot use their GPUs.
         """
         if self.outcome == "ok" and not self.works:
             return self.accelerator
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
     def foretells(self, observed: Outcome) -> bool:
-        """Return whether toolkit predicted an observed outcome, as the outcome or as possible by chance."""
+        """Return whether toolkit predicted an observed outcome as the most frequent or another possible
+        outcome.
+        """
         return observed == self.outcome or observed in self.by_chance
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """All predictions and findings of the engine; ``chosen`` is ``None`` if no launch mode is predicted to
-    work.
+    """All predictions and findings of the engine. ``chosen`` is the best launch mode, or ``None`` if toolkit
+    predicts that no mode works.
     """
 
     predictions: tuple[Prediction, ...]
@@ -193,5 +199,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return next(p for p in self.predictions if p.mode == mode)
 
     def ok(self, mode: Mode) -> bool:
-        """Return whether the launch mode ``mode`` applies to the program and is predicted to work."""
+        """Return whether the launch mode ``mode`` applies to the program and toolkit predicts that
+        it works.
+        """
         return any(p.mode == mode and p.works for p in self.predictions)

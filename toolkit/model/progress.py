@@ -1,4 +1,4 @@
-"""The interface through which long work reports progress, independent of how it is displayed."""
+"""The interface through which long tasks report progress, independent of the display."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ class Tell(Protocol):
     """A listener for progress messages; :mod:`toolkit.report.progress` has the listener that prints them."""
 
     def step(self, text: str) -> None:
-        """Report the start of a step that the user waits for; ``text`` is a sentence without a full stop."""
+        """Report the start of a step for which the user waits; ``text`` is a sentence without a full stop."""
 
     def detail(self, text: str) -> None:
         """Report one line of a step's output, such as a line of a build log."""
@@ -16,7 +16,7 @@ class Tell(Protocol):
         """Print a line of results to standard output, without disturbing the progress display."""
 
     def notice(self, text: str) -> None:
-        """Print a warning, even if progress is hidden."""
+        """Print a warning, even if the listener hides progress."""
 
 
 class Silent:

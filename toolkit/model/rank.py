@@ -6,11 +6,11 @@ import msgspec
 class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """The program of a rank, and the image's folders that the runtime hides from the rank.
 
-    ``command`` is empty if the program is unknown. ``script`` is the text of the user's Python script in the
-    command. ``hidden`` are folders of the image over which the runtime mounts folders of the host. ``env`` is
-    a file of ``toolkit env`` on this machine that the runtime mounts over the image; empty without such a
-    file. ``told`` are the variables that a container of the image printed, ``None`` if toolkit did not start
-    one.
+    ``command`` is empty if the program is unknown. ``script`` is the text of the Python script in the
+    command. ``hidden`` are folders of the image that host folders hide, because the runtime mounts there.
+    ``env`` is a file of ``toolkit env`` on this machine that the runtime mounts over the image; empty without
+    such a file. ``told`` are the variables that a container of the image printed, or ``None`` if toolkit did
+    not start a container.
     """
 
     command: tuple[str, ...] = ()
@@ -21,4 +21,4 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WHOLE_IMAGE = RankView()
-"""The view of the image without hidden folders, for any program in the image."""
+"""The view of an image without hidden folders, for any program in the image."""

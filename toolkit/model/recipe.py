@@ -1,4 +1,4 @@
-"""A recipe: the components that a user wants in an image, as a file under ``recipes/`` lists them."""
+"""A recipe: a file in ``recipes/`` that lists the components that a user wants in an image."""
 
 from typing import Literal, get_args
 
@@ -8,10 +8,10 @@ MPIS = ("openmpi", "mpich")
 """The MPI components; a recipe wants exactly one of them."""
 
 MATCH_HOST = "match-host"
-"""The constraint that chooses a version that fits the cluster."""
+"""The version constraint that lets the cluster decide the version."""
 
 LONGEST_LINE = 300
-"""The maximum length of a title, and of the reason why an image cannot be built, in characters."""
+"""Maximum length, in characters, of a title and of the reason ``unbuildable``."""
 
 Operation = Literal["mpi", "gloo", "nccl"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
@@ -29,8 +29,8 @@ class HorovodWish(_RecipeSection, frozen=True, kw_only=True):
 
 
 class MpiWish(_RecipeSection, frozen=True, kw_only=True):
-    """The source of the MPI: the distribution's packages, a wheel, or a source archive; by default any of
-    these.
+    """The source of the MPI: the distribution's packages, a wheel or a source archive; by default
+    any source.
     """
 
     provider: Literal["", "debian", "pypi", "source"] = ""
@@ -40,7 +40,7 @@ class MpiWish(_RecipeSection, frozen=True, kw_only=True):
 
 
 class Recipe(_RecipeSection, frozen=True, kw_only=True):
-    """One recipe: constraints from which the solver chooses versions.
+    """A recipe: the constraints from which the solver chooses versions.
 
     A constraint is ``*``, ``2.15.*``, ``>=4.1,<5``, one version, or ``match-host``.
     """
@@ -48,13 +48,13 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
     schema: Literal["toolkit.recipe/2"]
     """The schema of this file."""
     title: str
-    """A description in one line, for lists and image labels."""
+    """A one-line description for lists and image labels."""
     base: str = ""
-    """A distribution and its release, ``debian:bookworm`` or ``debian:*``; by default any."""
+    """A distribution and its release, ``debian:bookworm`` or ``debian:*``; by default any base."""
     architecture: str = "x86_64"
     """Processor architecture of the image, as ``uname -m`` prints it."""
     packages: tuple[str, ...] = ()
-    """Further Python packages of the image, each with its version: ``name==version``."""
+    """Further Python packages for the image, each with its version: ``name==version``."""
     indexes: tuple[str, ...] = ()
     """https addresses of further package indexes; toolkit also uses the indexes in pip's configuration."""
     unbuildable: str = ""

@@ -1,4 +1,6 @@
-"""Names of container runtimes that ``--runtime`` accepts; the modules are in :mod:`toolkit.runtime`."""
+"""Names of container runtimes that ``--runtime`` accepts; :mod:`toolkit.runtime` has a module for each
+runtime.
+"""
 
 NAMES = (
     "apptainer", "singularity", "podman", "ch-run", "ce", "pyxis", "enroot", "podman-hpc", "shifter", "sarus",

@@ -1,4 +1,4 @@
-"""The signature of an image: whether it is valid, and who signed."""
+"""The signature of an image: its state and its signer."""
 
 from typing import Literal
 
@@ -6,8 +6,9 @@ import msgspec
 
 SignatureState = Literal["good", "bad", "expired-key", "expired", "revoked", "unknown-key", "unreadable"]
 """The state of a signature. ``bad``: the signature does not match the file. ``expired-key``: the key has
-expired. ``expired``: the signature has expired. ``revoked``: the owner withdrew the key. ``unknown-key``:
-this machine does not have the key. ``unreadable``: toolkit does not support this kind of signature.
+expired. ``expired``: the signature has expired. ``revoked``: the key's owner revoked the key.
+``unknown-key``: this machine does not have the key. ``unreadable``: toolkit does not support this kind of
+signature.
 """
 
 
@@ -16,7 +17,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     ``fingerprint`` is the fingerprint of the primary key in hexadecimal, or the key id if the fingerprint is
     unknown. ``user`` is the user id that the key's owner chose. ``made`` is UTC in ISO 8601. ``text`` is the
-    signed text; do not trust it unless ``state`` is ``good``.
+    signed text; do not trust this text unless ``state`` is ``good``.
     """
 
     state: SignatureState
@@ -27,7 +28,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signer(self) -> str:
-        """Return the signer for a message: user id and fingerprint, as far as they are known."""
+        """Return the signer for a message: the known parts of user id and fingerprint."""
         return f"{self.user} ({self.fingerprint})" if self.user else self.fingerprint or "an unknown signer"
 
 
@@ -50,7 +51,7 @@ class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def description(self) -> str:
-        """Return who signed, as a text that follows the name of the file."""
+        """Return a text about the signer that follows the name of the file."""
         match self.state:
             case "good":
                 return f"signed by {self.user or 'a key without a name'}, key {self.fingerprint}"

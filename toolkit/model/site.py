@@ -1,4 +1,4 @@
-"""A site profile: how to use a cluster, as a file under ``slurm/sites`` describes it."""
+"""A site profile: a file in ``slurm/sites`` that describes how to use a cluster."""
 
 from typing import Literal
 
@@ -7,8 +7,8 @@ import msgspec
 from toolkit.model.prediction import Mode
 
 TestLevel = Literal["run", "rendered"]
-"""``run``: jobs of toolkit ran on the cluster. ``rendered``: the profile is from published documentation, and
-toolkit only rendered scripts.
+"""``run``: jobs from toolkit ran on the cluster. ``rendered``: the profile is from published documentation,
+and toolkit only rendered scripts.
 """
 
 
@@ -17,10 +17,11 @@ class _SiteSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Partition(_SiteSection, frozen=True, kw_only=True):
-    """One partition (queue). An unknown limit is ``None`` or empty.
+    """A partition (queue) of a cluster. An unknown limit is ``None`` or empty.
 
-    ``max_time`` has Slurm's syntax. ``memory_mb`` is the memory of a node that jobs can use, in MB. ``cores``
-    is the number of physical cores of a node. ``threads`` is the number of hardware threads of a core.
+    ``max_time`` has Slurm's syntax. ``memory_mb`` is the memory of a node, in MB, that jobs can use.
+    ``cores`` is the number of physical cores of a node. ``threads`` is the number of hardware threads of a
+    core.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Container(_SiteSection, frozen=True, kw_only=True):
 
 
 class SiteImage(_SiteSection, frozen=True, kw_only=True):
-    """The requirements that an image must meet before toolkit starts it at this site.
+    """The requirements that an image must meet before toolkit starts the image at this site.
 
     ``verify_key`` is a file of public keys on the machine that launches, relative to the profile. toolkit
     starts only images that one of these keys has signed; an empty ``verify_key`` requires no signature.
@@ -63,10 +64,10 @@ class SiteImage(_SiteSection, frozen=True, kw_only=True):
 class Launch(_SiteSection, frozen=True, kw_only=True):
     """How jobs start ranks.
 
-    ``mode`` is a launch mode that is known to work; toolkit uses it if it has no facts for a prediction.
-    ``mpi`` is the value for ``srun --mpi``; empty if the site's default is right. ``srun`` has further
-    options of the launcher. The launcher ``pals`` is the ``mpiexec`` of HPE's Parallel Application Launch
-    Service.
+    ``mode`` is a launch mode that works at this site; toolkit uses this mode if it has no facts for a
+    prediction. ``mpi`` is the value for ``srun --mpi``; empty if the site's default is right. ``srun`` has
+    further options for the launcher. The launcher ``pals`` is the ``mpiexec`` of HPE's Parallel Application
+    Launch Service.
     """
 
     launcher: Literal["srun", "pals"] = "srun"
@@ -85,7 +86,7 @@ class Gpus(_SiteSection, frozen=True, kw_only=True):
 
 
 class Defaults(_SiteSection, frozen=True, kw_only=True):
-    """Default values of a job at this site, with the field names of the job file."""
+    """Default values for jobs at this site; the field names are as in a job file."""
 
     partition: str = ""
     account: str = ""
@@ -104,14 +105,15 @@ class Site(_SiteSection, frozen=True, kw_only=True):
 
     The job loads ``modules``, after ``module purge`` if ``purge`` is true. The entry ``swap A B`` swaps a
     module, the entry ``use /FOLDER`` adds a module folder. ``env`` has variables to set inside the container;
-    a value may use a variable of the job (``$CRAY_LD_LIBRARY_PATH``). ``keep`` has patterns of host variables
-    that reach the container although toolkit usually removes them. ``directory`` is the folder for images,
-    data and runs; it may use a variable (``$WORK/toolkit``). ``shared`` is a folder with ``images`` and
-    ``data`` that all users of the cluster can read; toolkit does not copy its files. ``scratch`` is a folder
-    on a local disk of the node, for TMPDIR. ``network`` is the network interface for sockets of NCCL and
-    Gloo. ``host`` is the destination for ``ssh``. ``sources`` are the documents that the profile is from.
-    ``checked`` is the day (``2026-11-25``) of the last comparison of the profile with its sources. After the
-    day ``expires`` the profile is out of date. ``retired`` says when the machine went out of service.
+    a value may use a variable of the job (``$CRAY_LD_LIBRARY_PATH``). ``keep`` has patterns for host
+    variables that toolkit passes to the container, although it usually removes such variables. ``directory``
+    is the folder for images, data and runs; it may use a variable (``$WORK/toolkit``). ``shared`` is a folder
+    with ``images`` and ``data`` that all users of the cluster can read; toolkit does not copy its files.
+    ``scratch`` is a folder on a local disk of the node, for TMPDIR. ``network`` is the network interface for
+    sockets of NCCL and Gloo. ``host`` is the destination for ``ssh``. ``sources`` are the documents from
+    which the profile is written. ``checked`` is the day (``2026-11-25``) on which its author last compared
+    the profile with its sources. After the day ``expires`` the profile is out of date. ``retired`` says when
+    the machine went out of service.
     """
 
     schema: Literal["toolkit.site/1"]
@@ -143,8 +145,8 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     retired: str = ""
 
     def partition(self, name: str = "") -> Partition | None:
-        """Return the partition with a name, or the default partition for an empty name; ``None`` if it is
-        unknown.
+        """Return the partition with a name, or the default partition for an empty name; ``None`` for an
+        unknown partition.
         """
         wanted = name or self.defaults.partition
         found = [p for p in self.partitions if (p.name == wanted if wanted else p.default)]

@@ -6,7 +6,7 @@ from toolkit.model.facts import Count
 
 
 class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition, as sinfo reports it. If nodes differ, a field has the largest value of any node.
+    """A partition, as sinfo reports it. If nodes differ, a field has the largest value of any node.
 
     ``max_time`` has Slurm's syntax or is ``UNLIMITED``. ``max_nodes`` is ``None`` if a job may use all nodes.
     ``cores`` is the number of physical cores of a node. ``threads`` is the number of hardware threads of a
@@ -50,21 +50,20 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts that ``toolkit init`` and ``toolkit site check`` read in addition to the facts about
-    machines.
+    """Facts that ``toolkit init`` and ``toolkit site check`` read in addition to the facts about machines.
 
-    ``cluster`` is Slurm's ClusterName. ``enforces`` are the values of AccountingStorageEnforce. ``modules``
-    is the module system (``lmod 8.7``), empty if the cluster has none. ``offers`` are modules with a
-    container runtime, the default module first.
+    ``cluster`` is Slurm's ClusterName. ``enforces`` are the values of Slurm's AccountingStorageEnforce.
+    ``modules`` is the module system (``lmod 8.7``); it is empty if the cluster has no module system.
+    ``offers`` lists modules with a container runtime, the default module first.
 
-    The next fields have one value for each entry of a site profile, in the profile's order. ``loaded`` has
-    the error message of each module, or ``""`` if the module loaded. ``commands`` has the path of each
+    The next fields have one value for each entry of a site profile, in the order of the profile. ``loaded``
+    has the error message of each module, or ``""`` if the module loaded. ``commands`` has the path of each
     program in a login shell with these modules, or ``""``; the first two are ``apptainer`` and
-    ``singularity``. ``there`` says whether each folder exists on the login host, ``there_nodes`` whether it
-    exists on a compute node.
+    ``singularity``. ``there`` says whether each folder exists on the login host, and ``there_nodes`` whether
+    each folder exists on a compute node.
 
-    ``folders`` are folders that usual variables name. ``scratch`` are writable folders on a local disk of the
-    compute node. ``up`` are the compute node's network interfaces that are not down.
+    ``folders`` lists folders that usual variables name. ``scratch`` lists writable folders on a local disk of
+    the compute node. ``up`` lists the compute node's network interfaces that are not down.
     """
 
     cluster: str = ""

@@ -1,11 +1,11 @@
-"""The solver's choice for a recipe: one version of each component, and why."""
+"""The solver's choice for a recipe: a version of each component, and the reasons."""
 
 from typing import Literal
 
 import msgspec
 
 Component = str
-"""A component of an image: the name of a row of ``recipes/knowledge/components.toml``."""
+"""A component of an image: the name of a row in ``recipes/knowledge/components.toml``."""
 
 Provider = Literal["base", "debian", "pypi", "source", "published"]
 """The source of a component. ``base``: the base image itself. ``debian``: Debian packages. ``pypi``: wheels.
@@ -17,8 +17,8 @@ component.
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
-    ``why`` is one sentence: the reason for the component, and the reason against newer versions. ``source``
-    is the source of the component's row in ``stacks.toml``.
+    ``why`` is one sentence with the reason for the component and the reason against newer versions.
+    ``source`` is the source of the component's row in ``stacks.toml``.
     """
 
     component: Component
@@ -43,7 +43,7 @@ class Solution(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def versions(self) -> dict[str, str]:
-        """Component → version."""
+        """The solution as a table: component → version."""
         return {chosen.component: chosen.version for chosen in self.chosen}
 
     def of(self, component: Component) -> Chosen | None:

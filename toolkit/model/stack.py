@@ -9,9 +9,9 @@ STACK_PATH = "/opt/toolkit/stack.json"
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """Exact versions of every component that matters to MPI jobs; empty text for a missing component.
+    """Exact versions of all components that affect MPI jobs; empty for a missing component.
 
-    The build reads the versions from the finished image, and never copies them from the recipe.
+    The build reads the versions from the finished image, not from the recipe.
     """
 
     schema: str = "toolkit.stack/1"
@@ -37,4 +37,4 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     """The base image, its registry, and its digest."""
     toolkit: str
-    """Version of toolkit that built the image."""
+    """Version of the toolkit that built the image."""

@@ -26,10 +26,10 @@ class Size(msgspec.Struct, frozen=True, order=True):
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """The definition of a study; its file is ``study.json``.
 
-    ``said`` has the fields of the job that are the same for all runs. ``words`` has the command words after
-    ``--``. ``compare`` is a field of the job, or a variable in capitals, that takes each of ``values`` in
-    turn. ``warm_up`` is the number of first epochs or figures of each run that the study leaves out.
-    ``pattern`` is a regular expression that finds figures in the output of a command; without it, toolkit
+    ``said`` has the job fields that are the same for all runs. ``words`` has the words of the command after
+    ``--``. ``compare`` is a job field, or a variable in capitals; the study runs each size with each of
+    ``values``. ``warm_up`` is the number of first epochs or figures of each run that the study leaves out.
+    ``pattern`` is a regular expression that finds figures in a command's output; without ``pattern``, toolkit
     reads the figures from a trainer's metrics. ``epochs`` is the number of epochs of each run. ``batch`` is
     the batch of one rank (weak) or of all ranks (strong). ``created`` is UTC in ISO 8601.
     """
@@ -43,20 +43,20 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     compare: str = ""
     values: tuple[str, ...] = ()
     settings: dict[str, dict[str, str]] = {}
-    """Value of ``compare`` → variables to set, if one value sets several variables."""
+    """Value of ``compare`` → variables that toolkit sets, if a value sets several variables."""
     warm_up: int = 1
     epochs: int | None = None
     batch: int | None = None
     profile: bool = False
-    """True if toolkit runs each size once more with Horovod's timeline. The study does not count the times of
-    this run.
+    """True if toolkit runs each size once more with Horovod's timeline. The study ignores the times of this
+    additional run.
     """
     pattern: str = ""
     unit: str = "images"
     said: dict[str, Any] = {}
     words: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Names of secret variables that each run received; the study's file does not contain their values."""
+    """Names of secret variables that each run received; the study's file does not contain the values."""
     host: str | None = None
     cluster: str | None = None
     ssh_config: str | None = None
@@ -73,7 +73,7 @@ class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
-    """The fractions of a step's time, from Horovod's timeline on rank 0; together they are 1.
+    """The fractions of a step's time, from Horovod's timeline on rank 0; the sum of the fractions is 1.
 
     ``negotiate``: ranks wait until all ranks have a gradient. ``queue``: the gradient waits for its turn.
     ``copy``: Horovod copies into and out of the fusion buffer. ``reduce``: the allreduce itself. ``compute``:
@@ -88,8 +88,8 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     step_seconds: float
     last_ranks: dict[str, float] = {}
-    """Rank → fraction of the reductions in which the rank was last; empty if the timeline does not contain
-    it.
+    """Rank → fraction of the reductions for which the rank was last; empty if the timeline does not show the
+    last rank.
     """
 
     @property
@@ -100,10 +100,10 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one run, without its warm-up.
 
-    ``seconds`` are the times of one pass over the data, or of 1,000 units if only a rate is known. ``rates``
-    are units per second of all ranks. ``resolution`` is the precision of ``seconds``. ``waiting`` is the
-    fraction of an epoch in which a rank waits for its samples, if a trainer reports it. ``gpu`` is the median
-    GPU utilization of the first node, from 0 to 1, if the job recorded it.
+    ``seconds`` are the times, in seconds, for a pass over the data, or for 1,000 units if only a rate is
+    known. ``rates`` are units per second of all ranks together. ``resolution`` is the precision of
+    ``seconds``. ``waiting`` is the fraction of an epoch in which a rank waits for its samples, if a trainer
+    reports it. ``gpu`` is the median GPU utilization of the first node, from 0 to 1, if the job recorded it.
     """
 
     seconds: tuple[float, ...]
@@ -136,7 +136,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a study.
 
-    ``number`` counts repeats from 1. ``why`` is the reason of a failure.
+    ``number`` counts repeats from 1. ``why`` is the reason for a failure.
     """
 
     schema: str = "toolkit.point/1"
@@ -159,7 +159,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Return the run's title: ``horovod, 4 ranks on 2 nodes, run 1``."""
+        """Return the run's title, such as ``horovod, 4 ranks on 2 nodes, run 1``."""
         ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
         nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''}"
         run = "timeline" if self.profile else f"run {self.number}"

@@ -1,4 +1,4 @@
-"""The few facts that a support ticket contains, in a TOML file."""
+"""The facts of a support ticket, which a user writes into a TOML file."""
 
 import msgspec
 
@@ -10,10 +10,10 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class TicketCluster(_Section, frozen=True, kw_only=True):
-    """The cluster. Omit facts that the ticket does not contain.
+    """The facts about the cluster. Omit facts that the ticket does not contain.
 
-    ``offers`` are the types that ``srun --mpi=list`` prints. ``default`` is MpiDefault. ``pmix`` is the PMIx
-    release of Slurm's plugin. ``runtime`` and ``mpirun`` have a name and a release: ``apptainer 1.3.4``,
+    ``offers`` are the MPI types that ``srun --mpi=list`` prints. ``default`` is MpiDefault. ``pmix`` is the
+    PMIx release of Slurm's plugin. ``runtime`` and ``mpirun`` have a name and a release: ``apptainer 1.3.4``,
     ``openmpi 4.1.5``. ``fabric`` is ``infiniband``, ``slingshot``, ``omni-path`` or ``ethernet``.
     """
 
@@ -29,7 +29,7 @@ class TicketCluster(_Section, frozen=True, kw_only=True):
 
 
 class TicketImage(_Section, frozen=True, kw_only=True):
-    """The image. ``mpi`` has a name and a release, ``openmpi 4.1.4``, or is ``none``."""
+    """The facts about the image. ``mpi`` is a name and a release, such as ``openmpi 4.1.4``, or ``none``."""
 
     mpi: str | None = None
     pmix: str | None = None

@@ -1,4 +1,4 @@
-"""The checks of an image file, and the results."""
+"""The checks of an image file, and their results."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ import msgspec
 
 Outcome = Literal["ok", "failed", "not-checked"]
 CheckName = Literal["digest", "signature", "lock", "files", "packages", "wheels", "versions"]
-"""The checks in the order in which toolkit makes them: the file, the signature, the contents."""
+"""The names of the checks, in the order in which toolkit runs the checks: file, signature, contents."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison. ``told`` is a summary in one line; ``detail`` has every difference."""
+    """The result of one check. ``told`` is a one-line summary; ``detail`` lists every difference."""
 
     name: CheckName
     outcome: Outcome
@@ -21,8 +21,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """The results of all checks of one SIF.
 
-    ``signers`` are the fingerprints of valid signatures. ``unknown_keys`` are keys that this machine lacks to
-    check a signature; it is empty if another check failed.
+    ``signers`` are the fingerprints of valid signatures. ``unknown_keys`` are the fingerprints of keys that
+    this machine lacks to check a signature; the list is empty if another check failed.
     """
 
     schema: str = "toolkit.verified/1"
