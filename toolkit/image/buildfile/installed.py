@@ -30,8 +30,8 @@ _PACKAGE = re.compile(
 )
 
 ListReader = Callable[[str], str | None]
-"""A function that returns the text of the package list with this name in the build file's folder; None
-without one."""
+"""A function that returns the text of the package list with this name in the build file's folder, or None if
+the folder does not contain it."""
 
 
 @dataclass(frozen=True, slots=True)

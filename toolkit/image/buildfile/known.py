@@ -31,7 +31,7 @@ class Distribution(Row, frozen=True, kw_only=True):
 
     A version is empty if toolkit does not know it, or if updates within the release change it.
 
-    ``pmix`` is the version of the PMIx library that the distribution's Open MPI is linked with.
+    ``pmix`` is the version of the PMIx library with which the distribution links its Open MPI.
     """
 
     names: tuple[str, ...]

@@ -77,7 +77,7 @@ def read_buildfile(path: Path) -> BuildFile:
     """Read a build file and the package lists in its folder.
 
     Raises:
-        BadInput: if the file cannot be read.
+        BadInput: if toolkit cannot read the build file.
     """
     text = read_given(path, most=_LARGEST).decode("utf-8", "replace")
     return of_text(path.name, text, lambda name: _text_beside(path.parent / Path(name).name))
@@ -192,7 +192,7 @@ def _take(package: PackageInstall, parts: _Parts) -> None:
 
 
 def _packaged_version(name: str, package: PackageInstall, parts: _Parts) -> str:
-    """Return the version of an MPI's package in the base image's distribution; empty if unknown."""
+    """Return the version of an MPI's package in the base image's distribution, or an empty text."""
     if package.installer != "apt" or parts.distribution is None:
         return ""
     return {"openmpi": parts.distribution.openmpi, "mpich": parts.distribution.mpich}.get(name, "")

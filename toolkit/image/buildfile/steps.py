@@ -122,7 +122,7 @@ def _substitute_variables(raw_steps: Iterator[BuildStep]) -> Iterator[BuildStep]
 
 
 def _fill_variables(text: str, values: dict[str, str]) -> str:
-    """Return a text with variables replaced by their values; variables in values are replaced, too."""
+    """Return a text with its variables replaced by their values, which may contain further variables."""
     known = values | assignments("run", text)
     for _ in range(3):  # the value of a variable may contain further variables
         text = _VARIABLE.sub(lambda m: known.get(m[1] or m[3], m[2] if m[2] is not None else m[0]), text)

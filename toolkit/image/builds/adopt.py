@@ -146,7 +146,7 @@ def _wish(name: str, version: str) -> str:
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
-    """Yield the parts that the image lacks, although toolkit or every job of several ranks needs them."""
+    """Yield the parts that the image lacks, and that toolkit or a job of several ranks needs."""
     if facts.python is None:
         yield Lack(
             id="no-python",

@@ -24,12 +24,12 @@ def ensure_locked_base(
 ) -> str:
     """Return the reference of a lock's base image; pull or build the image if the engine lacks it.
 
-    ``fresh`` builds the base image again even if the engine has it.
+    If ``fresh`` is true, toolkit builds the base image again even if the engine has this image.
 
     Raises:
         Missing: if no registry responds, or the engine cannot build the helper image that contains
             mmdebstrap.
-        CheckFailed: if the base image cannot be built.
+        CheckFailed: if the build of the base image fails.
     """
     if lock.base.published:
         if find_image(client, lock.base.published) is None:
@@ -56,7 +56,7 @@ def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
 def write_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell
 ) -> None:
-    """Write a tar of the root file system that mmdebstrap creates from the lock's packages to ``target``.
+    """Write to ``target`` a tar of the root file system that mmdebstrap creates from the lock's packages.
 
     Raises:
         Missing: if the engine cannot build the helper image that contains mmdebstrap.

@@ -54,7 +54,7 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
 
 
 def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Return the commands that must succeed in the image, each with a description of what it tests."""
+    """Return the commands that must succeed in the image, each with a description of its test."""
     # Import Horovod before TensorFlow: both contain hwloc, and the process uses the copy that it loads first.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []

@@ -55,7 +55,7 @@ def ensure_compiled(
     options: BuildOptions,
     jobs: int,
 ) -> dict[CompiledComponent, Made]:
-    """Return all compiled components of an image; compile those that are not cached, in parallel if possible.
+    """Return all compiled components of an image; compile components that the cache lacks, in parallel.
 
     Each step runs ``jobs`` compilers in parallel. If ``options.fresh`` is true, toolkit ignores cached
     results.

@@ -65,7 +65,7 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
     "cudnn": ("cuda",),
     "nccl": ("cuda",),
 }
-"""The components that a component loads or is built with."""
+"""For each component, the components that it loads or that its build needs."""
 
 _ONLY_FOR_BUILD = ("cuda",)
 """The archives that only provide a compiler for the build; the image contains none of their files."""

@@ -28,7 +28,7 @@ def write_folder(
 
     Raises:
         BadInput: for the reasons of :func:`new_folder`.
-        CheckFailed: if the folder cannot be written.
+        CheckFailed: if toolkit cannot write to the folder.
     """
     real = new_folder(folder)
     text = (

@@ -18,7 +18,7 @@ _MAGIC = b"hsqs"
 
 
 class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
-    """The image that an environment was made for.
+    """The image for which toolkit made an environment.
 
     ``command`` is the path of the image's Python, and ``sites`` are its package folders. ``has`` are all
     packages of the image (name → version).

@@ -128,7 +128,7 @@ def _compiled(
 def _interpreter(minor: str) -> str:
     """Return the path of a Python of this minor release on this machine, or an empty text.
 
-    Any Python of the minor release is suitable, because all of them compile a module to the same bytes.
+    Every Python of one minor release compiles a module to the same bytes.
     """
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return sys.executable

@@ -36,14 +36,15 @@ _VERSIONS = 500
 _SYMBOLS = 200_000
 """Maximum number of symbols of a file; a malicious file may claim to have billions."""
 _ISA_NEEDED = 0xC0008002
-"""The type of the property GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 ABI). Its bit n means x86-64 level n + 1."""
+"""The type of the property GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 ABI). Bit n of the property is set if the
+file needs x86-64 level n + 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
     """The headers of an ELF file.
 
-    ``rpath`` and ``runpath`` are folders, in which ``$ORIGIN`` is not replaced. ``rpath`` is empty if the
+    ``rpath`` and ``runpath`` are folders with ``$ORIGIN`` as the file contains it. ``rpath`` is empty if the
     file has a RUNPATH, because ld.so then ignores the RPATH.
 
     ``versions`` are the symbol versions that the file needs from libraries, for example ``GLIBC_2.34``.

@@ -21,7 +21,7 @@ _DEFAULT = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MOST_FILES = 2000
 """Maximum number of programs and libraries whose headers toolkit reads. A training image has about a hundred
-of them."""
+such files."""
 _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"

@@ -17,7 +17,7 @@ _PLACEHOLDER = "*"
 def match_recipe(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
-    """Return the first recipe with the frameworks of ``image`` whose image is predicted to work on the host.
+    """Return the first recipe with the image's frameworks for which toolkit predicts success on the host.
 
     The recipe has exact versions, so that it describes the same image without the host's facts. The result is
     None if toolkit cannot build such an image. The result is also None if the program needs no MPI, because

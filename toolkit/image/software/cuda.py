@@ -1,4 +1,4 @@
-"""Find CUDA libraries in an image, and the CUDA versions that TensorFlow and PyTorch were built with."""
+"""Find CUDA libraries in an image, and the CUDA versions for which TensorFlow and PyTorch were built."""
 
 import posixpath
 import re

@@ -21,7 +21,7 @@ class RankPrograms:
     ``programs`` maps each file through which a rank loads an MPI to the path of this MPI. ``loader`` has the
     environment of the program.
 
-    ``program`` is None if there is no command, or if toolkit cannot find its program.
+    ``program`` is None if the rank has no command, or if toolkit cannot find the command's program.
     """
 
     loader: Loader

@@ -131,9 +131,9 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 
 
 def sbom_of(image: str, tell: Tell) -> bytes:
-    """Return the SBOM in an image of any format or, without one, an SBOM of the image's packages.
+    """Return the SBOM in an image of any format, or an SBOM of the packages of an image without an SBOM.
 
-    Raises: BadInput, CheckFailed, Missing: if the image cannot be read.
+    Raises: BadInput, CheckFailed, Missing: if toolkit cannot read the image.
     """
     if Path(image).is_file():
         check_given(Path(image))

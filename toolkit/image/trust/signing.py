@@ -158,7 +158,7 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSi
 
 
 def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
-    """Return a sentence if signatures of the groups ``covered`` do not cover the whole SIF; or empty."""
+    """Return a sentence if signatures of the groups ``covered`` do not cover the whole SIF, else empty."""
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
     return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""
 

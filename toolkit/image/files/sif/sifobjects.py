@@ -112,7 +112,7 @@ class SifDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The header and all descriptors of a SIF; unused descriptors are included."""
+    """The header and all descriptors of a SIF, also the unused descriptors."""
 
     header: SifHeader
     entries: tuple[SifDescriptor, ...]
