@@ -81,7 +81,7 @@ def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
 def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
     """Return a note for each other file of the project that trains, loads data or saves a model.
 
-    The notes tell users which files to change, because ``toolkit adapt`` changes only the script.
+    Users must change these files themselves, because ``toolkit adapt`` changes only the script.
     """
     changes = []
     for file in facts.files:

@@ -117,8 +117,7 @@ class LaunchQuestion:
 def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     """Return the launch that the options and the job file describe; options override the job file.
 
-    toolkit does not connect to the cluster to find the folders there, so the run's folder has its default
-    name.
+    toolkit does not connect to the cluster to find its folders, so the run's folder has its default name.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.

@@ -44,7 +44,7 @@ def of_place(name: str) -> OutputExplanation:
     """Explain the output in a file or folder, or of a recorded job or Slurm job, with the name ``name``.
 
     Raises:
-        BadInput: if the file, folder or job does not exist or cannot be read.
+        BadInput: if the file, folder or job does not exist, or toolkit cannot read it.
     """
     path = Path(name)
     if path.is_dir():
@@ -88,7 +88,7 @@ def _outputs_of(record: JobRecord) -> list[Path]:
 
 
 def _of_slurm(number: str) -> OutputExplanation:
-    """Explain a Slurm job that was submitted without toolkit.
+    """Explain a Slurm job that the user submitted without toolkit.
 
     Raises:
         BadInput: if Slurm on this machine reports no failure of the job and names no output file.
@@ -149,7 +149,7 @@ def of_file(path: Path) -> OutputExplanation:
     """Explain the output in a file.
 
     Raises:
-        BadInput: if the file does not exist or cannot be read.
+        BadInput: if the file does not exist, or toolkit cannot read it.
     """
     with open_given(path, fix="give the file that sbatch wrote, or -") as opened:
         return of_stream(opened)

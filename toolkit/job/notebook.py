@@ -34,7 +34,7 @@ from toolkit.run.command import Runner
 from toolkit.runtime import apptainer, runtime_of_name
 
 _JUPYTER = {"jupyterlab", "notebook", "jupyter_server"}
-"""The Python modules of Jupyter of which ``slurm/notebook.py`` needs one."""
+"""The Python modules of Jupyter; ``slurm/notebook.py`` needs one of these modules."""
 
 _WHY = "a notebook is one task without MPI"
 

@@ -227,7 +227,7 @@ def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: fr
 
 
 def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | None:
-    """Return the file at a path, or the target of a link to a file; ``None`` for anything else.
+    """Return the file at a path, or the target of a link to a file; ``None`` for a path of another kind.
 
     The function adds broken links and links to folders outside the project to ``outside``.
     """

@@ -116,7 +116,7 @@ def _absent(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
 
 
 def _script(code: Code) -> str:
-    """Return the file that Python or a shell would run; empty if there is none, or toolkit has read it."""
+    """Return the file that Python or a shell would run; empty without a file, or if toolkit has read it."""
     at, words = code.facts.script, code.words
     if at is not None:
         return words[at] if words[at] != "-" and not code.facts.facts else ""

@@ -100,12 +100,11 @@ def clear_env(
         demand: the keys that must have signed the environment image.
         tell: receives progress.
         base: the folder on the cluster for copies; empty if the job runs on this machine.
-        force: whether the job may use an environment that was made for another image.
+        force: whether the job may use an environment for another image.
 
     Raises:
         BadInput: if the image is not on this machine, because toolkit cannot compare it with the environment.
-        CheckFailed: if the environment was made for another image, or a required signature is wrong or
-            missing.
+        CheckFailed: if the environment is for another image, or a required signature is wrong or missing.
     """
     if env is None:
         return NO_ENV

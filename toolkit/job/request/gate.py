@@ -58,7 +58,7 @@ def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Key
     Args:
         site: the name of the site profile; empty or ``None`` without a site.
         verify_key: the value of ``--verify-key``.
-        no_verify: whether ``--no-verify`` was given.
+        no_verify: whether the user gave ``--no-verify``.
     """
     profile = sites.site(site) if site else None
     return merge_demands(verify_key, no_verify, required_by_settings(), profile, site)
@@ -67,7 +67,7 @@ def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Key
 def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageClearance:
     """Check the signatures of an image before the image starts.
 
-    An image without a signature may start if no key is required.
+    Without a required key, an image without a signature may start.
 
     Raises:
         CheckFailed: if a signature is wrong, a required signature is missing or unreadable, or the image file

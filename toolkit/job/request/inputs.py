@@ -73,7 +73,7 @@ def image_of(option: str, site: Site | None) -> Path | OnCluster:
 
     Raises:
         BadInput: if the value has another form.
-        Missing: if the name is a recipe whose image was not built.
+        Missing: if the name is a recipe whose image the user has not built.
     """
     if not option.startswith(ON_CLUSTER):
         return find_image(option)
@@ -88,7 +88,7 @@ def data_of(option: str | None, dataset: str, site: Site | None) -> Path | OnClu
 
     Raises:
         BadInput: if the value has another form.
-        Missing: if the data set was not downloaded.
+        Missing: if the user has not downloaded the data set.
     """
     if option is None or not option.startswith(ON_CLUSTER):
         return data_folder(option, dataset)
@@ -118,7 +118,7 @@ def inspect_input(
         view: how a rank sees the image.
 
     Raises:
-        BadInput: if the image is not a SIF file, or its facts file cannot be read.
+        BadInput: if the image is not a SIF file, or toolkit cannot read its facts file.
         CheckFailed: if the image does not match the digest in its facts file.
         Missing: if the image or its facts file does not exist.
     """

@@ -46,7 +46,7 @@ def merge_demands(
 
     Args:
         verify_key: the value of ``--verify-key``.
-        no_verify: whether ``--no-verify`` was given.
+        no_verify: whether the user gave ``--no-verify``.
         settings: the required keys of ``toolkit.toml``, the user's file or the environment.
         site: the profile of the job's site.
         name: the name of this site.

@@ -28,7 +28,7 @@ _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_
 
 
 def find_image(option: str) -> Path:
-    """Return the image file that ``--image`` names: a path, or the SIF file that was built from a recipe.
+    """Return the image file that ``--image`` names: a path, or the SIF file of a recipe.
 
     Raises:
         BadInput: if the file does not exist, or a job cannot start it.
@@ -124,7 +124,7 @@ def data_folder(option: str | None, dataset: str) -> Path:
 
     Raises:
         BadInput: if ``option`` is not a folder.
-        Missing: if the data set was not downloaded.
+        Missing: if the user has not downloaded the data set.
     """
     folder = at_home(option) if option else cache_dir() / "data" / dataset
     if option and is_there(folder, label="--data") and not folder.is_dir():
@@ -143,7 +143,7 @@ def program_file(name: str) -> Path:
     """Return the absolute path of the user's own trainer.
 
     Raises:
-        BadInput: if the file does not exist or cannot be read.
+        BadInput: if the file does not exist, or toolkit cannot read it.
     """
     path = at_home(name)
     check_given(path, fix="check the path; a command goes after `--`")

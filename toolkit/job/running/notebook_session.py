@@ -160,7 +160,7 @@ def _ignore_address() -> None:
 
 
 def _close_notebook(runner: Runner, record: JobRecord, session: TunnelSession) -> Interrupted:
-    """Cancel the job after Ctrl-C, unless ``--keep`` was given, and return the error to show."""
+    """Cancel the job after Ctrl-C, except with ``--keep``, and return the error for the user."""
     if session.keep:
         return Interrupted(
             f"the tunnel is closed; job {record.id} still runs",
