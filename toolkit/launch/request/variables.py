@@ -150,7 +150,7 @@ def secrets_of(values: Mapping[str, Hidden]) -> bytes:
 
 
 def end_of(text: str) -> str:
-    """Return an end mark for a shell here-document with this text: a word that no line of the text is."""
+    """Return an end mark for a shell here-document with this text: a word that is not a line of the text."""
     word = _END
     while word in text.split("\n"):
         word += "_"

@@ -212,7 +212,7 @@ def _account(facts: SiteFacts) -> str:
 
 
 def _has_runtime(host: HostFacts, facts: SiteFacts) -> bool:
-    """Return whether a runtime is on the PATH of the probed compute node or, without one, of the host."""
+    """Return whether a container runtime is on PATH: of the compute node, if probed, else of the host."""
     if host.compute_nodes is not None and host.runtime is None and "runtime" in host.absent:
         return False
     return host.runtime is not None or any((facts.commands or ())[:2])

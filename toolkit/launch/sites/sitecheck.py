@@ -23,7 +23,7 @@ class ProfileCheck(NamedTuple):
 
 
 def words(site: Site) -> SiteWords:
-    """Return the modules, commands and folders in a site profile; the probe looks for them on the cluster."""
+    """Return the modules, commands and folders in a site profile for which the probe looks."""
     return SiteWords(
         modules=(*site.modules, *site.container.modules),
         commands=(site.container.command, launcher_at(site, "srun").COMMAND),

@@ -89,6 +89,6 @@ def output_files(text: str) -> list[str]:
 
 
 def work_folder(number: str) -> Command:
-    """Return the ``sacct`` command that prints the folder from which a job was submitted."""
+    """Return the ``sacct`` command that prints the folder from which the user submitted a job."""
     words = ("sacct", "--noheader", "--parsable2", "--allocations", "-o", "WorkDir", "--jobs", number)
     return Command(words, timeout=_SECONDS)

@@ -278,7 +278,7 @@ def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None
 
 
 def _settle(reader: _Tail, size: int | None) -> None:
-    """Read the output until no new bytes arrive for a second, or until all ``size`` bytes are read."""
+    """Read the output until all ``size`` bytes have arrived, or until no new bytes arrive for a second."""
     reader.read()
     quiet_since = time.monotonic()
     while not reader.has(size) and time.monotonic() - quiet_since < _SETTLE_SECONDS:

@@ -108,7 +108,7 @@ def refresh_all(
 
 
 def find_number(runner: Runner, record: JobRecord) -> JobRecord:
-    """Find the Slurm number of a job whose submission was interrupted.
+    """Find the Slurm number of a job after an interrupted submission.
 
     toolkit finds the job by its folder, because no other job has this folder.
 

@@ -154,7 +154,7 @@ def any_kept() -> bool:
 
 
 def forget(record: JobRecord) -> None:
-    """Delete the record of a job that was not submitted."""
+    """Delete the record of a job that toolkit did not submit."""
     shutil.rmtree(folder(record.key), ignore_errors=True)
 
 

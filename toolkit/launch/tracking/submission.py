@@ -53,7 +53,8 @@ def submit(
 
     Raises:
         BadInput: if the script is for another scheduler.
-        CheckFailed: if sbatch refuses the job, with sbatch's message; also if the image was not checked.
+        CheckFailed: if sbatch refuses the job, with sbatch's message; or if the record has no result of an
+            image check.
         Missing: if toolkit does not know whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch runs.
     """
