@@ -57,7 +57,7 @@ class Runtime(Protocol):
     MEASURED: bool
     """Whether toolkit's developers recorded launches with this runtime.
 
-    If false, only the runtime's documentation supports the command line.
+    If false, the command line follows only the runtime's documentation.
     """
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
