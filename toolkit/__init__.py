@@ -1,4 +1,4 @@
-"""Containers for training on supercomputers: build, check, launch.
+"""Build, check and launch containers for training on supercomputers.
 
 Builds copy this file into training images beside :mod:`toolkit.trainers`, so it imports nothing.
 """

@@ -1,6 +1,4 @@
-"""``python -m toolkit``. Python 2.6 and later can parse this file, so that an old Python prints what
-to do.
-"""
+"""Run ``python -m toolkit``. Python 2.6 and later can parse this file and print the requirement."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Read files that the command line does not name; toolkit trusts them only if the user or root owns them.
+"""Read files that no option names. toolkit trusts such a file only if the user or root owns the file.
 
 The rule is OpenSSH's ``StrictModes`` (sshd_config(5)). git's ``safe.directory`` has the same aim
 (CVE-2022-24765): a file that another user put into the current folder must not change what a command runs.
@@ -19,15 +19,17 @@ def require_trusted(path: Path, fix: str = "") -> None:
     """Raise an error if users other than this user and root may write, replace or own a file.
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
-    For a symbolic link, the rule applies to the folder of the link, and to the target and its folder. A
-    sticky folder such as ``/tmp`` is refused too, because any user may put a file there first.
+    For a symbolic link, the rule applies to the folder of the link, to the target, and to the target's
+    folder. A file in a sticky folder such as ``/tmp`` is refused too, because any user may put a file there
+    first.
 
     Args:
         path: an existing file.
-        fix: what to do if the user cannot change the mode, such as naming the file.
+        fix: the hint if a change of the mode does not help, such as to name the file in an option.
 
     Raises:
-        BadInput: the file is not trusted; the message has the reason, and the fix repairs the file.
+        BadInput: the file is not trusted; the message has the reason, and the fix says how to make the file
+            trusted.
     """
     real = Path(os.path.realpath(path))
     for place in dict.fromkeys((real, real.parent, path.absolute().parent)):
@@ -36,7 +38,7 @@ def require_trusted(path: Path, fix: str = "") -> None:
         except OSError as error:
             raise BadInput(f"{path}: {error.strerror}") from error
         if why := _why(place, found):
-            # Other users need write access to a sticky folder, so do not suggest chmod.
+            # Other users need write access to a sticky folder, so do not suggest chmod for it.
             own = found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX
             repair = (
                 f"`chmod go-w {shlex.quote(str(place))}`" if own else "move the file into your own folder"

@@ -1,4 +1,4 @@
-"""Find the files that are shipped with toolkit, and the user's folders."""
+"""Find the files that toolkit ships, and the user's folders."""
 
 import os
 from functools import cache
@@ -10,7 +10,7 @@ from toolkit.folders import at_home, no_file
 from toolkit.near import suggest_near
 
 _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
-"""What messages call one item of a kind of data."""
+"""The name in messages for one item of a kind of data."""
 
 
 @cache
@@ -41,7 +41,7 @@ def cache_dir() -> Path:
     """Return the folder for downloads and converted files: ``TOOLKIT_CACHE_DIR``, otherwise XDG's cache
     folder.
 
-    Home folders on clusters are small, so users need the variable. This function does not create the folder.
+    The variable exists because home folders on clusters are small. This function does not create the folder.
     """
     if chosen := os.environ.get("TOOLKIT_CACHE_DIR"):
         return at_home(chosen)
@@ -62,8 +62,8 @@ def find(kind: str, name: str, suffix: str) -> Path:
     """Return the path of an item of a kind of data: a path, the user's own file, or a shipped file.
 
     Raises:
-        BadInput: no file has that name, and the message lists the choices; or other users can write the
-        user's own file.
+        BadInput: no file has that name (the message lists the choices), or other users can write the user's
+        own file.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):
@@ -84,9 +84,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
 
 
 def find_override(kind: str, file_name: str) -> Path | None:
-    """Return the user's own file if toolkit uses it instead of a shipped file with other content; otherwise
-    ``None``.
-    """
+    """Return the user's own file if it replaces a shipped file with other content; otherwise ``None``."""
     own, came = config_dir() / kind / file_name, shipped_folder(kind) / file_name
     if not own.is_file() or not came.is_file():
         return None
@@ -94,7 +92,7 @@ def find_override(kind: str, file_name: str) -> Path | None:
 
 
 def names(kind: str, suffix: str) -> list[str]:
-    """Return the names that :func:`find` finds, including the user's own files."""
+    """Return the names that :func:`find` accepts, including the names of the user's own files."""
     return sorted({f.name.removesuffix(suffix) for d in _folders(kind) for f in d.glob(f"*{suffix}")})
 
 
@@ -104,7 +102,7 @@ def _folders(kind: str) -> tuple[Path, Path]:
 
 def _xdg(variable: str, below_home: str) -> Path:
     base = os.environ.get(variable, "")
-    # The XDG specification says that a relative path must be ignored.
+    # The XDG Base Directory Specification says to ignore a relative path.
     root = Path(base) if base.startswith("/") else _home(variable) / below_home
     return root / "toolkit"
 

@@ -1,8 +1,8 @@
-"""The exceptions that decoding JSON from another program can raise."""
+"""List the exceptions of decoding JSON that another program wrote."""
 
 import msgspec
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Exceptions for text that is not JSON or has another structure, for bytes that are not UTF-8, and for parts
-that are nested too deeply.
+"""The exceptions for text that is not JSON or has another structure, for bytes that are not UTF-8, and for
+too deep nesting.
 """

@@ -29,13 +29,13 @@ class ToolkitError(Exception):
 
 
 class CheckFailed(ToolkitError):
-    """A check failed: a verdict, a job, a build, a checksum."""
+    """A check failed, such as a verdict, a checksum, a build or a job."""
 
     code = 1
 
 
 class Damaged(CheckFailed):
-    """A given file is damaged. For a command that checks files, this is a failed check."""
+    """A file that the user named is damaged. For a command that checks files, this is a failed check."""
 
     code = 2
 

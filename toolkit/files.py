@@ -1,4 +1,4 @@
-"""Files that a user names: read them with limits, and write them completely or not at all."""
+"""Read files that a user names, with limits, and write files completely or not at all."""
 
 import contextlib
 import errno
@@ -12,16 +12,14 @@ from toolkit.errors import BadInput
 from toolkit.units import format_memory
 
 _SHOWN = 50
-"""Number of characters of a file name that its temporary name contains, because names have at most
-255 bytes.
-"""
+"""How many characters of a file's name its temporary name contains. A name has at most 255 bytes."""
 
 
 def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
     """Open a regular file that a user named, for reading.
 
-    Devices, FIFOs, sockets and folders are refused at once: an ordinary ``open`` would wait for a FIFO
-    without a writer, and ``/dev/zero`` has no end. A symbolic link is followed. The caller closes the file.
+    Devices, FIFOs, sockets and folders are refused at once. An ordinary ``open`` would wait for the writer of
+    a FIFO, and ``/dev/zero`` never ends. A symbolic link is followed. The caller closes the file.
 
     Args:
         path: the file as the user wrote it.
@@ -41,7 +39,7 @@ def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
         os.close(number)
         raise BadInput(f"{name}: {_kind(mode)}, not a regular file", fix=fix)
     try:
-        os.pread(number, 1, 0)  # /proc/self/mem can be opened and not read
+        os.pread(number, 1, 0)  # /proc/self/mem can be opened but not read
     except OSError as error:
         os.close(number)
         raise _unreadable(path, name, error, fix) from error
@@ -66,7 +64,7 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
 
 
 def read_private(path: Path, *, most: int, label: str = "") -> bytes:
-    """Return the content of a file that only the user may read, as ssh requires for a private key.
+    """Return the content of a file that only this user may read. ssh requires the same of a private key.
 
     See :func:`read_given` for the arguments.
 
@@ -102,7 +100,7 @@ def is_there(path: Path, *, label: str = "") -> bool:
     """Return whether anything exists at a path that a user named, including a dangling link.
 
     Raises:
-        BadInput: nothing can exist at the path: the name is too long, or a folder of the path is a file.
+        BadInput: no file can exist at the path: a name is too long, or a parent folder is a file.
     """
     try:
         os.lstat(path)
@@ -138,7 +136,7 @@ def hash_file(path: Path) -> str:
 
 
 def has_content(path: Path, size: int, sha256: str) -> bool:
-    """Return whether a file exists and has this size in bytes and this SHA-256; a size of 0 means unknown."""
+    """Return whether a file exists with this size in bytes and this SHA-256. A size of 0 means any size."""
     try:
         found = path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
@@ -147,12 +145,11 @@ def has_content(path: Path, size: int, sha256: str) -> bool:
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Write a temporary file beside ``path`` and rename it, so that a reader sees either the old or the new
-    file.
+    """Write a file so that a reader sees either the whole old or the whole new content.
 
-    Without ``mode`` the umask decides the mode, as for any new file. With ``mode``, users without permission
-    cannot read the file even while it is written. If anything fails, the old file is unchanged and no
-    temporary file remains.
+    The function writes a temporary file beside ``path`` and renames it. Without ``mode``, the umask decides
+    the mode, as for any new file. With ``mode``, users without permission cannot read the file even while it
+    is written. If anything fails, the old file is unchanged and no temporary file remains.
 
     Raises:
         OSError: the folder does not exist or is not writable, or the disk is full; the error names ``path``.
@@ -171,7 +168,7 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     except BaseException as error:
         with contextlib.suppress(OSError):  # the file may never have been created
             beside.unlink()
-        if isinstance(error, OSError):  # the error names the temporary file or no file
+        if isinstance(error, OSError):  # this error names the temporary file or no file
             error.filename, error.filename2 = str(path), None
         raise
 

@@ -1,4 +1,4 @@
-"""Functions for paths: system folders, paths below a folder, links and ``~``."""
+"""Answer questions about paths: system folders, paths below a folder, links and ``~``."""
 
 import os
 from functools import lru_cache
@@ -6,31 +6,29 @@ from pathlib import Path
 
 _OWN = ("/usr", "/lib", "/lib64")
 _LOCAL = ("/usr/local", "/usr/local/lib", "/usr/local/lib64")
-"""System folders that an image has too, so mounting the host's folders would hide the image's."""
+"""System folders that an image also has. A mount of the host's folder would hide the image's folder."""
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or is below it. The function compares texts and does not access
-    files.
-    """
+    """Return whether a path equals ``folder`` or is below it; compare texts and do not access files."""
     return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
 
 @lru_cache(4096)
 def is_system(folder: str) -> bool:
-    """Return whether a folder is a system folder for libraries, which a container has too."""
+    """Return whether a folder is a system folder for libraries, which a container also has."""
     if folder.rstrip("/") in _LOCAL:
         return True
     return any(is_below(folder, own) for own in _OWN) and not is_below(folder, "/usr/local")
 
 
 def no_file(path: Path) -> str:
-    """Return why a path is not a readable file, as the end of a message."""
+    """Return why a path is not a readable file, as the last part of a message."""
     return "this is a folder; give a file" if path.is_dir() else "no such file"
 
 
 def behind_links(target: Path) -> Path:
-    """Return the target of a link, so that writing replaces the target and keeps the link."""
+    """Return the target of a link, so that the caller replaces the target and keeps the link."""
     # Path.resolve raises an error for a link to itself.
     return Path(os.path.realpath(target))
 

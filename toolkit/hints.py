@@ -1,4 +1,4 @@
-"""Values in the cache folder that save work. toolkit computes a missing or damaged value again."""
+"""Store values in the cache folder to save work. toolkit computes a missing or damaged value again."""
 
 import contextlib
 from pathlib import Path
@@ -15,15 +15,15 @@ from toolkit.files import write_whole
 _Value = TypeVar("_Value")
 
 SETTLED_SECONDS = 2.0
-"""If a file changed less than this number of seconds ago, a later change may have the same time stamp; FAT
-has the coarsest clock, 2 s.
+"""If a file changed less than this number of seconds ago, a later change may have the same time stamp. FAT
+has the coarsest time stamps, 2 s.
 """
 
 
 def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
-    """Return the value ``name`` of a folder in the cache; ``None`` if it is missing or unreadable.
+    """Return the value ``name`` in a folder of the cache; ``None`` if it is missing or unreadable.
 
-    A value that other users could have written is ignored, and the function returns ``None``.
+    The function also returns ``None`` if another user could have written the value.
     """
     file = _file(folder, name)
     try:
@@ -34,9 +34,7 @@ def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
 
 
 def keep(folder: str, name: str, value: object, most: int | None = None) -> None:
-    """Write a value into the cache, readable only by this user. Keep at most ``most`` values and delete the
-    oldest.
-    """
+    """Write a value that only this user can read into the cache. Delete the oldest values above ``most``."""
     file = _file(folder, name)
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -48,7 +46,7 @@ def keep(folder: str, name: str, value: object, most: int | None = None) -> None
 
 
 def drop(folder: str) -> None:
-    """Delete all values of a folder in the cache."""
+    """Delete all values in a folder of the cache."""
     with contextlib.suppress(OSError):
         for entry in _file(folder, "").parent.glob("*.json"):
             entry.unlink(missing_ok=True)

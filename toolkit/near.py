@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 
 def suggest_near(word: str, choices: Iterable[str]) -> str:
-    """Return the text `` (did you mean X?)`` if one of the choices is similar to the word; otherwise empty
-    text.
+    """Return `` (did you mean X?)`` if the choice X is similar to the word; otherwise empty text.
 
     >>> suggest_near("imgae", ("image", "init"))
     ' (did you mean image?)'

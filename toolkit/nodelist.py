@@ -7,16 +7,14 @@ FORM = rf"{_NODE}(,{_NODE})*"
 RULE = "write nodes as Slurm does: node1,node[3-5]"
 
 MOST_NODES = 65_536
-"""The maximum number of nodes, and of names in a range, in Slurm (MAX_SLURM_NODES, MAX_RANGE in its
-hostlist.c).
-"""
+"""Slurm's maximum number of nodes, and of names in a range (MAX_SLURM_NODES and MAX_RANGE in hostlist.c)."""
 
 _LONGEST = 12
-"""The maximum number of digits in a number. Python refuses to convert thousands of digits."""
+"""The maximum number of digits in a number, because Python refuses to convert thousands of digits."""
 
 
 def wrong(text: str) -> str:
-    """Return the fault of a list of nodes as a message; empty for a valid list.
+    """Return a message about the fault in a list of nodes; empty for a valid list.
 
     >>> wrong("node[1-4,7],login1"), wrong("node[1-")
     ('', 'write nodes as Slurm does: node1,node[3-5]')

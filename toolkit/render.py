@@ -1,6 +1,4 @@
-"""The only Jinja environment. The environment refuses undefined names. Only this module quotes words for a
-shell.
-"""
+"""Render Jinja templates, in which undefined names are errors, and quote words for a shell."""
 
 import re
 import shlex
@@ -20,18 +18,18 @@ _SHOWN = 80
 def render(kind: str, template: str, values: Mapping[str, object], *, one_line: bool = False) -> str:
     """Fill ``template`` of the shipped folder ``kind`` with ``values``, and return the text.
 
-    ``one_line`` refuses a value with a line break, because the next line of a Dockerfile would be an
+    With ``one_line``, a value with a line break is an error, because Docker would read the next line as an
     instruction.
 
     Raises:
-        BadInput: a value has a control character, with ``one_line``.
-        jinja2.UndefinedError: the template uses a value that is not given.
+        BadInput: with ``one_line``, if a value has a control character.
+        jinja2.UndefinedError: if ``values`` lacks a name that the template uses.
     """
     return _environment(kind, one_line=one_line).get_template(template).render(values)
 
 
 def load(kind: str, template: str) -> None:
-    """Parse a template and its parts before the values are known, so that :func:`render` is fast later."""
+    """Parse a template and the templates that it includes early, so that :func:`render` is fast later."""
     environment = _environment(kind, one_line=False)
     for name in (template, *environment.list_templates(filter_func=lambda name: name.startswith("parts/"))):
         environment.get_template(name)
@@ -52,7 +50,7 @@ def _printable(value: object) -> object:
 
 
 def quote_word(word: object) -> str:
-    """Quote one word for a POSIX shell, whatever characters it has.
+    """Quote one word, with any characters, for a POSIX shell.
 
     Raises:
         BadInput: the word has a NUL byte, which an argument of a program cannot have.
@@ -69,7 +67,7 @@ def quote_words(words: Iterable[object]) -> str:
 
 
 def quote_around(word: str, pieces: Mapping[str, str]) -> str:
-    """Quote a word for a shell; write each of ``pieces`` in the word as the piece's own shell text."""
+    """Quote a word for a shell, but replace each key of ``pieces`` in it with its value, a shell text."""
     if not any(piece in word for piece in pieces):
         return quote_word(word)
     pattern = "|".join(re.escape(piece) for piece in sorted(pieces, key=len, reverse=True))
@@ -78,7 +76,7 @@ def quote_around(word: str, pieces: Mapping[str, str]) -> str:
 
 
 def with_variables(text: str) -> str:
-    """Quote a text for a shell, so that only ``$NAME`` and ``${NAME}`` in the text are expanded.
+    """Quote a text for a shell so that the shell expands only ``$NAME`` and ``${NAME}`` in the text.
 
     >>> print(with_variables("$WORK/a b"))
     "${WORK:?}"'/a b'
@@ -87,7 +85,7 @@ def with_variables(text: str) -> str:
     words = []
     for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
         words += [quote_word(plain)] if plain else []
-        # An unset variable would change the path, so ``:?`` makes the script exit.
+        # With an unset variable, the path would be wrong, so ``:?`` makes the script exit.
         words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
     return "".join(words) or "''"
 

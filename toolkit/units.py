@@ -1,6 +1,4 @@
-"""Sizes as text: file sizes in decimal units (MB), as disk vendors count, memory sizes in binary
-units (MiB).
-"""
+"""Format sizes as text: file sizes in decimal units (MB), memory sizes in binary units (MiB)."""
 
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _BINARY_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -23,5 +21,5 @@ def format_memory(size: int) -> str:
 
 
 def _decimals(value: float) -> int:
-    """Return the number of decimals with which a number has three digits."""
+    """Return the number of decimal places with which a number has three digits."""
     return 2 if value < 9.995 else 1 if value < 99.95 else 0

@@ -10,9 +10,7 @@ from functools import cache, lru_cache
 from packaging.version import Version
 
 OLDEST_PYTHON = "3.11"
-"""The oldest Python that toolkit and its trainers support; pyproject.toml has the same value in
-requires-python.
-"""
+"""The oldest Python that toolkit and its trainers support, as in ``requires-python`` of pyproject.toml."""
 
 _UPSTREAM = re.compile(
     r"^\s*v?(?:\d+:)?(?P<number>\d+(?:\.\d+)*)[-~.]?(?P<pre>(?:a|b|rc|alpha|beta)\d*(?![a-z0-9]))?"
@@ -23,15 +21,13 @@ _CLAUSE = re.compile(r"^(?P<sign>>=|<=|==|>|<)(?P<version>.+)$")
 
 @cache
 def parse(text: str) -> Version | None:
-    """Return the upstream version at the start of ``text``; ``None`` if ``text`` does not start with a
-    version.
-    """
+    """Return the upstream version at the start of ``text``; ``None`` if ``text`` starts with no version."""
     found = _UPSTREAM.match(text.lower())
     if not found:
         return None
     try:
         return Version(found["number"] + (found["pre"] or ""))
-    except ValueError:  # InvalidVersion, or a number with too many digits for Python
+    except ValueError:  # InvalidVersion, or too many digits for Python to convert
         return None
 
 
@@ -48,7 +44,7 @@ def is_same_version(left: str, right: str) -> bool:
 
 
 def older(left: str | None, right: str | None) -> bool:
-    """Return whether the version ``left`` is older than ``right``; False if one of them is not a version."""
+    """Return whether the version ``left`` is older than ``right``; False if a text has no version."""
     a, b = parse(left or ""), parse(right or "")
     return a is not None and b is not None and a < b
 
@@ -58,7 +54,7 @@ def within(text: str, bounds: str) -> bool:
     """Return whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
 
     A pre-release is older than its release, so ``6.0.0rc2`` is within ``<6``. Every text is within empty
-    bounds; a text without a version is not within other bounds.
+    bounds. A text without a version is not within any other bounds.
     """
     version = parse(text)
     clauses = [_clause(part) for part in bounds.split(",") if part.strip()]

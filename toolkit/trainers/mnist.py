@@ -4,8 +4,8 @@ With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs, each over as man
 Two ranks train two epochs each and together see every image four times, as in the tutorial. The tutorial's
 ranks shuffle independently. The ranks of this trainer divide one shuffle after another, so no image repeats
 before every image was used once (see :mod:`toolkit.trainers.data.shares`). If the ranks divided one pass per
-epoch, the number of steps would be halved. With three seeds, two such epochs reach a test accuracy of 0.9715
-to 0.9773; two epochs of this trainer reach 0.9769 to 0.9803.
+epoch, there would be half as many steps. With three seeds, two such epochs reach a test accuracy of 0.9715 to
+0.9773; two epochs of this trainer reach 0.9769 to 0.9803.
 """
 
 from functools import partial

@@ -32,7 +32,7 @@ _LINES = 5
 """The largest number of faults to print. On thousands of nodes, more lines would hide the important lines."""
 
 _NUMBERS = 1 << 16
-"""The count of numbers in the test message: half a megabyte, as MPI has another protocol for short ones."""
+"""The count of numbers in the test message, half a megabyte. MPI has another protocol for short messages."""
 
 
 def main(words: list[str] | None = None) -> int:
