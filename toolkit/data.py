@@ -63,7 +63,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
 
     Raises:
         BadInput: no file has that name (the message lists the choices), or other users can write the user's
-        own file.
+            own file.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):

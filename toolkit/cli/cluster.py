@@ -210,8 +210,7 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _resolve_name(given: str | None) -> str:
-    """Return the cluster's name: the given name, or the default name, or the former default name if only that
-    cluster exists.
+    """Return the given name or the default name; the former default name if only that cluster exists.
 
     Raises:
         BadInput: if clusters with both default names exist.

@@ -92,9 +92,7 @@ def command(
 
 
 def _probe_cluster(runner: "Runner", partition: str, wait: int) -> "Bundle":
-    """Return the facts of a cluster. If the cluster has no default partition, probe a node of the first
-    partition.
-    """
+    """Return the facts of a cluster. Without a default partition, probe a node of the first partition."""
     from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather
 

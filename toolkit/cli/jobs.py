@@ -265,9 +265,7 @@ def _print_several(found: Sequence[JobRecord], *, as_json: bool) -> None:
 
 
 def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
-    """Print job records as JSON. If there are several, each has a field that says whether its host was
-    reached.
-    """
+    """Print job records as JSON. Each of several records says whether its host was reached."""
     if len(found) == 1:
         say_json(found[0][0])
         return

@@ -24,9 +24,7 @@ click.Context.formatter_class = WholeWordFormatter  # click has no other setting
 
 
 class MainGroup(LazyGroup):
-    """The ``toolkit`` program. It exits with status 0 if the reader of its output, such as `head`, has
-    exited.
-    """
+    """The ``toolkit`` program; it exits with status 0 if the reader of its output, such as `head`, exits."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
         with report_write_error():

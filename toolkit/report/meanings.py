@@ -11,9 +11,7 @@ _INNER = {"slurm": "SlurmFacts", "mpis": "HostMpi", "runtime": "ContainerRuntime
 
 
 def meaning(fact: str) -> str:
-    """Return the meaning of a fact such as ``host.slurm.version`` on one line; empty if it has no
-    docstring.
-    """
+    """Return the meaning of a fact such as ``host.slurm.version`` on one line; empty if unknown."""
     side, _, field = fact.partition(".")
     first, _, rest = field.partition(".")
     owner, name = (_INNER[first], rest) if rest else (_SIDES[side], first)

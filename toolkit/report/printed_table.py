@@ -10,9 +10,7 @@ _MOST_SHOWN = 40
 
 
 def printed_text(result: PrintedFigures, width: int | None) -> str:
-    """Return a table with one row for each line of output with metrics, for at most the last 40 such
-    lines.
-    """
+    """Return a table with one row for each line of output with metrics; at most the last 40 rows."""
     columns = _columns(result)
     first = max(0, len(result.rows) - _MOST_SHOWN)
     rows = [

@@ -59,7 +59,5 @@ class SafeStream(io.TextIOBase):
 
 
 def unfiltered_stream(stream: TextIO) -> TextIO:
-    """Return the stream below a :class:`SafeStream`, for the cursor codes of
-    :mod:`toolkit.report.progress`.
-    """
+    """Return the stream below a :class:`SafeStream`, on which a progress line can move the cursor."""
     return stream._below if isinstance(stream, SafeStream) else stream  # noqa: SLF001 - the same module

@@ -1,5 +1,4 @@
-"""Label the Docker objects that ``make`` creates, so that ``make clean`` removes only the objects of this
-clone.
+"""Label the Docker objects that ``make`` creates, so that ``make clean`` removes only this clone's objects.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone and ``TOOLKIT_MADE`` to a file. Containers,
 networks and volumes have the identity as a label. Images are listed in the file instead: a label would change

@@ -114,9 +114,7 @@ class Runner(Protocol):
         """Write a small file on the host atomically, and create its parent folders."""
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        """Return at most ``most`` bytes of a file on the host from ``offset``; empty if the file does not
-        exist.
-        """
+        """Return at most ``most`` bytes of a file on the host from ``offset``; empty without the file."""
 
     def size(self, target: str) -> int:
         """Return the size of a file on the host in bytes, or 0 if the file does not exist."""

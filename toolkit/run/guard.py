@@ -55,9 +55,7 @@ class Guard:
                 self._pipe, self._owner = _start_guard(), os.getpid()
 
     def watch(self, session: int) -> None:
-        """Register a session. The shell kills the session if this process exits before it calls
-        :meth:`release`.
-        """
+        """Register a session, which the shell kills if this process exits before :meth:`release`."""
         with self._lock:
             self._tell(f"+ {session}\n")
 

@@ -124,9 +124,7 @@ class LocalRunner:
 
 
 class _LocalConversation:
-    """A command on this machine. Its standard error is a file, so that the command never blocks on a full
-    pipe.
-    """
+    """A command on this machine. Its standard error is a file, so that a full pipe cannot block it."""
 
     def __init__(self, command: Command) -> None:
         self._reading = threading.Lock()
@@ -205,9 +203,7 @@ def _start(
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Send SIGTERM to a process group, and SIGKILL to the processes that still run after :data:`_GRACE`
-    seconds.
-    """
+    """Send SIGTERM to a process group, and SIGKILL to the processes that remain after 5 s."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(_GRACE)

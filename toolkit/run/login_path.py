@@ -15,17 +15,13 @@ from toolkit.run.conversation import Conversation
 _NOT_FOUND = 127
 _SECONDS = 30.0
 _MARK = "toolkit-path:"
-"""The mark before the value of PATH in the output, because the shell's start-up files may print other
-lines.
-"""
+"""The mark before the value of PATH in the output, because start-up files may print other lines."""
 
 _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
-    """Runs commands through another runner. If a program is missing, tries again with the login shell's
-    PATH.
-    """
+    """Runs commands through another runner. For a missing program, tries the login shell's PATH."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner

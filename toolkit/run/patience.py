@@ -1,6 +1,4 @@
-"""Retry a call after a lost connection, with growing pauses. Use this only for commands that may run
-twice.
-"""
+"""Retry a call after a lost connection, with growing pauses; only for commands that may run twice."""
 
 import threading
 import time

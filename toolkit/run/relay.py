@@ -65,9 +65,7 @@ class Connections:
         carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the other end. If no connection has the line's number, return the kind and
-        number.
-        """
+        """Handle a line from the other end. If the number is unknown, return the kind and the number."""
         frame = _parse_frame(line)
         if frame is None:
             return "", 0

@@ -88,9 +88,7 @@ def find() -> HostApptainer | None:
 
 @contextlib.contextmanager
 def _spython(path: str) -> "Iterator[_Client]":
-    """Yield spython's client, with ``singularity`` on PATH. If spython calls ``sys.exit``, raise an error
-    instead.
-    """
+    """Yield spython's client, with ``singularity`` on PATH. An exit of spython becomes an error."""
     before = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:
         (Path(folder) / "singularity").symlink_to(path)

@@ -48,8 +48,7 @@ class Tunnel:
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Relay connections until the relay that ``far`` runs exits. Call ``on_ready`` when the relay is
-        ready.
+        """Relay connections until the relay in ``far`` exits. Call ``on_ready`` when the relay is ready.
 
         Raises:
             CheckFailed: if the relay did not start.

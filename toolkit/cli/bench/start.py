@@ -1,6 +1,4 @@
-"""``toolkit bench start``: show how long each phase takes, from the submission of a job to its first
-batch.
-"""
+"""``toolkit bench start``: show how long each phase takes, from a job's submission to its first batch."""
 
 from pathlib import Path
 from typing import Any

@@ -38,9 +38,7 @@ class DoctorRequest:
 
     @property
     def program(self) -> tuple[str, ...]:
-        """The words ``-- COMMAND`` for the next command; empty with ``--job``, because the job file has the
-        command.
-        """
+        """The words ``-- COMMAND`` for the next command; empty with ``--job``, whose file has the command."""
         if "--job" in self.job:
             return ()
         return ("--", *(self.request.command or ("COMMAND",)))
@@ -74,9 +72,7 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 
 
 def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the advice if no launch works: a fix for the main fault, other options, one node or another
-    image.
-    """
+    """Return the advice if no launch works: a fix, other options, one node or another image."""
     request = asked.request
     found = main_fault(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)
@@ -99,9 +95,7 @@ def _or_another_image(asked: DoctorRequest, text: str) -> str:
 
 
 def _on_one_node(asked: DoctorRequest) -> Request | None:
-    """Return the request with all ranks on one node, or ``None`` if it fails there; prefer the requested
-    mode.
-    """
+    """Return the request with all ranks on one node, or ``None`` if it fails; prefer the requested mode."""
     request = asked.request
     if request.nodes == 1:
         return None
@@ -123,9 +117,7 @@ def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> st
 
 
 def _mode_to_name(mode: Mode) -> Mode | None:
-    """Return the value for ``--mode``, or ``None``. Only Gloo needs ``--mode``, because toolkit never selects
-    Gloo.
-    """
+    """Return the value for ``--mode``. Only Gloo needs the option, because toolkit never selects Gloo."""
     return mode if mode == "gloo" else None
 
 

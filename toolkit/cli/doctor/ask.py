@@ -76,9 +76,7 @@ def _ask_ticket() -> Ticket:
 
 
 def _value(key: str, word: str) -> str | int | tuple[str, ...]:
-    """Convert what the user typed to a value of the ticket; click repeats the question after a wrong
-    value.
-    """
+    """Convert the typed word to a value of the ticket; click repeats the question after a wrong value."""
     section, _, name = key.partition(".")
     word = word.strip()
     if not word:

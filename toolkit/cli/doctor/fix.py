@@ -99,9 +99,7 @@ def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
 
 
 def _without_title(lines: list[str]) -> list[str]:
-    """Return the lines of a recipe without the line of the title, because the title does not affect the
-    build.
-    """
+    """Return the lines of a recipe without the title, because the title does not affect the build."""
     return [line for line in lines if not line.startswith("title")]
 
 

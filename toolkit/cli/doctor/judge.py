@@ -65,9 +65,7 @@ def judge_host(options: DoctorOptions) -> int:
 
 
 def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> LaunchQuestion:
-    """Return the launch to predict. For a build file (``ready=False``), ``--site`` and ``--job`` are
-    ignored.
-    """
+    """Return the launch to predict. For a build file (``ready=False``), ignore ``--site`` and ``--job``."""
     return LaunchQuestion(
         image=image,
         site=options.site if ready else None,

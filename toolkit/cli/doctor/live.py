@@ -1,6 +1,4 @@
-"""``toolkit doctor --live``: run a small job in each launch mode, and compare the result with the
-prediction.
-"""
+"""``toolkit doctor --live``: run a small job in each launch mode, and compare result and prediction."""
 
 from pathlib import Path
 

@@ -48,9 +48,7 @@ def names_of(given: tuple[str, ...]) -> frozenset[str]:
 
 
 def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequirements:
-    """Return the requirements with the folders of ``--find-links`` added, in which pip searches for
-    wheels.
-    """
+    """Return the requirements with the folders of ``--find-links``, in which uv searches for wheels."""
     for link in links:
         folder = Path(link).expanduser()
         if not folder.is_dir():
@@ -87,9 +85,7 @@ def make_again(
     over: str | None,
     more: frozenset[str],
 ) -> EnvMade:
-    """Build an environment again with changed requirements, and keep the versions of its lock where
-    possible.
-    """
+    """Build an environment again with changed requirements, and keep the versions in its lock if possible."""
     image = image_of(env, lock, over)
     replaced = frozenset(lock.replaced) | more
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

@@ -16,8 +16,7 @@ _READER_SECONDS, _PAUSE = 2.0, 0.02
 
 
 def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
-    """Create the file's folder, write the file, and print the file's name on standard error if ``tell`` is
-    true.
+    """Create the file's folder, write the file, and with ``tell`` print its name on standard error.
 
     Raises:
         BadInput, CheckFailed: as in :func:`write_whole`.
@@ -29,8 +28,7 @@ def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file completely, or leave the old file unchanged. Links are followed; devices and pipes are
-    allowed.
+    """Write a file completely or not at all. Links are followed; devices and pipes are allowed.
 
     toolkit waits two seconds for a process that opens a FIFO for reading. An ordinary ``open`` would hang.
 

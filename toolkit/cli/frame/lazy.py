@@ -29,9 +29,7 @@ class NearGroup(click.Group):
 
 
 class LazyGroup(NearGroup):
-    """A group of the commands in ``table``, which has the same form as
-    :data:`toolkit.cli.frame.commands.COMMANDS`.
-    """
+    """A group of the commands in ``table``, which has the form of the table in ``commands.py``."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's values
         super().__init__(*arguments, **more)

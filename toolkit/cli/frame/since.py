@@ -10,8 +10,7 @@ _UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "wee
 
 
 def since(text: str, now: dt.datetime) -> dt.datetime:
-    """Return the time for a span before ``now`` or for a date. A date without a time zone gets the time zone
-    of ``now``.
+    """Return the time that ``text`` names; a date without a time zone has the time zone of ``now``.
 
     Raises:
         BadInput: if the text is neither a time span nor a date.

@@ -1,6 +1,4 @@
-"""``toolkit image``: work with recipes, images in the Docker engine and SIF files; one module for each
-command.
-"""
+"""``toolkit image``: work with recipes, images in the Docker engine and SIF files; one module per command."""
 
 import click
 

@@ -30,9 +30,7 @@ _ENGINE = "docker-daemon:"
 _FACTS = "adopted.json"
 _LAYER = "layer"
 _MARK = "# Made by toolkit image adopt"
-"""The start of the first line in a description that toolkit wrote. toolkit replaces no file without this
-mark.
-"""
+"""The start of each description that this command wrote. toolkit replaces no file without this mark."""
 _JSON_MARK = '{\n "schema": "toolkit.adopted/'
 _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 
@@ -119,9 +117,7 @@ def description_lines(found: Adopted) -> Iterator[str]:
 
 
 def short_name(image: str) -> str:
-    """Return a short form of an image's name for files and tags, with lower-case letters, digits and
-    hyphens.
-    """
+    """Return a short form of an image's name for files and tags: lower-case letters, digits, hyphens."""
     last = re.split(r"[/@]", image.rstrip("/"))
     base = next((part for part in reversed(last) if part and not part.startswith("sha256:")), "image")
     base = re.sub(r"\.(sif|tar|tar\.gz|tar\.zst)$", "", base.removeprefix(_ENGINE))

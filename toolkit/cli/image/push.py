@@ -145,8 +145,7 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
 
 
 def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str | None, str]:
-    """Return the host and the path of a target. A path without a leading ``/`` is relative to the home
-    folder.
+    """Return the host and the path of a target. A path without leading ``/`` is in the home folder.
 
     Raises:
         BadInput: if the target has no host or two hosts, or the path is not valid.

@@ -20,7 +20,7 @@ from toolkit.report.solution import lines
 from toolkit.report.toml import toml
 
 _MARK = "# Made by toolkit image solve"
-"""The start of the first line in a recipe that toolkit wrote. toolkit replaces no file without this mark."""
+"""The start of each recipe that this command wrote. toolkit replaces no file without this mark."""
 
 
 @click.command("solve")

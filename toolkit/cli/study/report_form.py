@@ -25,8 +25,7 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
 
     Raises:
         BadInput: if the form is unknown, or the argument is not exactly one study.
-        CheckFailed: if the study lacks evidence that the form requires; the evidence is printed and written
-        first.
+        CheckFailed: after the output, if the study lacks evidence that the form requires.
     """
     if name == "list":
         say_text("\n".join(f"{form.name:<20} {form.title}" for form in forms().values()))

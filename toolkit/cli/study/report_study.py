@@ -15,8 +15,7 @@ from toolkit.study.report import read
 def report_studies(
     folders: Sequence[Path], output: Path | None, *, text: bool, plot: bool, as_json: bool, width: int
 ) -> None:
-    """Print studies as text or JSON. Also write their page, plots and tables, unless only text or JSON is
-    requested.
+    """Print studies as text, and write their page, plots and tables unless only text or JSON is requested.
 
     Raises:
         Missing: if plots are requested and matplotlib is not installed; the other files are written first.

@@ -86,9 +86,7 @@ def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, 
 def _needed_findings(
     relevant: tuple[Finding, ...], verdict: Verdict, request: Request
 ) -> tuple[Finding, ...]:
-    """Return the findings to show without ``--all``: errors and warnings about the launch, or the main
-    fault.
-    """
+    """Return the findings to show without ``--all``: errors and warnings, or only the main fault."""
     wrong = tuple(f for f in relevant if f.severity != "info")
     if answer(verdict, request.mode).word == "No":  # a finding without facts cannot change "No"
         wrong = tuple(f for f in wrong if not f.undecided)

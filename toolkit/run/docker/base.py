@@ -42,9 +42,7 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/s
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """A base image. ``reference`` is the image's name for FROM; ``published`` is true if the image comes from
-    a registry.
-    """
+    """A base image. ``reference`` is its name for FROM; ``published`` means that a registry has it."""
 
     reference: str
     digest: str
@@ -120,9 +118,7 @@ def _describe(image: "Image", name: str, published: str) -> BaseImage:
 
 
 def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
-    """Pull an image by its digest in the registry; return ``None`` if the registry does not provide the
-    image.
-    """
+    """Pull an image by its digest in the registry; ``None`` if the registry does not provide the image."""
     import docker
     import requests
 

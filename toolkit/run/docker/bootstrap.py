@@ -140,7 +140,5 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
 
 
 def _file_name(package: LockedFile) -> str:
-    """Return the name of a package file in ``base/`` with ``_`` for codes such as ``%3a``, because apt
-    decodes them.
-    """
+    """Return the name of a package file in ``base/``, with ``_`` for ``%3a``, because apt decodes it."""
     return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

@@ -79,9 +79,7 @@ def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptaine
 
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of the builder image; build the image if it is missing or its Dockerfile has
-    changed.
-    """
+    """Return the name of the builder image; build it if it is missing or its Dockerfile has changed."""
     return _ensure(
         client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _selected_apptainer()}, "Apptainer", tell
     )
@@ -96,8 +94,7 @@ def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> st
 
 
 def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of an image with mmdebstrap; build the image if it is missing or its Dockerfile has
-    changed.
+    """Return the name of an image with mmdebstrap; build it if it is missing or its Dockerfile has changed.
 
     The packages come from Debian's archive; apt checks the archive's signatures.
 
@@ -110,8 +107,7 @@ def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
 
 
 def _selected_apptainer() -> str:
-    """Return ``VERSION:SHA256`` of the Apptainer that the environment variable selects; empty for the
-    default.
+    """Return the ``VERSION:SHA256`` that the environment variable selects; empty for the default.
 
     Raises:
         BadInput: if the variable is not ``VERSION:SHA256``.

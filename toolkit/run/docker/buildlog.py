@@ -16,9 +16,7 @@ _STATUS = re.compile(r"returned a non-zero code: (?P<status>\d+)")
 _NOISE = re.compile(r"^( ---> |Removing intermediate container )")
 _KILLED = 137
 _FAULT = re.compile(r"[:)] (?:fatal )?error: |^\s*CMake Error|: undefined reference to ")
-"""A pattern for error lines of compilers, CMake and linkers, which are often far above the end of the
-output.
-"""
+"""A pattern for error lines of compilers, CMake and linkers, which are often far above the last line."""
 _KEPT_FAULTS = 6
 
 

@@ -150,9 +150,7 @@ def remove_stale(client: "DockerClient") -> None:
 
 @contextlib.contextmanager
 def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
-    """Yield the name of a container that has the image's ``folder`` as a volume and never starts; then remove
-    both.
-    """
+    """Yield the name of a container, never started, with the volume ``folder`` of the image; remove both."""
     with create_container(
         client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}
     ) as name:

@@ -103,9 +103,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 
 def _knock(path: str) -> None:
-    """Raise ``OSError`` if no process listens on the socket ``path``. The SDK alone would leak a file
-    descriptor.
-    """
+    """Raise ``OSError`` if no process listens on the socket ``path``; the SDK would leak a socket."""
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
         knocking.connect(path)
@@ -210,9 +208,7 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
 
 
 def tag_image(client: "DockerClient", image: str, tag: str) -> None:
-    """Tag an image, and remove the image that had this tag before. The engine keeps the cached build
-    steps.
-    """
+    """Tag an image, and remove the image that had this tag before, but keep its cached build steps."""
     former = find_image(client, tag)
     with translate_errors(f"tagging {tag}"):
         client.api.tag(image, *tag.rsplit(":", 1), force=True)

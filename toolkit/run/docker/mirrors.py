@@ -16,9 +16,7 @@ Mirrors = Mapping[Archive, tuple[str, ...]]
 """The mirrors' addresses for each archive, without a trailing slash, in the order in which apt tries them."""
 
 MIRROR = "TOOLKIT_DEBIAN_MIRROR"
-"""The environment variable that names the Debian mirror to use. The mirror may be a snapshot of a past
-day.
-"""
+"""The environment variable that names the Debian mirror to use, which may be a snapshot."""
 
 _SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 _ADDRESS = re.compile(r"https?://\S+?/(?P<archive>debian(?:-security)?)(?:/(?=\s|$)|(?=\s|$))")
@@ -36,9 +34,7 @@ def read_mirrors(text: str) -> Mirrors:
 
 
 def chosen_mirror() -> Mirrors:
-    """Return the mirror that the environment variable names, with the usual address of its security
-    archive.
-    """
+    """Return the mirror in the environment variable, with the usual address of its security archive."""
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
 

@@ -28,9 +28,7 @@ _TARGET = f"/{_PLACE}/target"
 _LEFT_OUT = (_PLACE, ".dockerenv")
 _HARMLESS = re.compile(r"Pseudo file .* exists in source filesystem|Ignoring, exclude it|Unrecognised xattr")
 _XATTRS = r"^(user\.|security\.capability$)"
-"""A pattern for the extended attributes to keep. SELinux labels are left out, because they belong to the
-host.
-"""
+"""A pattern for the extended attributes to keep; SELinux labels belong to the host and are left out."""
 _WORK_MEMORY = 1 << 30
 _PERCENT = re.compile(r"\d{1,3}")
 
@@ -109,9 +107,7 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
 
 
 def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
-    """Raise an error if mksquashfs failed or only warned, because it stores an unreadable file as an empty
-    file.
-    """
+    """Raise an error if mksquashfs failed or warned: it stores an unreadable file as an empty file."""
     if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return
     what = f"packing {work.name}"

@@ -53,9 +53,7 @@ sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
 """
 
 ESSENTIAL_PACKAGES = ("?essential", "?priority(required)", "apt", "usrmerge-")
-"""The packages of a minimal system, as apt's patterns. ``usrmerge-`` selects usr-is-merged, which needs no
-Perl.
-"""
+"""The minimal system as apt's patterns. ``usrmerge-`` selects usr-is-merged, which needs no Perl."""
 
 
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
@@ -63,9 +61,7 @@ DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The package files of each package set. ``date`` is the newest package index's time in seconds since
-    1970.
-    """
+    """The files of each package set. ``date`` is the newest package index's time in seconds since 1970."""
 
     sets: dict[str, tuple[LockedFile, ...]]
     date: int
@@ -131,9 +127,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
 
 
 def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
-    """Return the package files that the lines of apt's output name. ``mirrors`` are the mirrors of this
-    machine.
-    """
+    """Return the package files that apt's output names. ``mirrors`` are the mirrors of this machine."""
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
     dates = [0]

@@ -1,6 +1,4 @@
-"""Find the package indexes and folders that the user configured for pip, in variables and configuration
-files.
-"""
+"""Find the package indexes and folders of the user's pip, in its variables and configuration files."""
 
 import configparser
 import os

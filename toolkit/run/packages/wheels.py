@@ -90,9 +90,7 @@ def _compile_requirements(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache after a check that it is writable; otherwise uv would report a missing
-    wheel.
-    """
+    """Return the folder of uv's cache if it is writable; otherwise uv would report a missing wheel."""
     return str(in_cache("uv"))
 
 

@@ -42,9 +42,7 @@ def error_words(answer: "Response") -> str:
 
 
 def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
-    """Return the error for a final refusal. ``source`` names the file or the helper that has the user's
-    login.
-    """
+    """Return the error for a final refusal. ``source`` names the file or helper with the user's login."""
     reason = f": {words}" if words else ""
     if status == 401 and source:
         return Missing(

@@ -19,9 +19,7 @@ _LONGEST = 8192
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """An authentication method that a server accepts. ``scheme`` and the names of parameters are in lower
-    case.
-    """
+    """An authentication method that a server accepts. ``scheme`` and parameter names are in lower case."""
 
     scheme: str
     parameters: Mapping[str, str] = field(default_factory=dict)

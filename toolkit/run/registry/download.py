@@ -86,9 +86,7 @@ def _append(
 
 
 def begins_at(status: int, content_range: str) -> int:
-    """Return the offset of a response's content in the blob, or -1 if a partial response does not name the
-    offset.
-    """
+    """Return the offset of a response's content in the blob; -1 if a partial response does not name it."""
     if status == 200:
         return 0
     match = _CONTENT_RANGE.fullmatch(content_range.strip())
@@ -120,9 +118,7 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
 
 
 def _write(file: FileIO, chunk: bytes) -> None:
-    """Write all bytes. One call may write fewer bytes to an unbuffered file, for example on a nearly full
-    disk.
-    """
+    """Write all bytes, because one call may write fewer bytes, for example on a nearly full disk."""
     rest = memoryview(chunk)
     while rest:
         rest = rest[file.write(rest) or 0 :]

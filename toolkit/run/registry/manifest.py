@@ -1,6 +1,4 @@
-"""Read and write manifests of images in a registry (opencontainers/image-spec: manifest.md,
-image-index.md).
-"""
+"""Read and write manifests of images (opencontainers/image-spec: manifest.md, image-index.md)."""
 
 import hashlib
 import re

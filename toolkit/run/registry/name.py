@@ -54,8 +54,7 @@ def is_registry_name(text: str) -> bool:
 
 
 def parse_name(text: str) -> RegistryName:
-    """Parse the name of an image in a registry. The default tag is ``latest``; the default host is Docker
-    Hub.
+    """Parse the name of an image in a registry. The defaults are the tag ``latest`` and Docker Hub.
 
     Raises:
         BadInput: if the name is invalid; the error quotes the invalid part.

@@ -32,9 +32,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """Authenticates requests to ``host``. toolkit sends ``login`` only if the server asks for
-    authentication.
-    """
+    """Authenticates requests to ``host``. toolkit sends ``login`` only if the server asks for it."""
 
     def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
         self._client, self._host, self._login = client, host, login
@@ -55,9 +53,7 @@ class Tokens:
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
-        """Return whether the token server issued a token for a scope, which means that it accepted the
-        login.
-        """
+        """Return whether the token server issued a token for a scope, and so accepted the login."""
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 
@@ -76,8 +72,7 @@ class Tokens:
         """Prepare a retry after status 401. Return whether the retry will have a new authentication header.
 
         Raises:
-            CheckFailed: if the registry's challenge is invalid, or toolkit would send a password over plain
-            HTTP.
+            CheckFailed: if the challenge is invalid, or toolkit would send a password over plain HTTP.
             Missing: if the token server is unreachable, or issues no token.
         """
         before = self._header[""] if self._basic else self._header.get(scope, "")

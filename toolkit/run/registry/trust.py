@@ -8,9 +8,7 @@ from toolkit.data import home
 from toolkit.errors import BadInput
 
 _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Variables that name files of certificates. The ssl module itself reads ``SSL_CERT_FILE`` and
-``SSL_CERT_DIR``.
-"""
+"""Variables that name certificate files, beside ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``, which ssl reads."""
 
 
 def tls_settings(ca: Path | None, host: str) -> ssl.SSLContext:

@@ -15,9 +15,7 @@ from toolkit.run.web.client import Response
 from toolkit.run.web.http import pause_before
 
 CHUNK = 8 << 20
-"""The number of bytes in one request. Most proxies accept this size; an interruption repeats one request at
-most.
-"""
+"""The bytes of one request. Most proxies accept this size; an interruption repeats one request."""
 _MOST_CHUNK = 32 << 20
 """The size of the largest chunk that toolkit keeps in memory, in bytes.
 
@@ -89,9 +87,7 @@ class _NoChunksError(Exception):
 
 
 def _earlier_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Return the unfinished upload of an earlier run, or ``None`` if the registry no longer has the
-    upload.
-    """
+    """Return the unfinished upload of an earlier run, or ``None`` if the registry no longer has it."""
     location = memory.recall(session.host, blob.digest).uploads.get(name.repository, "")
     return _ask_progress(session, name, location, blob) if location else None
 

@@ -20,9 +20,7 @@ _KINDS = {"ssh-rsa": "RSA", "ssh-dss": "DSA", "ssh-ed25519": "ED25519"}
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A public key. ``kind`` is the key type's name in the protocol; ``blob`` has the key's bytes (RFC 4253,
-    6.6).
-    """
+    """A public key. ``kind`` is the key type in the protocol, ``blob`` the bytes (RFC 4253, 6.6)."""
 
     kind: str
     blob: bytes
@@ -81,9 +79,7 @@ def read_entries(text: str, file: str) -> Iterator[KnownHost]:
 
 
 def names_of(host: str, port: int) -> tuple[str, ...]:
-    """Return the names under which a known_hosts file may list a host. As in ``ssh``, the most specific name
-    is first.
-    """
+    """Return the names under which a known_hosts file may list a host, the most specific first."""
     return (host.lower(),) if port == 22 else (f"[{host.lower()}]:{port}", host.lower())
 
 
@@ -113,17 +109,13 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
 
 
 def kinds_of(entries: Iterable[KnownHost], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the key types for which known_hosts has a key of this host. toolkit requests these types
-    first.
-    """
+    """Return the key types of a host's known keys. toolkit requests these types first."""
     kinds = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
     return tuple(dict.fromkeys(kinds))
 
 
 def is_named(entry: KnownHost, name: str) -> bool:
-    """Return whether a line applies to the host ``name``. A negated pattern that matches excludes the
-    host.
-    """
+    """Return whether a line applies to the host ``name``; a negated pattern may exclude the host."""
     named = False
     for pattern in entry.names:
         if pattern.startswith("!"):
@@ -159,9 +151,7 @@ def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> K
 
 
 def _blob(kind: str, text: str) -> bytes | None:
-    """Return the bytes of a key from its Base64 text; ``None`` if the bytes do not start with the key
-    type.
-    """
+    """Decode the Base64 text of a key; ``None`` if the bytes do not start with the key type."""
     blob = _decoded(text)
     named = len(kind).to_bytes(4, "big") + kind.encode()
     return blob if blob is not None and blob.startswith(named) else None

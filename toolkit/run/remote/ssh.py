@@ -122,9 +122,7 @@ class SshRunner:
 
     @contextlib.contextmanager
     def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
-        """Yield a temporary path beside ``target``. If the block succeeds, the temporary file replaces
-        ``target``.
-        """
+        """Yield a temporary path beside ``target``, whose file replaces ``target`` if the block succeeds."""
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
             beside = _part_name(target)
@@ -153,9 +151,7 @@ class SshRunner:
             raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
 
     def _is_lost(self, error: Exception) -> bool:
-        """Return whether an error means that the connection was lost, and not that the host refused a
-        request.
-        """
+        """Return whether an error means a lost connection, and not a request that the host refused."""
         import paramiko
 
         connection = self._connection  # another thread may close the connection

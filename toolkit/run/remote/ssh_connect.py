@@ -38,9 +38,7 @@ paramiko tries to read a key file as every kind of key, and reports the last fai
 """
 
 _ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
-"""A pattern for the start of Python's system errors, which paramiko appends to its own message without a
-space.
-"""
+"""A pattern for the start of a system error, which paramiko appends to its message without a space."""
 
 _CUT_OFF = "transport shut down or saw EOF"
 """A part of paramiko's message for a lost connection, which paramiko reports as a failed authentication."""
@@ -90,9 +88,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
 
 
 def why(error: Exception) -> str:
-    """Return an error's message without the name of the Python class. For several addresses, return all
-    messages.
-    """
+    """Return an error's message without its Python class; for several addresses, all messages."""
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(failure) for failure in tried.values()))
@@ -112,9 +108,7 @@ def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
 
 
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
-    """Return the connection and its gateways. The last element is the gateway to which this machine
-    connects.
-    """
+    """Return the connection and its gateways; the last is the gateway to which this machine connects."""
     hops = []
     while connection is not None and not isinstance(connection, str):  # a string is a ProxyCommand
         hops.append(connection)
@@ -163,9 +157,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
 
 
 def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Open a connection. After a failure, close the connection, because paramiko's thread would continue to
-    run.
-    """
+    """Open a connection. After a failure, close it, because paramiko's thread would continue to run."""
     try:
         hop.open()
     except BaseException:

@@ -68,9 +68,7 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
 
 
 def _status(channel: "paramiko.Channel") -> int:
-    """Return the exit status of the command. If a signal killed the command, the status is 255, as with
-    ssh.
-    """
+    """Return the exit status of the command; 255, as with ssh, if a signal killed the command."""
     status: int = channel.recv_exit_status()
     if status != -1:
         return status

@@ -46,9 +46,7 @@ rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartc
 tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
 """
 _ACCEPTED = frozenset(_OLD.split())
-"""Obsolete keywords and vendors' keywords that OpenSSH accepts, some only with the GSSAPI patch
-(openssh:readconf.c).
-"""
+"""Obsolete and vendors' keywords that OpenSSH accepts, some with the GSSAPI patch (openssh:readconf.c)."""
 
 
 def check_ssh_config(path: Path) -> None:

@@ -139,8 +139,6 @@ class SharedRunner:
 
 
 def _control_path(settings: str) -> str:
-    """Return the path of the control socket from the output of ``ssh -G``; empty if ssh shares no
-    connections.
-    """
+    """Return the control socket's path from the output of ``ssh -G``; empty if ssh shares no connection."""
     paths = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
     return paths[0] if paths and paths[0] != "none" else ""

@@ -106,9 +106,7 @@ class Trust:
 
 
 def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric has no types
-    """Return the known keys for the host of a connection. ``host`` is the destination; empty for a
-    gateway.
-    """
+    """Return the known keys for a connection's host. ``host`` is the destination; empty for a gateway."""
     exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
     system = _files(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_FILES), exists)

@@ -23,9 +23,7 @@ CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
 """The largest unread rest of a body, in bytes, that toolkit reads in order to use the connection again."""
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""zlib's ``wbits`` for each content coding. Some servers compress although toolkit asks only for
-``identity``.
-"""
+"""zlib's ``wbits`` by content coding. Some servers compress although toolkit asks for ``identity``."""
 
 Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
 """A function that adds authentication to a request."""
@@ -101,9 +99,7 @@ class Response:
 
 
 class Client:
-    """Sends requests with the TLS settings of ``context``, and keeps connections open for further
-    requests.
-    """
+    """Sends requests with the TLS settings of ``context``, and keeps connections open for later requests."""
 
     def __init__(self, context: "ssl.SSLContext") -> None:
         self._meter = Meter()
@@ -186,9 +182,7 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
     classes = _pool_classes(meter)
 
     class Adapter(HTTPAdapter):
-        """An adapter with metered sockets and toolkit's TLS settings, because requests ignores
-        SSL_CERT_FILE.
-        """
+        """An adapter with metered sockets and toolkit's TLS settings; requests ignores SSL_CERT_FILE."""
 
         def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
             super().init_poolmanager(*args, ssl_context=context, **options)

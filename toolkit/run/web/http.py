@@ -120,8 +120,7 @@ def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
 def open_address(
     url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED
 ) -> Iterator[Body]:
-    """Open an http or https address for reading. ``seconds`` limits the whole transfer, ``stalled`` each
-    pause.
+    """Open an http or https address for reading. ``seconds`` limits the transfer, ``stalled`` each pause.
 
     ``start`` is the number of bytes to skip. If the address contains a login, toolkit sends the login only to
     the server in this address, not to the target of a redirect.
@@ -174,9 +173,7 @@ def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
 
 
 def _proof(url: str) -> Callable[[str], Proof]:
-    """Return a function that authenticates requests to the server of ``url`` with the login in ``url`` (RFC
-    7617).
-    """
+    """Return a function that sends the login in ``url`` only to the server of ``url`` (RFC 7617)."""
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
         return prove_nothing

@@ -58,9 +58,7 @@ def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: floa
 
 
 class Meter:
-    """Counts the bytes that the sockets of one client receive. :meth:`begin` starts the count for a
-    response.
-    """
+    """Counts the bytes that one client's sockets receive. :meth:`begin` starts the count for a response."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -125,9 +123,7 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """A TLS socket whose received bytes are counted by a meter. The handshake has the connection's time
-    limit.
-    """
+    """A TLS socket whose bytes a meter counts. The handshake has the connection's time limit."""
 
     meter: Meter | None = None
 

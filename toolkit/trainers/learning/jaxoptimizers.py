@@ -35,9 +35,7 @@ def update(
 def _adam(
     learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
 ) -> tuple[Tree, Tree]:
-    """Return the result of one step of Adam with decoupled weight decay (Loshchilov and Hutter 2019,
-    arXiv:1711.05101).
-    """
+    """Return the result of one step of Adam with decoupled weight decay (arXiv:1711.05101)."""
     import jax
     import jax.numpy as jnp
 

@@ -32,7 +32,7 @@ class TcpWorld(World):
 
         Raises:
             Trouble: if the launcher's variables do not identify the other ranks, or the ranks cannot be
-            reached.
+                reached.
         """
         place = find_place(os.environ, strategy)
         self.group = TcpGroup(place)
