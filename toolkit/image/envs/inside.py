@@ -24,7 +24,7 @@ _OF_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_NO_INDEX", "UV_OFFLINE", "UV_HTTP_
 
 @dataclass(frozen=True, slots=True)
 class InsideImage:
-    """An image that this machine can start; ``options`` are the runtime's options with which it starts."""
+    """An image that this machine can start; ``options`` are the options of the container runtime."""
 
     program: str
     options: tuple[str, ...]

@@ -24,8 +24,8 @@ _ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
 class ImageConfig:
     """The configuration of an image.
 
-    ``architecture`` is Linux's name of the architecture, such as ``x86_64``. ``origin`` says from where the
-    values are.
+    ``architecture`` is Linux's name of the architecture, such as ``x86_64``. ``origin`` is the source of the
+    values.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
 
 
 def architecture(go: str) -> str:
-    """Return Linux's name for Go's name ``go`` of an architecture, for example ``x86_64`` for ``amd64``."""
+    """Return Linux's name of the architecture with Go's name ``go``, for example ``x86_64`` for ``amd64``."""
     return _ARCHITECTURES.get(go, go)
 
 

@@ -223,7 +223,7 @@ class LayeredTree:
         return compressed
 
     def _hide(self, folder: _Folder, name: str, layer: int) -> None:
-        """Apply a whiteout: remove a name of the lower layers, or all their names in ``folder``."""
+        """Apply a whiteout: remove one name, or all names, that lower layers have in ``folder``."""
         self._last = None
         if name == _OPAQUE:
             self._prune(folder, layer)
@@ -274,7 +274,7 @@ class LayeredTree:
         return above[-1]
 
     def _clean(self, name: str) -> str:
-        """Return the path below the image's root that an archive member's name means.
+        """Return the name of an archive member as a normalised path below the image's root.
 
         Raises:
             CheckFailed: if the path leaves the root, or is longer than Linux allows.

@@ -47,7 +47,7 @@ class Marks:
         return self._lists[-1]
 
     def note(self, marks: list[Mark], mark: Mark) -> None:
-        """Add a state to a stream's list; drop every second state of all streams if there are too many."""
+        """Add a state to a stream's list; if all lists have too many states, drop every second."""
         marks.append(mark)
         self._count += 1
         if self._count > _MOST:
