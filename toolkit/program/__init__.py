@@ -1,6 +1,7 @@
-"""Program kinds, such as MPI and PyTorch: how the ranks of a program join each other.
+"""Program kinds, such as MPI and PyTorch. A program kind defines how the ranks of a program join each other.
 
-A new program kind is a module in this package, and a name in the model.
+To add a program kind, add a module to this package and a name to
+:data:`toolkit.model.prediction.ProgramName`.
 """
 
 from collections.abc import Sequence
@@ -13,33 +14,34 @@ from toolkit.program import horovod, jax, mpi, serial, tf_config, torch
 
 
 class Program(Protocol):
-    """The attributes that each module of this package has."""
+    """The attributes that the module of each program kind has."""
 
     NAME: ProgramName
-    """The name of the program kind in options and records."""
+    """Name of the program kind in options and records."""
     TITLE: str
-    """The name of the program kind in sentences."""
+    """Name of the program kind in sentences."""
     JOINS: frozenset[str]
     """The libraries with which scripts of this kind join their ranks, as in :mod:`toolkit.program.script`."""
     MODES: tuple[Mode, ...]
     """The launch modes for this program kind, in the order of the model."""
     BY_MPI: bool
-    """Whether the ranks join through MPI, or through an interface of an MPI launcher."""
+    """Whether the ranks join through MPI or through an interface of an MPI launcher."""
 
     def in_image(self, image: ImageFacts) -> bool:
-        """Return whether the image contains the library of this program kind."""
+        """Return whether the image contains a library of this program kind."""
         ...
 
     def starter(self, command: Sequence[str]) -> Starter:
-        """Return the starter that ``command`` names, such as ``torchrun``, or an empty string."""
+        """Return the starter, such as ``torchrun``, that ``command`` names, or an empty string."""
         ...
 
     def peers(self, starter: Starter) -> tuple[str, ...]:
-        """Return shell lines that set the program's variables with its rank and the addresses of other ranks.
+        """Return shell lines that set the variables from which a program learns its rank and the addresses of
+        other ranks.
 
-        The lines may use the shell variables ``first``, ``nodes`` (node names), ``port``, ``job``, ``rank``,
-        ``ranks``, ``local_rank``, ``local_ranks``, ``node_rank`` and ``node_count``, and the command as
-        ``"$@"``. The result is empty if the program needs no variables.
+        The lines may use the shell variables ``first`` (first node), ``nodes`` (node names), ``port``,
+        ``job``, ``rank``, ``ranks``, ``local_rank``, ``local_ranks``, ``node_rank`` and ``node_count``.
+        ``"$@"`` is the command. The result is empty if the program needs no variables.
         """
         ...
 
@@ -54,5 +56,5 @@ def program_of_name(name: ProgramName) -> Program:
 
 
 def of_mode(mode: Mode) -> Program:
-    """Return the program kind for which a launch mode is meant: the first kind that lists the mode."""
+    """Return the program kind of a launch mode: the first kind whose ``MODES`` contain the mode."""
     return next(program for program in ALL_PROGRAMS if mode in program.MODES)

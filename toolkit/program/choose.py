@@ -1,4 +1,4 @@
-"""Find the program kind of a launch: from the user's options, the command, the script and the image."""
+"""Find the program kind of a launch from the user's options, the command, the script and the image."""
 
 import posixpath
 from collections.abc import Collection, Sequence
@@ -20,7 +20,8 @@ def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
 
 
 def program_of_joins(joins: Collection[str]) -> ProgramName | None:
-    """Return the program kind of a script that joins its ranks with the libraries ``joins``, or ``None``.
+    """Return the program kind of a script that joins its ranks with the libraries ``joins``; ``None`` without
+    a known library.
 
     A script that uses MPI and another library needs an MPI launch mode; the other library also works in that
     mode.
@@ -38,14 +39,16 @@ def starter_of(program: ProgramName, request: Request) -> Starter:
 def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
     """Return the launch modes for a program, in the order of ``MODES``.
 
-    A mode that the user requests is always included.
+    The result always includes a mode that the user requests.
     """
     fitting = {mode for name in programs_of(image, request) for mode in program_of_name(name).MODES}
     return tuple(mode for mode in MODES if mode in fitting or mode == request.mode)
 
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the modes of the most likely program kind, which are tried first; empty for MPI programs."""
+    """Return the launch modes of the most likely program kind, which toolkit tries first; empty for MPI
+    programs.
+    """
     first = program_of_name(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES
 
@@ -53,7 +56,7 @@ def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
     """Return the program kind that a launch mode starts.
 
-    An MPI launcher starts every program kind; any other launch mode starts only one kind.
+    An MPI launcher can start every program kind; each other launch mode starts only one kind.
     """
     programs = programs_of(image, request)
     fitting = (name for name in programs if mode in program_of_name(name).MODES)
@@ -64,7 +67,7 @@ def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
 def _of_image(image: ImageFacts, command: Sequence[str]) -> tuple[ProgramName, ...]:
     """Return the program kinds for which the image has libraries.
 
-    MPI is included if the image has an MPI, because toolkit does not read the image's programs.
+    The result includes MPI if the image has an MPI, because toolkit does not read the programs in the image.
     """
     if image.horovod is not None:
         return ("mpi", "horovod")

@@ -1,4 +1,4 @@
-"""Find the Python program that a command runs, and how its ranks join; toolkit executes nothing."""
+"""Find the Python program that a command runs, and how its ranks join. toolkit does not run the command."""
 
 import posixpath
 import re
@@ -21,7 +21,7 @@ _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _INLINE = re.compile(r"-\w*c")
 _OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
 _PREPARES = re.compile(r"\bPYTHONPATH\b|\bactivate\b")
-"""A pattern for shell statements with which Python finds more modules."""
+"""A pattern for shell statements after which Python finds more modules."""
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -30,9 +30,9 @@ _LONGEST = 1 << 20
 class CommandFacts:
     """Facts about the program that a command starts.
 
-    ``program`` is the first started word. ``script`` is the position of the Python file in the command, or
-    ``None``. ``facts`` are the facts of each Python program. ``joins`` and ``serial`` are as in
-    :class:`toolkit.program.script.ScriptFacts`.
+    ``program`` is the program that the command starts. ``script`` is the position of the Python file in the
+    command, or ``None``. ``facts`` has the facts about each Python program. ``joins`` and ``serial`` are as
+    in :class:`toolkit.program.script.ScriptFacts`.
     """
 
     program: str
@@ -42,10 +42,11 @@ class CommandFacts:
     serial: bool | None = None
     unknown: tuple[str, ...] = ()
     says: tuple[tuple[str, str], ...] = ()
-    """As ``says`` of :class:`toolkit.program.script.ScriptFacts`, with options of starters such as torchrun.
+    """As ``says`` of :class:`toolkit.program.script.ScriptFacts`, with the options of starters such as
+    torchrun.
     """
     launcher: str = ""
-    """The starter or launcher that the command itself is, such as ``torchrun``, or an empty string."""
+    """The starter or launcher with which the command begins, such as ``torchrun``, or an empty string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +179,14 @@ def _of_script(program: str, at: int | None, facts: ScriptFacts) -> CommandFacts
 
 
 def read_shell(path: Path) -> str | None:
-    """Return the text of a shell script, or ``None`` if it is not a regular file or exceeds 1 MiB."""
+    """Return the text of a shell script, or ``None`` if ``path`` is not a regular file or exceeds 1 MiB."""
     if not has_file(path) or path.stat().st_size > _LONGEST:
         return None
     return path.read_text("utf-8", "replace")
 
 
 def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
-    """Return the facts about the commands in a shell script, or after ``-c``."""
+    """Return the facts about the commands in a shell script or in the text after ``-c``."""
     first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
     inline = any(_INLINE.fullmatch(word) for word in rest[:first])
     named = rest[first + inline : first + inline + 1]
@@ -218,7 +219,7 @@ class _ProjectShell:
     def commands(self, code: str) -> Iterator[tuple[list[str], _Place]]:
         """Yield the words of each command, and the folder in which the command runs.
 
-        A word with a part that toolkit cannot evaluate stays as written.
+        A word stays as written if toolkit cannot evaluate a part of the word.
         """
         depth = 0
         for before, written in shellwords.commands(code):
@@ -241,7 +242,7 @@ class _ProjectShell:
             yield word.strip('"') if shellwords.UNTOLD in value else value
 
     def _sets(self, words: list[str], *, certain: bool) -> bool:
-        """Record the variables that a command sets; return False for a command that is not an assignment."""
+        """Record the variables that a command sets; return False if the command is not an assignment."""
         exports = words[0] == "export"
         rest = words[1:] if exports else words
         if not all(_ASSIGNED.fullmatch(word) or exports for word in rest):
@@ -254,9 +255,9 @@ class _ProjectShell:
         return True
 
     def _enter(self, folder: Sequence[str]) -> None:
-        """Follow ``cd`` if the folder exists on this machine.
+        """Change the working directory as ``cd`` does, if the folder exists on this machine.
 
-        ``$(dirname "$0")`` is the script's folder.
+        ``$(dirname "$0")`` means the script's folder.
         """
         own = bool(folder) and _OWN_FOLDER.search(folder[0])
         path = (self.start / self.path).parent if own else self.place.folder.joinpath(*folder)
@@ -269,7 +270,7 @@ def _shell_statements(
 ) -> tuple[tuple[str, str], ...]:
     """Return the names and values that a shell script sets: options of its commands, and exported variables.
 
-    The name ``starter`` gives the starter of the ranks.
+    The value of the name ``starter`` is the starter of the ranks.
     """
     says = {name: value for one in found for name, value in one.says}
     started = {one.launcher for one in found}

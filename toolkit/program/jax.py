@@ -1,9 +1,9 @@
-"""JAX: ranks connect to a coordinator, a port on the first rank's node (``jax.distributed.initialize``).
+"""JAX: ranks connect to a coordinator on the first rank's node (``jax.distributed.initialize``).
 
 Without arguments, JAX reads the coordinator's address from ``JAX_COORDINATOR_ADDRESS``. JAX reads the number
-of processes and its own number from the Slurm step (jax-ml/jax at jax-v0.10.2: jax/_src/distributed.py and
-jax/_src/clusters/slurm_cluster.py). JAX itself reads no variables for these two numbers, but a script may
-pass them as arguments.
+of processes and the process number from variables of the Slurm step (jax-ml/jax at jax-v0.10.2:
+jax/_src/distributed.py and jax/_src/clusters/slurm_cluster.py). JAX itself reads no variables for these two
+numbers, but a script may pass both numbers as arguments.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
-    """Return an empty string: the launcher starts the ranks."""
+    """Return an empty string, because the launcher starts the ranks."""
     return ""
 
 

@@ -6,4 +6,4 @@ LAUNCHERS = frozenset(
         *("mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"),
     }
 )
-"""Names of launchers that users write before a program; toolkit starts such a launcher itself."""
+"""Names of launchers that users may write before a program, although toolkit starts the launcher itself."""

@@ -13,7 +13,7 @@ _SIZES = {
     },
     "deepspeed": {"--num-gpus": "deepspeed_gpus", "--num-nodes": "deepspeed_nodes"},
 }
-"""Options of starters that change the number of ranks, with their names in ``says``.
+"""Starter → options that change the number of ranks → names of the options in ``says``.
 
 Sources: huggingface/accelerate:src/accelerate/commands/launch.py;
 deepspeedai/DeepSpeed:deepspeed/launcher/runner.py.
@@ -22,10 +22,10 @@ _FLAGS = {"accelerate_cpu"}
 
 
 def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the variable and value of each torchrun option; stop at the script that torchrun starts.
+    """Yield the variable and value of each torchrun option before the script.
 
-    For other starters, yield the options that change the number of ranks. Values that the shell computes are
-    left out.
+    For other starters, yield the options that change the number of ranks. The function skips values that the
+    shell computes.
     """
     if starter in _SIZES:
         yield from _sizes(_SIZES[starter], words)
@@ -48,7 +48,7 @@ def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[s
 
 
 def _sizes(names: Mapping[str, str], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the known options before the script; a value can be a separate word."""
+    """Yield the known options before the script, with their values; a value can be a separate word."""
     options = list(takewhile(lambda word: not word.endswith(".py") and word != "-m", words))
     for number, word in enumerate(options):
         option, separator, value = word.partition("=")

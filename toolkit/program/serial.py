@@ -13,15 +13,15 @@ BY_MPI = False
 
 
 def in_image(image: ImageFacts) -> bool:  # noqa: ARG001 - the Program protocol has this argument
-    """Return False: an image does not show whether its programs are serial."""
+    """Return False, because an image does not show whether its programs are serial."""
     return False
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001
-    """Return an empty string: the launcher starts the copies."""
+    """Return an empty string, because the launcher starts the copies."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return no lines: the copies do not communicate."""
+    """Return no lines, because the copies do not communicate."""
     return ()

@@ -1,6 +1,6 @@
 """Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-toolkit does not run the script. A part of a value that only a run would show becomes :data:`UNTOLD`.
+toolkit does not run the script. Parts of values that only a run shows become :data:`UNTOLD`.
 """
 
 import re
@@ -32,7 +32,7 @@ SHELL_WORDS = _KEYWORDS | frozenset(
 SHELL_ONLY = SHELL_WORDS - frozenset(
     ("[", "command", "echo", "false", "kill", "printf", "pwd", "test", "time", "true", "type")
 )
-"""Shell words that are not also programs."""
+"""Words that only a shell executes, because no program has the same name."""
 _ARGUMENTS = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
 _HERE = re.compile(r"\d*<<(?P<tabs>-?)(?!<)(?P<mark>.*)", re.DOTALL)
 _ARGUMENT = re.compile(r'"?\$\{?(?P<place>[1-9])\}?"?')
@@ -40,13 +40,15 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:(?P<how>:?[-+=?])(?P<word>.*))?\Z", re.DOTALL)
 _DEEPEST = 12
 LONGEST = 1 << 13
-"""The largest length of a value: a script that repeats ``PATH=$PATH:$PATH`` would fill the memory."""
+"""Maximum length of a value in characters, because a script that repeats ``PATH=$PATH:$PATH`` would fill the
+memory.
+"""
 
 
 def commands(script: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the operator before each command (``&&``, ``;``, ``(``) and the command's words as written.
 
-    Here-documents and comments are left out.
+    The function skips here-documents and comments.
     """
     text = script.replace("\\\n", "").replace(UNTOLD, "")
     words: list[str] = []
@@ -72,7 +74,9 @@ def commands(script: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _here_documents(words: list[str]) -> list[str]:
-    """Return the closing lines of a command's here-documents; the line for ``<<-`` starts with a tab."""
+    """Return the closing lines of a command's here-documents; the closing line for ``<<-`` starts with
+    a tab.
+    """
     found = []
     for word, after in zip_longest(words, words[1:], fillvalue=""):
         if document := _HERE.fullmatch(word):
@@ -93,7 +97,7 @@ def _after_documents(text: str, at: int, closing: list[str]) -> int:
 
 
 def blocks(words: list[str]) -> tuple[int, list[str]]:
-    """Return the change of the block depth before a command, and the command's own words.
+    """Return the change of the block depth before a command, and the words of the command itself.
 
     Each ``if``, ``while`` or ``{`` adds 1, and each ``fi``, ``done`` or ``}`` subtracts 1.
     """
@@ -124,14 +128,14 @@ def values(words: list[str], path: str, arguments: list[str], lookup: Lookup) ->
 
 
 def _word(text: str, at: int) -> int:
-    """Return the end of the word that starts at ``at``."""
+    """Return the position after the word that starts at ``at``."""
     while at < len(text) and not text[at].isspace() and text[at] not in ";&|()":
         at = _step(text, at)
     return at
 
 
 def _step(text: str, at: int, depth: int = 0) -> int:
-    """Return the position after one character, or after a quoted or bracketed text."""
+    """Return the position after the character, the quoted text or the bracketed text at ``at``."""
     if text[at] == "\\":
         return min(at + 2, len(text))
     if text[at] == "'":
@@ -158,7 +162,9 @@ def _find(text: str, mark: str, at: int) -> int:
 
 
 def expand(word: str, lookup: Lookup, depth: int = 0) -> str:
-    """Return the value of a word; ``lookup`` returns a variable's value, or ``None`` if it is unset."""
+    """Return the value of a word; ``lookup`` returns a variable's value, or ``None`` for an
+    unset variable.
+    """
     if depth > _DEEPEST:
         return UNTOLD
     parts: list[str] = []

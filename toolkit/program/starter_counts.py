@@ -12,9 +12,10 @@ class StarterCounts(NamedTuple):
 
 
 def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
-    """Return the size that options of torchrun, accelerate or deepspeed give, such as ``--nproc-per-node``.
+    """Return the size that options of a starter give, such as torchrun's ``--nproc-per-node``.
 
-    A range of nodes such as ``1:4``, and ``gpu`` or ``auto`` in place of a number, give no size.
+    The function ignores a range of nodes such as ``1:4``, and the words ``gpu`` and ``auto`` instead of a
+    number.
 
     Args:
         says: as in :class:`toolkit.program.command.CommandFacts`.
@@ -32,6 +33,6 @@ def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
 
 
 def _first(says: Mapping[str, str], *names: str) -> int | None:
-    """Return the value of the first given name, if the value is a positive number."""
+    """Return the value of the first of the names that is in ``says``, if the value is a positive number."""
     text = next((says[name] for name in names if name in says), "")
     return int(text) if text.isascii() and text.isdigit() and int(text) else None

@@ -21,12 +21,12 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
-    """Return an empty string: the launcher starts the ranks."""
+    """Return an empty string, because the launcher starts the ranks."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return shell lines that set ``TF_CONFIG``; each rank of a node has its own port."""
+    """Return shell lines that set ``TF_CONFIG``, with a separate port for each rank of a node."""
     return (
         "workers=",
         "for node in $nodes; do",

@@ -1,4 +1,4 @@
-"""PyTorch: ranks connect to a port on the first rank's node (``torch.distributed``, ``env://``).
+"""PyTorch: ranks connect to a port of the first rank's node (``torch.distributed``, ``env://``).
 
 Sources: PyTorch's documentation of torch.distributed ("Environment variable initialization"); torchrun, which
 also reads its options from ``PET_*`` variables (pytorch/pytorch:torch/distributed/argparse_util.py);
@@ -21,7 +21,9 @@ BY_MPI = False
 
 @dataclass(frozen=True, slots=True)
 class StarterOption:
-    """The environment variable that replaces an option of torchrun; a ``flag`` has no value."""
+    """The environment variable that torchrun reads instead of an option; a ``flag`` is an option without a
+    value.
+    """
 
     variable: str
     flag: bool = False
@@ -35,7 +37,8 @@ _VALUES = (
 OPTIONS = {name: StarterOption(f"PET_{name.replace('-', '_').upper()}") for name in _VALUES} | {
     "standalone": StarterOption("PET_STANDALONE", flag=True)
 }
-"""torchrun's options with a value, and ``--standalone``, which has no value and replaces the rendezvous.
+"""torchrun's options with a value, and ``--standalone``, which has no value and replaces the rendezvous
+options.
 
 Source: pytorch/pytorch:torch/distributed/run.py, get_args_parser; argparse_util.py, env.
 """
@@ -44,8 +47,8 @@ _STRATEGIES = (
     "--multi[-_]gpu | --cpu | --tpu | --use[-_]deepspeed | --use[-_]fsdp | --use[-_]megatron[-_]lm "
     "| --config[-_]file | --config[-_]file=*"
 )
-"""Options with which ``accelerate launch`` chooses how processes join; without one of these options, and with
-fewer than two GPUs on a node, it starts a single process.
+"""Options with which ``accelerate launch`` chooses how processes join. Without such an option, and with fewer
+than two GPUs on a node, ``accelerate launch`` starts a single process.
 """
 
 _MODULES: dict[str, Starter] = {
@@ -62,7 +65,9 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:
-    """Return ``torchrun``, ``accelerate`` or ``deepspeed`` if the command starts with it, else ``""``."""
+    """Return the starter with which a command begins: ``torchrun``, ``accelerate``, ``deepspeed``
+    or ``""``.
+    """
     words = [posixpath.basename(word) for word in command[:1]] + list(command[1:])
     if words[:1] == ["torchrun"]:
         return "torchrun"
@@ -77,7 +82,9 @@ def starter(command: Sequence[str]) -> Starter:
 
 
 def peers(starter: Starter) -> tuple[str, ...]:
-    """Return shell lines that set the variables of each rank; for a starter, its variables or options."""
+    """Return shell lines that set the variables of each rank or, for a starter, the starter's variables or
+    options.
+    """
     meeting = 'export MASTER_ADDR="$first" MASTER_PORT="$port"'
     if starter == "torchrun":
         return (
@@ -121,7 +128,7 @@ def peers(starter: Starter) -> tuple[str, ...]:
 
 
 def _left_out(program: str, module: str) -> tuple[str, ...]:
-    """Return shell lines that remove the starter, for example ``python -m MODULE``, from ``"$@"``."""
+    """Return shell lines that remove the starter from ``"$@"``, also in the form ``python -m MODULE``."""
     return (
         f'case "$1" in *{program} | *{program}-launch) shift ;;',
         f'*) while [ "$1" != {module} ]; do shift; done; shift ;; esac',

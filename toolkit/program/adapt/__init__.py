@@ -1,1 +1,3 @@
-"""``toolkit adapt``: change the text of a training script so that it runs on several ranks."""
+"""The command ``toolkit adapt``, which changes the text of a training script so that it runs on several
+ranks.
+"""

@@ -1,4 +1,4 @@
-"""Change a training script so that its ranks join; toolkit does not run the script."""
+"""Change the text of a training script so that its ranks join; toolkit does not run the script."""
 
 import ast
 
@@ -23,10 +23,10 @@ _OWN = (
 
 
 def way_of(source: ScriptSource, name: str) -> Way:
-    """Return how the ranks of a script can join: ``torch`` for PyTorch, ``horovod`` for Keras.
+    """Return how the ranks of a script can join: ``torch`` for PyTorch, ``horovod`` for Keras and TensorFlow.
 
     Raises:
-        BadInput: if toolkit finds no training, or the script uses neither Keras nor PyTorch.
+        BadInput: if toolkit finds no training in the script, or the script uses neither Keras nor PyTorch.
     """
     work = Work.of(source, "", "")
     if backwards(work):
@@ -51,13 +51,13 @@ def change_script(
     """Return the text of a script for several ranks, the list of changes, and the list of open points.
 
     Raises:
-        BadInput: if the script has no place for new lines, or ``way`` does not support its training.
+        BadInput: if the script has no place for new lines, or ``way`` does not support the script's training.
     """
     work = {"horovod": _horovod, "tf-config": _strategy, "torch": _torch}[way](source)
     text = work.edits.apply(work.on_first_rank)
     try:
         ast.parse(text)
-    except SyntaxError as error:  # The changes conflict; toolkit returns no broken script.
+    except SyntaxError as error:  # The changes conflict. Do not return a broken script.
         raise BadInput(
             f"line {error.lineno} of the changed script is not valid Python: {error.msg}",
             fix="report this error with the script; docs/howto/own-script.md shows how ranks join",
@@ -67,7 +67,7 @@ def change_script(
 
 
 def _keras_3(source: ScriptSource) -> ast.AST | None:
-    """Return a node of the script that exists only in Keras 3, or ``None``."""
+    """Return the syntax node of a name that only Keras 3 has, or ``None``."""
     for node in ast.walk(source.tree):
         backend = isinstance(node, ast.Constant) and node.value == "KERAS_BACKEND"
         if backend or is_one_of(source.dotted_name(node), table().keras.three):

@@ -1,4 +1,4 @@
-"""Change a text by position; unchanged parts keep their layout and their comments."""
+"""Change the text of a Python file by position; unchanged parts keep their layout and comments."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ _WIDEST = 100
 
 
 class Unplaceable(Exception):
-    """A line cannot be inserted here, because another statement shares the line."""
+    """toolkit cannot insert a line at a place, because another statement shares the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class _Edit:
     end: int
     text: str
     rank: int = 0
-    """The order of insertions at the same position: the smallest number comes first."""
+    """The order of insertions at the same offset: the insertion with the smallest number is first."""
 
 
 @dataclass(slots=True)
@@ -33,16 +33,16 @@ class Edits:
 
     @property
     def places(self) -> list[int]:
-        """The offsets at which the text changes."""
+        """The character offsets at which the text changes."""
         return [edit.start for edit in self._edits] + [self.source.start(one) for one in self._guarded]
 
     @property
     def texts(self) -> list[str]:
-        """The texts that are inserted."""
+        """The texts that the edits insert."""
         return [edit.text for edit in self._edits]
 
     def insert(self, at: int, text: str, rank: int = 0) -> None:
-        """Insert a text at an offset."""
+        """Insert a text at an offset; ``rank`` orders insertions at the same offset."""
         self._edits.append(_Edit(at, at, text, rank))
 
     def replace(self, start: int, end: int, text: str) -> None:
@@ -50,7 +50,9 @@ class Edits:
         self._edits.append(_Edit(start, end, text))
 
     def wrap(self, node: ast.expr, before: str, after: str) -> None:
-        """Insert texts before and after an expression; the pair of the last call is the outermost."""
+        """Insert texts before and after an expression. For one expression, the texts of the last call are the
+        outermost.
+        """
         count = len(self._edits)
         self.insert(self.source.start(node), before, rank=1000 - count)
         self.insert(self.source.end(node), after, rank=-1000 + count)
@@ -122,7 +124,7 @@ class Edits:
         self.insert(following.end(), text, rank)
 
     def guard(self, statement: ast.stmt) -> None:
-        """Put a statement under an ``if`` that is true only on rank 0.
+        """Put a statement into the body of an ``if`` that is true only on rank 0.
 
         Raises:
             Unplaceable: if the statement shares its line with another statement.

@@ -1,4 +1,4 @@
-"""Trace values in a file through assignments, calls and attributes of ``self``."""
+"""Trace values in a Python file through assignments, calls and attributes of ``self``."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _DEEPEST = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """A statement that gives a name a value; ``path`` lists the indexes into a tuple value."""
+    """A statement that gives a name a value; ``path`` lists the indexes of the name's value in a tuple."""
 
     statement: ast.stmt
     value: ast.expr | None
@@ -21,7 +21,7 @@ class Binding:
 
 @dataclass(slots=False)
 class Flow:
-    """The values of the names in a file."""
+    """The possible values of the names in a Python file."""
 
     source: ScriptSource
     _busy: set[ast.AST] = field(default_factory=set)
@@ -63,7 +63,7 @@ class Flow:
         return found
 
     def bound_in(self, name: ast.Name) -> Scope | None:
-        """Return the function or module that binds a name, or ``None`` if the file does not bind it."""
+        """Return the function or module that binds a name, or ``None`` if the file does not bind the name."""
         for scope in self._scopes(name):
             if (scope, name.id) in self._bindings or _parameter(scope, name.id):
                 return scope
@@ -78,7 +78,7 @@ class Flow:
         return []
 
     def function_of(self, call: ast.Call) -> Function | None:
-        """Return the function of the file that a call runs; for a class, its ``__init__``."""
+        """Return the function in the file that a call runs (for a class, its ``__init__``), or ``None``."""
         if isinstance(call.func, ast.Name):
             if klass := self.classes.get(call.func.id):
                 return next(
@@ -110,7 +110,7 @@ class Flow:
         classes = [self.classes.get(one.func.id) for one in made if isinstance(one.func, ast.Name)]
         if made:
             return next((f for f in found if self.source.parents[f] in classes), None)
-        # An attribute of an object rarely has the same class as the object.
+        # An attribute of an object rarely has the object's class.
         inside = isinstance(node.value, ast.Attribute) and is_self(node.value)
         others = [f for f in found if not inside or self.source.parents[f] is not own]
         return others[0] if len(others) == 1 else None
@@ -140,9 +140,9 @@ class Flow:
         return argument(call, place, name)
 
     def sources(self, node: ast.expr, path: tuple[int, ...] = (), depth: int = 0) -> list[ast.expr]:
-        """Return the expressions from which a value may come.
+        """Return the expressions from which the value of an expression may come.
 
-        An expression that toolkit cannot trace further is returned unchanged.
+        The result contains an expression unchanged if toolkit cannot trace it further.
         """
         if depth > _DEEPEST or node in self._busy:
             return [node]
@@ -179,7 +179,7 @@ class Flow:
                     yield one.value
 
     def _element(self, node: ast.Subscript) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
-        """Yield the values of the dictionary that ``node`` reads."""
+        """Yield the dictionary values that the subscript ``node`` may read."""
         for value in self.sources(node.value):
             if isinstance(value, ast.Dict):
                 key = node.slice.value if isinstance(node.slice, ast.Constant) else None
@@ -217,7 +217,9 @@ class Flow:
                 yield inner
 
     def reaches(self, within: ast.AST, test: "set[ast.AST] | frozenset[ast.AST]", depth: int = 0) -> bool:
-        """Return whether a part of the file runs one of these nodes, also through functions that it calls."""
+        """Return whether the code in ``within`` runs one of the nodes in ``test``, directly or through
+        functions that it calls.
+        """
         if any(node in test for node in ast.walk(within)):
             return True
         if depth > _DEEPEST:

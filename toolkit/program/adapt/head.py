@@ -1,4 +1,4 @@
-"""Insert the first lines of an adapted script (imports, join, helper functions) and its last line."""
+"""Insert the first lines of an adapted script (imports, join, helper functions) and its last lines."""
 
 import ast
 import re
@@ -9,11 +9,12 @@ from toolkit.program.adapt.work import Work
 
 
 def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early: bool) -> bool:
-    """Insert imports, the lines that join the ranks, and helper functions after the imports of a script.
+    """Insert the lines ``imports``, the lines ``start`` that join the ranks, and helper functions after a
+    script's imports.
 
-    With ``early``, the join follows the imports. Without ``early``, the join is the first statement under
-    ``if __name__ == "__main__"``, if the script has this test. The result is False if the script has no place
-    for the lines.
+    With ``early``, the join directly follows the imports. Otherwise, the join is the first statement in ``if
+    __name__ == "__main__"``, if the script has this test. Return False if the script has no place for the
+    lines.
     """
     place = _last_import(work)
     if place is None:

@@ -1,4 +1,4 @@
-"""Change the callbacks of ``model.fit``: add Horovod's callbacks, and write files only on rank 0."""
+"""Change the callbacks of ``model.fit``: add Horovod's callbacks, and let only rank 0 write files."""
 
 import ast
 
@@ -65,7 +65,7 @@ def _begin(work: Work, node: ast.List, ours: str) -> None:
 
 
 def _element(work: Work, node: ast.expr) -> bool:
-    """Restrict a callback that writes files to rank 0; return whether the callback writes files."""
+    """Restrict a callback to rank 0 if it writes files; return whether the callback writes files."""
     value = node.value if isinstance(node, ast.Starred) else node
     names = [_kind(work, source) for source in work.flow.sources(value)]
     known = table().keras.callbacks
@@ -87,7 +87,7 @@ def _element(work: Work, node: ast.expr) -> bool:
 
 
 def _own_files(work: Work, value: ast.expr) -> None:
-    """Give each rank its own path for files, because all ranks take part in saving."""
+    """Give each rank its own path for files, because all ranks must save."""
     for source in work.flow.sources(value):
         path = (
             argument(source, 0, "filepath", "filename", "log_dir") if isinstance(source, ast.Call) else None
@@ -102,7 +102,7 @@ def _kind(work: Work, node: ast.expr) -> str:
 
 
 def _change_appended(work: Work, node: ast.expr) -> bool:
-    """Restrict callbacks that are appended to the list and write files to rank 0.
+    """Restrict callbacks to rank 0 if the script appends them to the list and they write files.
 
     Return True if the script appends a callback that writes files.
     """

@@ -1,4 +1,4 @@
-"""Divide the data of ``model.fit`` and of TensorFlow loops among the ranks."""
+"""Divide the training data of ``model.fit`` and of TensorFlow loops among the ranks."""
 
 import ast
 
@@ -51,13 +51,13 @@ def share_fit(work: Work, fit: ast.Call) -> None:
 
 
 def share_array(work: Work, node: ast.expr) -> None:
-    """Replace an array by this rank's part of the array."""
+    """Replace an array with this rank's part of the array."""
     if work.once(node):
         work.edits.wrap(node, f"{array_helper(work)}(", ")")
 
 
 def array_helper(work: Work) -> str:
-    """Add the helper function that divides arrays to the script, and return its name."""
+    """Add a helper function that divides arrays to the script, and return the function's name."""
     return _helper(work, "shard", _ARRAYS)
 
 
@@ -92,7 +92,7 @@ def roots(work: Work, node: ast.expr) -> list[ast.Call]:
 
 
 def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
-    """Return the calls that build a data set, in their order; one list for each possible origin."""
+    """Return the chains of calls that build a data set, one list in call order for each possible origin."""
     found: list[list[ast.Call]] = []
     for source in work.flow.sources(node):
         if not isinstance(source, ast.Call):
@@ -108,7 +108,9 @@ def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
 
 
 def share_dataset(work: Work, node: ast.expr) -> None:
-    """Divide a data set where the script creates it; if other code needs all of it, divide it in ``fit``."""
+    """Divide a data set among the ranks where the script creates it. If other code needs the complete data
+    set, divide it in ``fit``.
+    """
     helper = _helper(work, "shard_dataset", _DATASETS)
     made = chains(work, node)
     whole = _whole(work)
@@ -129,7 +131,9 @@ def share_dataset(work: Work, node: ast.expr) -> None:
 
 
 def _whole(work: Work) -> set[ast.Call]:
-    """Return the calls that create data sets for validation and tests, which every rank needs completely."""
+    """Return the calls that create data sets for validation and tests; each rank needs these data sets
+    completely.
+    """
     found: set[ast.Call] = set()
     for call in work.source.calls():
         values = [k.value for k in call.keywords if k.arg == "validation_data"]
@@ -141,7 +145,7 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call creates only one data set, because its function is called at most once."""
+    """Return whether a call creates only one data set, because the script calls its function at most once."""
     function = work.source.function(call)
     return function is None or len(work.flow.calls_of(function)) <= 1
 

@@ -1,4 +1,4 @@
-"""Change training with ``model.fit`` for Horovod, or for TensorFlow's strategy with several workers."""
+"""Change training with ``model.fit`` for Horovod or for TensorFlow's MultiWorkerMirroredStrategy."""
 
 import ast
 
@@ -95,7 +95,7 @@ def _batch(work: Work, fit: ast.Call) -> None:
 
 
 def _save(work: Work) -> frozenset[ast.AST]:
-    """Let all ranks save a model, and keep only rank 0's file: saving may need all ranks."""
+    """Let all ranks save a model, because saving may need all ranks, and keep only rank 0's file."""
     found: set[ast.AST] = set()
     for call in work.source.calls():
         saves = method(call) in {"save", "save_weights", "export"} and isinstance(call.func, ast.Attribute)

@@ -1,7 +1,7 @@
 """Change the optimizer of ``model.compile``.
 
-Horovod's optimizer wraps the script's optimizer, and the learning rate is multiplied by the number of ranks.
-A TensorFlow strategy needs no such optimizer.
+toolkit wraps the script's optimizer in Horovod's optimizer, and multiplies the learning rate by the number of
+ranks. A TensorFlow strategy needs no other optimizer.
 """
 
 import ast
@@ -30,7 +30,9 @@ def is_optimizer(work: Work, node: ast.expr) -> bool:
 
 
 def scale(work: Work, call: ast.Call) -> None:
-    """Multiply the learning rate of an optimizer, or the initial rate of its schedule."""
+    """Multiply the learning rate of an optimizer, or the first rate of its schedule, by the number
+    of ranks.
+    """
     if not work.once(call):
         return
     name = work.source.dotted_name(call.func).rpartition(".")[2].lower()
@@ -67,7 +69,8 @@ def _schedule(work: Work, call: ast.Call, name: str) -> None:
 def optimizers(work: Work, calls: list[ast.Call], wrapper: str) -> None:
     """Change the optimizers of ``compile`` calls.
 
-    ``wrapper`` is the name of Horovod's optimizer, which averages gradients; empty for a TensorFlow strategy.
+    ``wrapper`` is the name of Horovod's optimizer, which averages gradients. It is empty for a TensorFlow
+    strategy.
     """
     for call in calls:
         given = keyword(call, "optimizer")

@@ -1,4 +1,6 @@
-"""Change loops with ``GradientTape``: average gradients, start with equal weights, divide the data."""
+"""Change loops with ``GradientTape``: average gradients, start all ranks with equal weights, divide
+the data.
+"""
 
 import ast
 
@@ -31,7 +33,9 @@ _BROADCAST = (
 
 
 def gradients(work: Work) -> list[ast.Call]:
-    """Return the ``tape.gradient`` calls whose result changes weights, except in ``train_step`` methods."""
+    """Return the ``tape.gradient`` calls whose gradients change weights, except calls in ``train_step``
+    methods.
+    """
     tapes = set()
     for node in ast.walk(work.source.tree):
         if isinstance(node, ast.With):
@@ -139,7 +143,7 @@ def _data(work: Work, call: ast.Call) -> None:
 
 
 def _equal_weights(work: Work, found: list[ast.Call], applied: list[ast.Call], module: str) -> None:
-    """Copy rank 0's weights to all ranks after the first step of a loop."""
+    """Copy the weights of rank 0 to all ranks after the first step of a loop."""
     place = _step_of_loop(work, found[-1])
     models = _texts(work, [m for call in found for m in _models(call)], place)
     optimizers = _texts(work, [call.func.value for call in applied], place)  # type: ignore[attr-defined]
@@ -165,7 +169,9 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement in a Python loop that runs a training step; ignore loops in graph functions."""
+    """Return the statement in a Python loop that runs a training step, or ``None``; ignore loops in graph
+    functions.
+    """
     at: ast.AST | None = call
     for _ in range(8):
         if at is None:
@@ -196,5 +202,7 @@ def _callee(node: ast.expr) -> ast.expr:
 
 
 def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
-    """Return the names of expressions at a statement; the name is empty if an expression has none there."""
+    """Return the names that expressions have at a statement; an expression without a name there gives an
+    empty text.
+    """
     return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

@@ -11,7 +11,9 @@ Loop = ast.For | ast.While
 
 
 def loops_around(work: Work, node: ast.AST) -> list[Loop]:
-    """Return the loops that run a node, innermost first, also in the callers of the node's function."""
+    """Return the loops that run a node, innermost first, including loops in callers of the
+    node's function.
+    """
     found: list[Loop] = []
     seen: set[Function] = set()
     at: ast.AST | None = node
@@ -36,7 +38,9 @@ def batch_loop(work: Work, node: ast.AST) -> ast.For | None:
 
 
 def loop_source(loop: ast.For) -> ast.expr:
-    """Return the expression over which a loop runs, without ``enumerate``, ``tqdm``, ``zip`` and similar."""
+    """Return the expression over which a loop iterates, without wrappers such as ``enumerate``, ``tqdm`` and
+    ``zip``.
+    """
     found = loop.iter
     while isinstance(found, ast.Call) and found.args:
         name = found.func.id if isinstance(found.func, ast.Name) else method(found)
@@ -47,7 +51,7 @@ def loop_source(loop: ast.For) -> ast.expr:
 
 
 def is_count(loop: ast.For) -> bool:
-    """Return whether a loop runs over a range, such as ``range(epochs)``."""
+    """Return whether a loop iterates over a range, such as ``range(epochs)``."""
     found = loop_source(loop)
     return (
         isinstance(found, ast.Call)
@@ -57,7 +61,7 @@ def is_count(loop: ast.For) -> bool:
 
 
 def arrays_of(work: Work, loop: ast.For) -> list[ast.Name]:
-    """Return the arrays from which a counting loop cuts batches, as in ``x[i : i + 32]``."""
+    """Return the arrays from which a loop over indexes cuts batches, as in ``x[i : i + 32]``."""
     inside = set(_targets(loop.target))
     for node in ast.walk(loop):
         if isinstance(node, ast.Assign):
@@ -76,7 +80,7 @@ def arrays_of(work: Work, loop: ast.For) -> list[ast.Name]:
 
 
 def _is_order(flow: Flow, name: ast.Name) -> bool:
-    """Return whether a name is a random order of the samples instead of data."""
+    """Return whether a name is a random permutation of indexes instead of data."""
     return any(
         isinstance(one, ast.Call) and (method(one) in {"permutation", "randperm", "arange", "shuffle"})
         for one in flow.sources(name)
@@ -88,9 +92,10 @@ def _targets(node: ast.expr) -> Iterator[str]:
 
 
 def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
-    """Insert a statement that replaces arrays by this rank's parts, after the last assignment to the arrays.
+    """Insert a statement that replaces arrays with this rank's parts, after the last assignment to the
+    arrays.
 
-    The result is False if the script has no place for the statement.
+    Return False if the script has no place for the statement.
     """
     scopes = {work.flow.bound_in(name) for name in names}
     if len(scopes) != 1 or None in scopes:
@@ -137,7 +142,7 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
 
 
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
-    """Return the name of an expression at another statement, or an empty string without such a name."""
+    """Return the name that an expression has at another statement, or an empty string without such a name."""
     root = node
     while isinstance(root, ast.Attribute) or (
         isinstance(root, ast.Subscript) and isinstance(root.slice, ast.Constant)

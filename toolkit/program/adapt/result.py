@@ -9,7 +9,9 @@ Way = Literal["horovod", "tf-config", "torch"]
 
 
 class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of a script; ``what`` describes the change, or why the line is unchanged."""
+    """A line of a script; ``what`` describes the change, or the reason why toolkit did not change
+    the line.
+    """
 
     line: int
     what: str

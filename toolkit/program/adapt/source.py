@@ -1,4 +1,4 @@
-"""The text of a Python file with its syntax tree: positions of nodes, and the nodes that contain a node."""
+"""The text of a Python file and its syntax tree: offsets of nodes, and the nodes around a node."""
 
 import ast
 import io
@@ -44,7 +44,7 @@ class ScriptSource:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The offset of each line; a form feed does not start a line, as in Python."""
+        """The offset of each line's start. As in Python, a form feed does not start a line."""
         return [0, *(match.end() for match in _LINE.finditer(self.text))]
 
     @cached_property
@@ -65,7 +65,9 @@ class ScriptSource:
 
     @cached_property
     def inside_strings(self) -> frozenset[int]:
-        """The numbers of lines that start inside a string, whose indentation belongs to the string."""
+        """The numbers of lines that start inside a string, so that their indentation is part of
+        the string.
+        """
         lines: set[int] = set()
         begun: list[int] = []
         for token in tokenize.generate_tokens(io.StringIO(self.text, newline="").readline):
@@ -110,7 +112,7 @@ class ScriptSource:
         return re.match(r"[ \t\f]*", self.text[start:])[0]  # type: ignore[index]
 
     def stands_alone(self, node: ast.stmt) -> bool:
-        """Return whether a statement shares its lines with no other code except a comment."""
+        """Return whether a statement's lines contain no other code except a comment."""
         before = self.text[self.line_start(self.start(node)) : self.start(node)]
         rest = _LINE.split(self.text[self.end(node) :], 1)[0]
         return not before.strip() and (not rest.strip() or rest.lstrip().startswith("#"))
@@ -121,7 +123,7 @@ class ScriptSource:
             yield node
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """Return the node if it is a statement, else the statement that contains it."""
+        """Return the node itself if it is a statement, otherwise the statement that contains the node."""
         if isinstance(node, ast.stmt):
             return node
         return next(one for one in self.around(node) if isinstance(one, ast.stmt))
@@ -162,17 +164,19 @@ class ScriptSource:
 
 
 def method(call: ast.Call) -> str:
-    """Return the method name of a call, or an empty string for a plain function."""
+    """Return the name of the method that a call uses, or an empty string for a plain function."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
-    """Return a keyword argument of a call, or ``None``."""
+    """Return the keyword argument ``name`` of a call, or ``None``."""
     return next((one for one in call.keywords if one.arg == name), None)
 
 
 def argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    """Return the value of an argument by its position or by one of its names, or ``None``."""
+    """Return the value of a call's argument, by its position ``place`` or one of its ``names``,
+    or ``None``.
+    """
     for name in names:
         if (found := keyword(call, name)) is not None:
             return found.value

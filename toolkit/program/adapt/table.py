@@ -1,4 +1,4 @@
-"""``adapt.toml``: the names in training scripts that ``toolkit adapt`` recognises."""
+"""Read ``adapt.toml``: the names in training scripts that ``toolkit adapt`` recognises."""
 
 import re
 from collections.abc import Iterable
@@ -21,8 +21,8 @@ class KerasCallbacks(Row, frozen=True, kw_only=True):
 class KerasNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with Keras.
 
-    ``optimizers`` maps a name to its class and default rate. ``schedules`` maps a class to its arguments for
-    the rate and the number of steps.
+    ``optimizers`` maps the name of an optimizer to its class and default rate. ``schedules`` maps a
+    schedule's class to its arguments for the rate and the number of steps.
     """
 
     models: tuple[str, ...]
@@ -38,8 +38,8 @@ class KerasNames(Row, frozen=True, kw_only=True):
 class TorchNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with PyTorch.
 
-    ``optimizers`` maps a class to its default rate. ``schedules`` maps a class to its arguments that are
-    rates.
+    ``optimizers`` maps an optimizer's class to its default rate. ``schedules`` maps a schedule's class to its
+    arguments that are rates.
     """
 
     modules: tuple[str, ...]
@@ -76,7 +76,7 @@ def table() -> AdaptNames:
 
 
 def is_one_of(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a dotted name matches one of the shell patterns."""
+    """Return whether a dotted name matches one of the patterns, which have the syntax of shell patterns."""
     return bool(name) and _any(tuple(patterns)).fullmatch(name) is not None
 
 

@@ -1,4 +1,6 @@
-"""Divide the data of a PyTorch training loop: a sampler for each rank, and a new order in each epoch."""
+"""Divide the data of a PyTorch training loop: a sampler for each rank, and a new order of samples in each
+epoch.
+"""
 
 import ast
 
@@ -67,7 +69,9 @@ def _is_loader(work: Work, call: ast.Call) -> bool:
 
 
 def _sampler(work: Work, loader: ast.Call) -> bool:
-    """Give a loader a sampler with this rank's part; return whether the loader now has a sampler."""
+    """Give a loader a sampler for this rank's part of the data; return whether the loader now has
+    a sampler.
+    """
     if not work.once(loader):
         return loader in work.averaged
     data = argument(loader, 0, "dataset")
@@ -89,7 +93,7 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
 
 
 def _own_way(work: Work, loader: ast.Call, data: ast.expr) -> bool:
-    """Note a loader that already chooses its samples; return whether the loader does so."""
+    """Note a loader for which the script already chooses the samples; return whether this is the case."""
     own = keyword(loader, "sampler") or keyword(loader, "batch_sampler")
     if own is not None or len(loader.args) > 2:
         what = f"its {own.arg}" if own is not None else "its arguments"
@@ -131,7 +135,9 @@ def _is_stream(work: Work, data: ast.expr) -> bool:
 
 
 def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
-    """Return a name for the data set; a data set created inside the call gets a variable before the call."""
+    """Return a name for a loader's data set. If the loader's call creates the data set, insert a variable
+    before the call.
+    """
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)
     name = work.free_name("train_set")
@@ -146,7 +152,7 @@ def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
 
 
 def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
-    """Insert a ``set_epoch`` call, which gives each epoch a new order of the samples."""
+    """Insert a call of ``set_epoch``, which gives each epoch a new order of samples."""
     loops = loops_around(work, call)
     outer = loops[loops.index(loop) + 1 :]
     epochs = next((one for one in outer if isinstance(one, ast.For) and is_count(one)), None)
@@ -181,7 +187,7 @@ def _step_within(work: Work, epochs: ast.For, loop: ast.For) -> ast.stmt | None:
 
 
 def _lengths(work: Work) -> None:
-    """Replace ``len(loader.dataset)`` by ``len(loader.sampler)``, the number of this rank's samples."""
+    """Replace ``len(loader.dataset)`` with ``len(loader.sampler)``, the number of this rank's samples."""
     for call in work.source.calls():
         value = call.args[0] if len(call.args) == 1 else None
         if (

@@ -1,4 +1,6 @@
-"""Change PyTorch training: ``DistributedDataParallel``, a sampler for each rank, a scaled learning rate."""
+"""Change PyTorch training: add ``DistributedDataParallel`` and a sampler for each rank, and scale the
+learning rate.
+"""
 
 import ast
 

@@ -23,7 +23,9 @@ class _Key:
 
 @dataclass(slots=True)
 class _Wrapped:
-    """Names of wrapped models; ``keys`` maps a name to the function and line from which it is wrapped."""
+    """Names of wrapped models; ``keys`` maps each name to the function and line after which the model is
+    wrapped.
+    """
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
     mixed: set[_Key] = field(default_factory=set)
@@ -31,7 +33,7 @@ class _Wrapped:
 
 
 def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.AST]) -> bool:
-    """Wrap in DDP the models whose parameters the optimizers change; return whether a model was found."""
+    """Wrap the models whose parameters the optimizers change in DDP; return whether toolkit found a model."""
     places: dict[_Key, tuple[ast.stmt, ast.expr]] = {}
     for call in optimizers:
         for model in _models(work, call):
@@ -86,7 +88,9 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 def _places(
     work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield the statements after which a model must be wrapped, with its name in the training code."""
+    """Yield each place at which toolkit must wrap a model: the key of its name, the statement before, and the
+    name.
+    """
     key = _key(work, model)
     if key is None or depth > 5:
         work.leave(
@@ -116,7 +120,7 @@ def _places(
 
 
 def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield the attribute of ``self`` to which a method assigns a parameter."""
+    """Yield the attributes of ``self`` to which a method assigns a parameter."""
     klass = work.source.parents[function]
     for node in ast.walk(function) if isinstance(klass, ast.ClassDef) else ():
         if isinstance(node, ast.Assign) and is_self(target := node.targets[0]):
@@ -138,7 +142,7 @@ def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
 
 
 def _spread(work: Work, wrapped: _Wrapped) -> None:
-    """Find all names of wrapped models: parameters, attributes and further variables."""
+    """Find all further names of wrapped models: parameters, attributes and variables."""
     calls = list(work.source.calls())
     while True:
         count = len(wrapped.keys) + len(wrapped.mixed)
@@ -184,7 +188,7 @@ def _is_wrapped(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
-    """Return whether a value is a wrapped model: a name of the model, or a function's result."""
+    """Return whether a value is a wrapped model: a name of the model, or the result of a function."""
     function = work.flow.function_of(node) if isinstance(node, ast.Call) else None
     if function is None or function.name == "__init__":
         return _is_wrapped(work, wrapped, node)
@@ -193,7 +197,7 @@ def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
-    """Return the key of an expression that is a wrapped model at its position, or ``None``."""
+    """Return the key of an expression if it is a wrapped model at its position, otherwise ``None``."""
     key = _key(work, node)
     if key is None and isinstance(node, ast.Attribute):
         key = _of_instance(work, wrapped, node)
@@ -246,7 +250,9 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
 
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
-    """Note a method call on the model in a step: DDP averages only gradients of the forward method."""
+    """Note a method call on the model in a training step, because DDP averages only gradients
+    of ``forward``.
+    """
     called = isinstance(parent := work.source.parents[node], ast.Call) and parent.func is node
     if not called or node.attr in _API or node.attr not in work.flow.functions:
         return

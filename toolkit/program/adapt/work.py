@@ -1,4 +1,4 @@
-"""Shared state of ``toolkit adapt``: the file, its changes, and the open points."""
+"""The state that all parts of ``toolkit adapt`` share: the file, its changes, and the open points."""
 
 import ast
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from toolkit.program.adapt.source import ScriptSource, argument, keyword
 class Work:
     """The file that toolkit adapts.
 
-    ``size`` and ``rank`` are Python expressions for the number of ranks and this rank's number.
+    ``size`` and ``rank`` are Python expressions for the number of ranks and for this rank's number.
     """
 
     source: ScriptSource
@@ -27,9 +27,11 @@ class Work:
     imports: list[str] = field(default_factory=list)
     helpers: list[str] = field(default_factory=list)
     mirrored: str = ""
-    """The name of the function that returns a separate path for each rank; only for a TensorFlow strategy."""
+    """The name of a function in the script that returns a separate path for each rank; only for a TensorFlow
+    strategy.
+    """
     averaged: set[ast.AST] = field(default_factory=set)
-    """Optimizers and loaders that are already changed."""
+    """Optimizers and loaders that toolkit has already changed."""
     _scaled: set[ast.AST] = field(default_factory=set)
 
     @classmethod
@@ -43,11 +45,11 @@ class Work:
         return f"{self.rank} == 0"
 
     def did(self, node: ast.AST, what: str) -> None:
-        """Record a change."""
+        """Record a change: ``what`` describes the change of the line at ``node``."""
         self._note(self.changes, node, what)
 
     def leave(self, node: ast.AST, what: str) -> None:
-        """Record a line that ``adapt`` does not understand, or that the user has to decide."""
+        """Record an open point: a line that toolkit cannot change, or about which the user must decide."""
         self._note(self.left, node, what)
 
     def _note(self, notes: list[ScriptChange], node: ast.AST, what: str) -> None:
@@ -64,13 +66,15 @@ class Work:
         return name
 
     def shown(self, node: ast.expr | ast.stmt) -> str:
-        """Return the first line of a node, at most 60 characters, for messages."""
+        """Return at most 60 characters of a node's first line, for messages."""
         lines = self.source.of_node(node).splitlines()
         text = " ".join(lines[0].split())
         return f"{text[:60]}…" if len(text) > 60 or len(lines) > 1 else text
 
     def name_of(self, module: str, line: str) -> str:
-        """Return the name of a module in this file; if the import is missing, add ``line``."""
+        """Return the name of a module in this file; if the file does not import the module, add the import
+        ``line``.
+        """
         for name, meaning in self.source.names.meanings.items():
             if meaning == module:
                 return name
@@ -100,7 +104,7 @@ class Work:
         self.edits.wrap(node, "" if simple else "(", f"{operation}" if simple else f"){operation}")
 
     def only_first(self, call: ast.Call, name: str, usual: str, other: str) -> None:
-        """Set an argument to its present value on rank 0, and to ``other`` on other ranks.
+        """Let an argument keep its value on rank 0, and set the argument to ``other`` on other ranks.
 
         ``usual`` is the value on rank 0 if the argument is missing.
         """
@@ -133,7 +137,9 @@ class Work:
         return True
 
     def rate(self, call: ast.Call, name: str, place: int, usual: str) -> bool:
-        """Multiply the learning rate of an optimizer; ``usual`` is its default rate."""
+        """Multiply the learning rate of an optimizer by the number of ranks; ``usual`` is the default rate.
+        Return whether toolkit changed the rate.
+        """
         value = argument(call, place, name, "lr", "learning_rate")
         if value is None and any(one.arg is None for one in call.keywords):
             self.leave(call, f"`{self.shown(call)}`: multiply the rate by {self.size}")

@@ -9,10 +9,10 @@ from toolkit.program.adapt.work import Work
 
 
 def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) -> None:
-    """Put statements that write or print under a test for rank 0.
+    """Put statements that write or print into an ``if`` for rank 0.
 
-    ``barrier`` is a statement that waits for all ranks; it is inserted before a written file is read.
-    ``keep`` are calls that all ranks must make.
+    ``barrier`` is a statement that waits for all ranks. toolkit inserts this statement before the script
+    reads a written file. ``keep`` are calls that all ranks must make.
     """
     for statement in _statements(work):
         call = _call(statement)
@@ -29,7 +29,7 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
 
 
 def writes_elsewhere(work: Work) -> None:
-    """Note writes that are part of a larger statement, which cannot be restricted to rank 0."""
+    """Note writes in larger statements, which toolkit cannot restrict to rank 0."""
     for call in work.source.calls():
         statement = work.source.statement(call)
         writes = is_one_of(work.source.dotted_name(call.func), table().writes.calls)
@@ -45,7 +45,9 @@ def _statements(work: Work) -> list[ast.stmt]:
 
 
 def _call(statement: ast.stmt) -> ast.Call | None:
-    """Return the call that a statement consists of, or the ``open`` for writing of a ``with`` statement."""
+    """Return the only call of a statement, or the ``open`` call for writing in a ``with`` statement, or
+    ``None``.
+    """
     if isinstance(statement, ast.Expr):
         value = statement.value
         return value if isinstance(value, ast.Call) else None
@@ -102,7 +104,7 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
 
 
 def _stranger(work: Work, statement: ast.stmt, call: ast.Call) -> ast.Call | None:
-    """Return a call in a statement that may have a side effect which every rank needs, or ``None``."""
+    """Return a call in a statement whose side effects all ranks may need, or ``None``."""
     known = table().writes
     for one in work.source.calls(statement):
         name = work.source.dotted_name(one.func)
@@ -131,7 +133,7 @@ def _loads(work: Work, call: ast.Call) -> bool:
 
 
 def _wait(work: Work, call: ast.Call, barrier: str) -> None:
-    """Insert a barrier before a statement that reads a file of rank 0."""
+    """Insert a barrier before a statement that reads a file from rank 0."""
     statement = work.source.statement(call)
     tests = [one.test for one in work.source.around(statement) if isinstance(one, ast.If)]
     if any(method(c) in {"exists", "is_file", "isfile"} for test in tests for c in work.source.calls(test)):

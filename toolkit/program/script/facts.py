@@ -25,7 +25,7 @@ class Import:
 
     @property
     def package(self) -> str:
-        """The first part of the module's dotted name."""
+        """The first part of the module's dotted name, such as ``torch``."""
         return self.module.partition(".")[0]
 
 
@@ -51,17 +51,18 @@ class Undefined:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A resource that a program certainly needs at run time.
+    """Something that a program certainly needs at run time: a file, an argument, the keyboard, a GPU, a
+    command or a module.
 
     The meaning of ``text`` depends on ``kind``:
 
     - ``file``: the path of a file that the program reads.
     - ``beside``: a path relative to ``__file__``.
     - ``argument``: the index in ``sys.argv`` of a file name.
-    - ``option``: the attribute of the parsed arguments that contains a file name.
+    - ``option``: the attribute of the parsed arguments whose value is a file name.
     - ``keyboard``, ``gpu``: the call that needs the keyboard or a GPU.
-    - ``command``: the name of a program that is started.
-    - ``tensorflow-1``: a name that TensorFlow 2 lacks.
+    - ``command``: the name of a program that the program starts.
+    - ``tensorflow-1``: a name that only TensorFlow 1 has.
     """
 
     kind: Kind
@@ -76,10 +77,10 @@ class ScriptFacts:
 
     ``joins`` lists how the ranks join: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
     ``deepspeed``, ``lightning``, ``jax``, ``tf-config`` or ``keras-distribution``. ``serial`` is true if the
-    ranks never join, false if they join, and ``None`` if toolkit cannot tell; ``unknown`` then has the
+    ranks never join, false if the ranks join, and ``None`` if toolkit cannot decide; ``unknown`` then has the
     reasons. ``imports`` are modules outside the project. ``missing`` are modules that the project should
-    contain. ``files`` are the project files that toolkit read. ``trainer`` is true if the file runs a
-    trainer.
+    contain. ``files`` are the project files that toolkit read. ``trainer`` is true if the file runs one of
+    toolkit's trainers.
     """
 
     path: Path
@@ -100,15 +101,21 @@ class ScriptFacts:
     Python may then find modules in any folder.
     """
     needs: tuple[Need, ...] = ()
-    """Resources that the main file certainly needs; imported modules may run only under a condition."""
+    """Things that the main file certainly needs. Imported modules do not count, because they may run only
+    under a condition.
+    """
     relative: tuple[Import, ...] = ()
     """Relative imports in the main file, which work only with ``python -m``."""
     words: frozenset[str] = frozenset()
-    """Strings that appear more than once in the files, such as a file that is written and then read."""
+    """Strings that appear more than once in the files, such as the name of a file that the program writes and
+    then reads.
+    """
     options: ProgramOptions | None = None
     """The program's command-line options, or ``None`` if toolkit cannot find all of them."""
     says: tuple[tuple[str, str], ...] = ()
-    """Variables and arguments that determine how the ranks meet; the value ``$`` is computed at run time."""
+    """Variables and arguments that set the rendezvous of the ranks, with their values; ``$`` means a value
+    that the program computes.
+    """
 
     @property
     def packages(self) -> frozenset[str]:

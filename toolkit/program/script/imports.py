@@ -1,4 +1,4 @@
-"""Find the imports of a module, and which imports are optional for the program."""
+"""Find the imports of a module, and decide which imports are optional for the program."""
 
 import ast
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def _statement(node: ast.AST, names: Names, file: str, *, optional: bool) -> Ite
         answered = optional or any(_answers(handler, names) for handler in node.handlers)
         yield from _imports(node.body, names, file, optional=answered)
         rest = [*(s for h in node.handlers for s in h.body), *node.orelse, *node.finalbody]
-        # An except block usually imports a replacement.
+        # An ``except`` block usually imports a replacement.
         yield from _imports(rest, names, file, optional=True)
     elif isinstance(node, ast.If):
         yield from _branches(node, names, file, optional=optional)
@@ -44,7 +44,9 @@ def _statement(node: ast.AST, names: Names, file: str, *, optional: bool) -> Ite
 
 
 def _branches(node: ast.If, names: Names, file: str, *, optional: bool) -> Iterator[Import]:
-    """Yield the imports of both branches; the test ``__name__ == "__main__"`` is true for a program."""
+    """Yield the imports in both branches of an ``if``; the test ``__name__ == "__main__"`` is true for a
+    program.
+    """
     never = names.dotted_name(node.test) in _NEVER_RUN
     test = node.test
     main = isinstance(test, ast.Compare) and names.dotted_name(test.left) == "__name__"

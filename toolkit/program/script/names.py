@@ -1,4 +1,4 @@
-"""Resolve the names in a module to full dotted names, by the module's imports."""
+"""Resolve the names in a module to full dotted names with the module's imports."""
 
 import ast
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ _LOADERS = {"importlib.import_module", "__import__"}
 class Names:
     """The meaning of the names in one module.
 
-    ``meanings`` maps a name such as ``hvd`` to ``horovod.tensorflow``. ``stars`` lists modules that are
-    imported with ``*``.
+    ``meanings`` maps a name such as ``hvd`` to ``horovod.tensorflow``. ``stars`` lists modules from which the
+    module imports ``*``.
     """
 
     meanings: dict[str, str] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Names:
         return ".".join([self.meanings.get(node.id, node.id), *reversed(parts)])
 
     def readings(self, node: ast.AST) -> Iterator[str]:
-        """Yield the full name of an expression, and its possible names in each module imported with ``*``."""
+        """Yield the full dotted name of an expression, and its possible names in each module of ``stars``."""
         if name := self.dotted_name(node):
             yield name
             if isinstance(node, ast.Name) and node.id not in self.meanings:
@@ -37,7 +37,7 @@ class Names:
 
 
 def names_of(tree: ast.Module) -> Names:
-    """Return the meanings of the names in a module, from its imports and plain assignments."""
+    """Return the meanings of the names in a module, from the module's imports and plain assignments."""
     found = Names()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -55,7 +55,7 @@ def names_of(tree: ast.Module) -> Names:
 def imported_module(call: ast.Call, names: Names) -> str | None:
     """Return the module that a call of ``importlib.import_module`` imports.
 
-    The result is empty if the name is computed at run time, and ``None`` for any other call.
+    The result is empty if the program computes the name, and ``None`` for any other call.
     """
     if names.dotted_name(call.func) not in _LOADERS:
         return None

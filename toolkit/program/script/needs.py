@@ -12,16 +12,16 @@ from toolkit.program.script.reached import reached_nodes
 _KEYBOARD = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getpass"}
 _FILE_METHODS = {"read_text", "read_bytes"}
 _MOVES = {"os.chdir", "contextlib.chdir"}
-"""Calls that change the working directory, and so the meaning of relative paths."""
+"""Calls that change the working directory, and therefore the meaning of relative paths."""
 _OPENS = {"open", "io.open", "codecs.open", "gzip.open", "h5py.File", "zipfile.ZipFile", "tarfile.open"}
 _GROUPS = {"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"}
 _STARTS = {f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")}
-"""Calls that fail if the program that they start does not exist."""
+"""Calls that start a program, and fail if the program does not exist."""
 _WRITES = set("wax+")
 
 
 def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterator[Need]:
-    """Yield the resources that a program certainly needs, in the order of their use."""
+    """Yield the things that a program certainly needs, in the order of their use."""
     fixed = _replaced(tree)
     moved = False
     old = {f"tensorflow.{name}" for name in joins().needs.tensorflow_1}
@@ -36,7 +36,7 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
             continue
         moved |= names.dotted_name(node.func) in _MOVES
         for kind, text in _of_call(node, names, paths):
-            files = kind in {"file", "argument", "option"}  # not "beside": a path from __file__ is absolute
+            files = kind in {"file", "argument", "option"}  # not "beside": such a path is absolute
             if text.partition("(")[0] not in fixed and not (files and moved):
                 yield Need(kind, text, file, node.lineno)
 
@@ -97,7 +97,9 @@ def _file(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _started(call: ast.Call) -> str:
-    """Return the program that a call starts from a list of words, or an empty string if it is computed."""
+    """Return the program in a call's list of words, or an empty string if the program is a path or is
+    computed.
+    """
     words = call.args[0] if call.args else None
     first = words.elts[0] if isinstance(words, ast.List | ast.Tuple) and words.elts else None
     name = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
@@ -134,5 +136,5 @@ def _gpu(call: ast.Call, name: str, names: Names, paths: Paths) -> str:
 
 
 def _is(node: ast.expr | None, paths: Paths, *words: str) -> bool:
-    """Return whether an expression is one of the words, or a device such as ``cuda:0`` of a word."""
+    """Return whether an expression is one of the words, or a device with this name, such as ``cuda:0``."""
     return node is not None and (paths.path(node) or "").partition(":")[0] in words

@@ -19,11 +19,11 @@ _ACTIONS = {
 
 
 class _NotShown(Exception):
-    """The text does not show all properties of an option."""
+    """The program's text does not show all properties of an option."""
 
 
 class _Refused(Exception):
-    """``argparse`` does not accept the words."""
+    """``argparse`` rejects the words of a command."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -38,17 +38,18 @@ class _Parser(argparse.ArgumentParser):
 class ProgramOptions:
     """The ``add_argument`` calls of a program.
 
-    Each call has its group (0 for none), its option words, and its named values.
+    Each entry has the number of the option's group (0 for none), the option words, and the keyword arguments
+    of the call.
     """
 
     calls: tuple[tuple[int, tuple[str, ...], tuple[tuple[str, Any], ...]], ...]
     groups: tuple[tuple[bool, bool], ...] = ()
-    """For each group, whether its options exclude each other, and whether one option is required."""
+    """For each group: whether its options exclude each other, and whether the user must give one option."""
     prefix: bool = True
     """Whether the user may abbreviate options."""
 
     def fault(self, words: Sequence[str]) -> str:
-        """Return the error message of ``argparse`` for the words, or an empty string if it accepts them."""
+        """Return the error message of ``argparse`` for the words, or an empty string without an error."""
         try:
             self._parser().parse_args(list(words))
         except _Refused as refused:
@@ -58,7 +59,7 @@ class ProgramOptions:
         return ""
 
     def value(self, words: Sequence[str], name: str) -> str:
-        """Return the value of an option in ``words``, by its attribute name, or an empty string."""
+        """Return the value in ``words`` of the option with the attribute ``name``, or an empty string."""
         try:
             found = getattr(self._parser().parse_args(list(words)), name, None)
         except (_Refused, _NotShown, argparse.ArgumentError, TypeError, ValueError, KeyError):
@@ -159,7 +160,7 @@ def _around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> Iterator[ast.A
 
 
 def _argument(call: ast.Call) -> tuple[tuple[str, ...], tuple[tuple[str, Any], ...]]:
-    """Return the option words and the named values of one ``add_argument`` call.
+    """Return the option words and the keyword arguments of one ``add_argument`` call.
 
     Raises:
         _NotShown: if a value is not a literal, or the action is unknown.
@@ -176,7 +177,7 @@ def _argument(call: ast.Call) -> tuple[tuple[str, ...], tuple[tuple[str, Any], .
         if keyword.arg == "type":
             if isinstance(keyword.value, ast.Name) and keyword.value.id in _TYPES:
                 named["type"] = _TYPES[keyword.value.id]
-            continue  # toolkit omits other types, so it accepts more values than the program
+            continue  # without other types, toolkit accepts more values than the program
         if keyword.arg == "default":
             named["default"] = None
             continue

@@ -31,7 +31,9 @@ class Paths:
         self._assigned = dict(_once_assigned(tree))
 
     def elsewhere(self) -> "Paths":
-        """Return the paths of the module in another folder, where only paths from ``__file__`` differ."""
+        """Return the same evaluator for the module in another folder, in which only paths from ``__file__``
+        differ.
+        """
         return Paths(self._tree, self._names, "/else/where.py")
 
     def path(self, node: ast.AST, depth: int = 0) -> str | None:
@@ -104,7 +106,9 @@ class Paths:
 
 
 def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[int, str | None]]:
-    """Yield the line and the folder of each change to ``sys.path``; ``None`` for a computed folder."""
+    """Yield the line and the folder of each change to ``sys.path``; the folder is ``None`` if toolkit cannot
+    evaluate it.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (name := names.dotted_name(node.func)) in _CHANGES:
             value = node.args[-1] if node.args else None
@@ -117,7 +121,7 @@ def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[
 
 
 def _whole(target: ast.AST) -> ast.AST:
-    """Return the node ``sys.path`` of ``sys.path[0:0]``."""
+    """Return the node without its subscript: ``sys.path`` for ``sys.path[0:0]``."""
     return target.value if isinstance(target, ast.Subscript) else target
 
 
@@ -138,7 +142,7 @@ def _is_path(node: ast.AST) -> bool:
 
 
 def _once_assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names that a module binds only once, by a plain assignment, with their values."""
+    """Yield each name that a module binds only once, by a plain assignment, with the assigned expression."""
     names = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     bound = Counter(node.id for node in names)
     bound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
@@ -167,5 +171,5 @@ def _parent(path: str | None, count: int) -> str | None:
 
 
 def absolute(path: str, start: Path) -> Path:
-    """Return the absolute path, without ``..``, of a path in a program that starts in ``start``."""
+    """Return the absolute path, without ``..``, of a path that a program uses if it starts in ``start``."""
     return Path(os.path.normpath(start / path))

@@ -9,7 +9,7 @@ from pathlib import Path
 class Project:
     """The folders in which Python finds modules, and the files of the project.
 
-    ``files`` is ``None`` if every file on this machine belongs to the project.
+    ``files`` is ``None`` if all files on this machine belong to the project.
     """
 
     roots: tuple[Path, ...]
@@ -29,7 +29,9 @@ class Project:
         return self if root in self.roots else replace(self, roots=(*self.roots, root))
 
     def modules(self, name: str) -> list[Path]:
-        """Return the files that ``import NAME`` runs, packages first; empty outside the project."""
+        """Return the files that ``import NAME`` runs, packages first; empty for a module outside
+        the project.
+        """
         for root in self.roots:
             if found := self._below(root, name.split(".")):
                 return found
@@ -43,7 +45,9 @@ class Project:
         )
 
     def resolve_relative(self, name: str, file: Path) -> str | None:
-        """Return the full name of a relative import (``..model``); ``None`` outside the module folders."""
+        """Return the full name of a relative import such as ``..model``; ``None`` if the file is outside the
+        module folders.
+        """
         level = len(name) - len(name.lstrip("."))
         folder = file.parent
         for _ in range(level - 1):

@@ -1,6 +1,6 @@
-"""Find the statements that a program certainly executes, also in functions that it calls.
+"""Find the statements that a program certainly executes, including statements in functions that it calls.
 
-A statement in a branch, a loop or a ``try`` block is not certain.
+A program may skip statements in branches, loops and ``try`` blocks.
 """
 
 import ast
@@ -12,7 +12,7 @@ _OPEN = (
     ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.ClassDef, ast.FunctionDef,
     ast.AsyncFunctionDef, ast.BoolOp, ast.Assert,
 )  # fmt: skip
-"""Types of nodes whose parts may be skipped, repeated, or executed later."""
+"""Types of syntax nodes whose parts the program may skip, repeat or execute later."""
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _EXITS = {"exit", "quit", "_exit", "abort"}
 

@@ -24,7 +24,7 @@ from toolkit.program.script.rendezvous import rendezvous_in
 from toolkit.program.script.undefined import undefined_names
 
 _MOST_FILES = 500
-"""The largest number of project files that toolkit reads; for larger programs, some facts are unknown."""
+"""Maximum number of project files that toolkit reads; for larger programs, some facts are unknown."""
 _LONGEST = 4 << 20
 
 
@@ -58,7 +58,7 @@ def read_script(
     Args:
         path: the file that Python runs.
         project_files: the files of the project; by default every file that an import can load.
-        roots: module folders besides the script's folder, such as the folders in ``PYTHONPATH``.
+        roots: module folders in addition to the script's folder, such as the folders in ``PYTHONPATH``.
         start: the folder in which the program starts; by default the current folder.
     """
     if path.suffix == ".ipynb":
@@ -82,7 +82,7 @@ def read_module(
 ) -> ScriptFacts | None:
     """Return the facts about the module that ``python -m NAME`` runs in ``root``.
 
-    The result is ``None`` if the project has no such module. ``roots`` are as in :func:`read_script`.
+    The result is ``None`` if the project does not have this module. ``roots`` is as in :func:`read_script`.
     """
     project = project_of((root, *roots), project_files)
     main = project.modules(f"{name}.__main__")
@@ -117,7 +117,9 @@ def _read_imported(reading: _Reading, later: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield the files of imports that precede the ``sys.path`` change with which Python finds them."""
+    """Yield the files of imports that toolkit read before the ``sys.path`` change with which Python finds
+    these files.
+    """
     held = [one for one in reading.imports if reading.project.holds(one.module)]
     reading.imports = [one for one in reading.imports if one not in held]
     for one in held:
@@ -125,7 +127,9 @@ def _found_later(reading: _Reading) -> Iterator[Path]:
 
 
 def _text(reading: _Reading, path: Path) -> str | None:
-    """Return the text of a file, decoded by the encoding that the file declares; ``None`` on an error."""
+    """Return the text of a file, decoded with the encoding that the file declares; ``None`` after
+    an error.
+    """
     try:
         content = path.read_bytes()[: _LONGEST + 1]
         if len(content) > _LONGEST:
@@ -174,7 +178,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
 
 
 def _search_path(reading: _Reading, tree: ast.Module, names: Names, paths: Paths, path: Path) -> None:
-    """Add the folders that a module appends to ``sys.path`` to the project's module folders."""
+    """Add the folders that a module adds to ``sys.path`` to the project's module folders."""
     for line, folder in search_path(tree, names, paths):
         if folder is None:
             reading.open_path = True
@@ -242,7 +246,7 @@ def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFact
 
 
 def _strangers(imports: Iterable[Import]) -> list[str]:
-    """Return a line for each imported package that may join ranks on its own."""
+    """Return a line for each imported package that may join the ranks itself."""
     plain = {*joins().plain.packages, *sys.stdlib_module_names, "toolkit"}
     names = sorted({one.package for one in imports} - plain)
     return [f"the package {name} may join the ranks" for name in names]

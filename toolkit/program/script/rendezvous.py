@@ -7,15 +7,15 @@ from toolkit.knowledge.joins import SayingCall, joins
 from toolkit.program.script.names import Names
 
 COMPUTED_VALUE = "$"
-"""The value of an argument that the program computes at run time."""
+"""The mark for the value of an argument that the program computes at run time."""
 _ENVIRONMENT = "os.environ"
 _BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match, ast.IfExp, ast.While)
 
 
 def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
-    """Return the rendezvous values that a module sets, by variable or argument name.
+    """Return variable or argument → value, for the values with which a module sets the rendezvous.
 
-    Values under ``if`` and other conditions are left out, because they may not apply.
+    The result omits values under ``if`` and other conditions, because such values may not apply.
     """
     found: dict[str, str] = {}
     for node in _plain(tree):
@@ -27,7 +27,7 @@ def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
 
 
 def _plain(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module outside branches, and in ``if __name__ == "__main__"``."""
+    """Yield the nodes of a module outside branches, and the nodes in ``if __name__ == "__main__"``."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _BRANCHES) and not _is_main(child):
             continue

@@ -1,4 +1,4 @@
-"""Find names that a module uses but does not define; the program fails at such a name."""
+"""Find names that a module uses but does not define. The program fails when it evaluates such a name."""
 
 import ast
 import builtins
@@ -20,8 +20,8 @@ _OPEN = {"exec", "eval", "globals", "locals", "vars", "__import__"}
 def undefined_names(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
     """Yield each undefined name, its first line, and a hint with a similar name.
 
-    A name counts as defined if any scope of the module defines it. The function yields no names for a module
-    that may define names at run time.
+    A name counts as defined if any scope of the module defines the name. For a module that may define names
+    at run time, the function yields no names.
     """
     bound = set(_bound(tree))
     if "*" in bound:
