@@ -1,1 +1,1 @@
-"""Probe a machine in one round trip, and convert its answer to facts."""
+"""Probe a machine in one round trip, and convert the machine's answer to facts."""

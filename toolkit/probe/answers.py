@@ -1,4 +1,4 @@
-"""Split the output of a probe into the answers of the contacted machine and of its compute nodes (pure)."""
+"""Split the output of a probe into the answers of the contacted machine and of the compute nodes (pure)."""
 
 import re
 from collections.abc import Iterator
@@ -19,10 +19,11 @@ _READY = {"idle", "mixed", "planned"}
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers to a probe: ``place`` from the contacted machine, ``nodes`` from each compute node by name.
+    """The answers to a probe: ``place`` is the contacted machine's answer, ``nodes`` maps compute nodes to
+    their answers.
 
-    ``silent`` has the reason for each node without an answer. ``trouble`` is the reason why no compute node
-    answered, or empty. ``ended`` is false if the output of the nodes is truncated.
+    ``silent`` maps each node without an answer to the reason. ``trouble`` is the reason why no compute node
+    answered, or empty. ``ended`` is false if the output of the nodes is incomplete.
     """
 
     place: str
@@ -33,7 +34,9 @@ class Answers:
 
 
 def separate(text: str, choice: NodeChoice) -> Answers:
-    """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` alone contains no nodes."""
+    """Split the output of ``containers/nodes.sh``, or of ``probe.sh``, which does not contain answers of
+    nodes.
+    """
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
         why = "toolkit did not probe these nodes" if choice.is_empty else NO_ANSWER
@@ -56,7 +59,7 @@ def separate(text: str, choice: NodeChoice) -> Answers:
 
 
 def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name of the node of each task, and the lines that srun labelled with the task's number."""
+    """Yield for each task the name of its node, and the lines that srun labelled with the task's number."""
     tasks: dict[str, list[str]] = {}
     for line in lines:
         if labelled := _LABELLED.fullmatch(line):
@@ -68,7 +71,7 @@ def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unheard(lines: list[str], choice: NodeChoice) -> Iterator[tuple[str, str]]:
-    """Yield each requested node without an answer, and the reason, for example its Slurm state."""
+    """Yield each requested node without an answer, and the reason, such as the node's state in Slurm."""
     states: dict[str, str] = {}
     for line in lines:
         row = line.split("|")

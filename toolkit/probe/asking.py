@@ -1,4 +1,4 @@
-"""Build the one command that probes a machine and its compute nodes."""
+"""Build the single command that probes a machine and its compute nodes."""
 
 import re
 import shlex
@@ -10,15 +10,18 @@ from toolkit.errors import BadInput
 from toolkit.run.command import Command
 
 _SECONDS = 60
-"""Time limit of the script in seconds: its queries share 40 s, and the rest is for the connection."""
+"""Time limit of the probe script in seconds: the script's queries share 40 s, and the rest is for the
+connection.
+"""
 _WHERE = "@probe@\n"
 _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
-"""The syntax of a partition's name; this pattern must accept all names that a job may use."""
+"""A pattern for partition names, which must accept all names that a job may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteWords:
-    """The names in a site profile to check: modules in loading order, programs and folders.
+    """The names in a site profile that the probe checks: modules in the order of loading, programs and
+    folders.
 
     :mod:`toolkit.knowledge.sitefields` defines the valid names; a folder may start with a variable.
     """
@@ -32,10 +35,10 @@ class SiteWords:
 class NodeChoice:
     """The compute nodes to probe, in addition to the contacted machine.
 
-    ``nodes`` is a number (``0`` for none), ``all``, or names in Slurm's notation. ``wait`` is the maximum
-    time in seconds in Slurm's queue. An empty ``partition`` is the default partition. With ``site``, the
-    probe also runs the queries of a site profile. With ``accounts``, the probe runs only one of these
-    queries: the accounts that the user may charge.
+    ``nodes`` is a number of nodes, ``all``, or node names in Slurm's notation. ``wait`` is the maximum time,
+    in seconds, that the probe waits in Slurm's queue. An empty ``partition`` means the default partition.
+    With ``site``, the probe also runs the queries of a site profile. With ``accounts``, the probe runs only
+    one of these queries: the accounts that the user may charge.
     """
 
     nodes: str = "1"
@@ -52,17 +55,17 @@ class NodeChoice:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no compute node is probed."""
+        """Whether the probe uses no compute node."""
         return self.nodes.isdecimal() and int(self.nodes) == 0
 
     @property
     def seconds(self) -> int:
-        """The time limit of the whole probe in seconds."""
+        """The time limit of the complete probe in seconds."""
         return _SECONDS + self.wait
 
 
 def _wrong(nodes: str) -> str:
-    """Return why this text cannot select nodes, or an empty text if it can."""
+    """Return the reason why ``--nodes`` cannot have a value, or an empty text for a valid value."""
     if nodes.isascii() and nodes.isdecimal():
         most = len(str(nodelist.MOST_NODES))
         return (
@@ -75,12 +78,14 @@ def _wrong(nodes: str) -> str:
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
-    """Return the choice of one compute node in the job's partition (the first partition of a list)."""
+    """Return the choice of one compute node in a job's partition; in a list of partitions, the
+    first counts.
+    """
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
 
 def command(choice: NodeChoice) -> Command:
-    """Return the command that probes the contacted machine, and its compute nodes if ``choice`` has any."""
+    """Return the command that probes the contacted machine and the compute nodes in ``choice``."""
     folder = shipped_folder("containers")
     script = (folder / "probe.sh").read_bytes()
     preamble = (folder / "login-path.sh").read_bytes() + variables_of_site(choice.site)
@@ -95,7 +100,7 @@ def command(choice: NodeChoice) -> Command:
 
 
 def variables_of_site(site: SiteWords | None) -> bytes:
-    """Return shell lines that turn on the queries of a site profile; empty without a profile."""
+    """Return shell lines that enable the queries for a site profile; empty without a profile."""
     if site is None:
         return b""
     modules = tuple(module.replace(" ", ",") for module in site.modules)

@@ -1,4 +1,4 @@
-"""Read and write facts files: the raw answer of a cluster, and the facts from that answer."""
+"""Read and write facts files, which contain the raw answer of a cluster and the facts from this answer."""
 
 import codecs
 from pathlib import Path
@@ -26,7 +26,7 @@ _LARGEST = 256 << 20
 MARK = '{\n  "schema": "toolkit.facts/'
 """The first bytes of each file that :func:`encode` writes."""
 _SLURM = ("slurm", "mpi-list", "slurm-config", "partitions")
-"""The queries of Slurm's commands; nodes take the answers of the contacted machine."""
+"""The queries of Slurm's commands; toolkit uses the contacted machine's answers for all nodes."""
 
 
 class _Schema(msgspec.Struct, frozen=True):
@@ -34,10 +34,10 @@ class _Schema(msgspec.Struct, frozen=True):
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a cluster and its raw answer, as ``toolkit probe -o`` writes them.
+    """The facts and the raw answer of a cluster, which ``toolkit probe -o`` writes to a file.
 
-    ``host`` are the facts that the rules use. ``login`` are the facts of the contacted machine, ``groups``
-    are the facts of its compute nodes. ``silent`` has the reason for each node without an answer. ``site``
+    ``host`` has the facts that the rules use, ``login`` the facts of the contacted machine, and ``groups``
+    the facts of the compute nodes. ``silent`` maps each node without an answer to the reason. ``site``
     describes the whole cluster; toolkit uses most of ``site`` only to check a site profile. The schema
     ``toolkit.facts/1`` had only ``host`` and ``raw``.
     """
@@ -55,7 +55,7 @@ def read(raw: str, place: str, choice: NodeChoice, *, cut: bool = False) -> Bund
     """Convert the raw answer of a cluster to facts; ``place`` is the cluster's name in the facts.
 
     Raises:
-        CheckFailed: if the answer of the contacted machine lacks its start or its end.
+        CheckFailed: if the contacted machine's answer is incomplete at its start or its end.
     """
     answers = separate(raw, choice)
     sections = parse(answers.place, place, cut=cut and not answers.ended)
@@ -75,7 +75,7 @@ def read(raw: str, place: str, choice: NodeChoice, *, cut: bool = False) -> Bund
 
 
 def encode(bundle: Bundle) -> bytes:
-    """Return a facts file as JSON."""
+    """Return the content of a facts file, in JSON."""
     return msgspec.json.format(msgspec.json.encode(bundle), indent=2) + b"\n"
 
 
@@ -85,7 +85,7 @@ def load(path: Path) -> HostFacts:
     The file is the output of ``toolkit probe`` (``-o`` or ``--json``), or the raw output of the probe script.
 
     Raises:
-        BadInput: if the file is not a facts file and not a probe's output; the message names the invalid
+        BadInput: if the file is neither a facts file nor a probe's output; the message names the invalid
             field.
     """
     return load_bundle(path).host

@@ -1,4 +1,4 @@
-"""Convert facts that earlier releases of toolkit saved to the present form (pure)."""
+"""Convert facts that earlier releases of toolkit saved to the current form (pure)."""
 
 import re
 
@@ -11,7 +11,9 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
-    """Return facts with a container runtime that an earlier release mentioned only as unused."""
+    """Return the facts with a container runtime that an earlier release named only in the reason why
+    Apptainer is absent.
+    """
     match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in match[1].split(",")] if match else []
     kind = next((runtime for runtime in RUNTIMES if set(runtime.NAMES) & set(names)), None)

@@ -1,4 +1,4 @@
-"""Parse the output of the probe's script: one section of raw lines for each query."""
+"""Parse the output of the probe script, which has one section of raw lines for each query."""
 
 import re
 from dataclasses import dataclass
@@ -8,21 +8,23 @@ from toolkit.errors import CheckFailed
 VERSION = "toolkit-probe/1"
 TIMED_OUT = 124
 NO_ANSWER = "no answer in time"
-"""The reason for an unknown fact whose query exceeded its time limit."""
+"""The reason for an unknown fact if the query exceeded its time limit."""
 _NOT_FOUND = 127
 _SAYS_NOT_FOUND = re.compile(r": (command )?not found\s*$")
-"""The shell's message for a missing program; ld.so also exits with status 127, but prints another message."""
+"""A pattern for the shell's message about a missing program. ld.so also exits with status 127, but prints
+another message.
+"""
 _NOISE = re.compile(
     r"ERROR: ld\.so: object '[^']*' from LD_PRELOAD cannot be preloaded"
     r"|\S+: \S+: no version information available \(required by \S+\)$"
     r"|\S*sh: error importing function definition for "
     r"|\S*sh: \S+: line \d+: (?:syntax error|unexpected EOF)"
 )
-"""Messages that every program prints in a faulty environment.
+"""A pattern for messages that every program prints in a faulty environment.
 
-For example, LD_PRELOAD names a missing file, as XALT's LD_PRELOAD does at some centres
-(argonne-lcf/user-guides:docs/polaris/known-issues.md). LD_LIBRARY_PATH adds Conda's libraries to the system's
-shell. An exported shell function such as ``module`` is truncated (xonsh/xonsh:docs).
+Examples of faults: LD_PRELOAD names a missing file, as XALT's does at some centres
+(argonne-lcf/user-guides:docs/polaris/known-issues.md). LD_LIBRARY_PATH makes the system's shell load Conda's
+libraries. An exported shell function such as ``module`` is incomplete (xonsh/xonsh:docs).
 """
 _STATUS = re.compile(r"@rc (-?\d{1,9})", re.ASCII)
 
@@ -55,7 +57,7 @@ class Section:
         return next((line for line in self.lines if line.strip()), f"exited with status {self.status}")
 
     def values(self, word: str) -> tuple[str, ...]:
-        """Return the text after ``word`` on each line that starts with ``word``."""
+        """Return the rest of each line that starts with ``word``."""
         start = f"{word} "
         return tuple(line.removeprefix(start) for line in self.lines if line.startswith(start))
 
@@ -64,13 +66,13 @@ Sections = dict[str, Section]
 
 
 def parse(text: str, place: str, *, cut: bool = False) -> Sections:
-    """Parse the output of ``containers/probe.sh``; ignore output of a login shell before it.
+    """Parse the output of ``containers/probe.sh``, and ignore lines that a login shell prints before.
 
-    ``cut`` means that toolkit stopped the probe at its time limit; the finished sections are kept.
+    ``cut`` is true if toolkit stopped the probe at its time limit; the result then has the finished sections.
 
     Raises:
-        CheckFailed: if the output lacks its start or its end; a truncated answer would look like missing
-            software.
+        CheckFailed: if the output is incomplete at its start or its end, because software would then seem to
+            be missing.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:

@@ -1,10 +1,12 @@
-"""Record the evidence of each fact of a host."""
+"""Record the evidence for each fact about a host."""
 
 from toolkit.probe.evidence import Section
 
 
 class HostEvidence:
-    """The evidence of facts and the reasons for missing facts, by name, such as ``slurm.version``."""
+    """The evidence for facts, and the reasons for missing facts, by the name of the fact, such as
+    ``slurm.version``.
+    """
 
     def __init__(self) -> None:
         self.evidence: dict[str, str] = {}
@@ -15,12 +17,12 @@ class HostEvidence:
         self.evidence[name] = text
 
     def lacks(self, name: str, section: Section, looked_for: str) -> None:
-        """Record a fact as absent if its program does not exist, otherwise as unknown."""
+        """Record a fact as absent if the query's program does not exist, otherwise as unknown."""
         if section.missing:
             self.absent[name] = f"{looked_for}: not found on PATH"
         else:
             self.unread(name, section, looked_for)
 
     def unread(self, name: str, section: Section, source: str) -> None:
-        """Record a fact as unknown, because its query failed."""
+        """Record a fact as unknown because its query failed."""
         self.unknown[name] = f"{source}: {section.trouble or 'the answer was not understood'}"

@@ -16,7 +16,7 @@ _Ask = Callable[[str], Section]
 
 
 def host_facts(place: str, sections: Sections) -> HostFacts:
-    """Return the facts in the answer of one machine; ``place`` is its name."""
+    """Return the facts in the answer of one machine; ``place`` is the machine's name."""
     book = HostEvidence()
 
     def section(name: str) -> Section:
@@ -49,9 +49,11 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
 
 
 def _schedulers(section: Section, book: HostEvidence) -> tuple[str, ...] | None:
-    """Return the job schedulers on PATH besides Slurm; None if an earlier release did not query them."""
+    """Return the job schedulers on PATH other than Slurm; None if an earlier release of the probe did not
+    query them.
+    """
     if not section.ok:
-        return None  # the script of an earlier release did not query schedulers
+        return None  # the probe script of an earlier release did not query schedulers
     names = tuple(line for line in section.lines if line in {"lsf", "flux", "pbs", "grid-engine"})
     book.note("schedulers", f"bsub, flux, qsub, pbsnodes on PATH: {' '.join(names) or 'none'}")
     return names
@@ -118,8 +120,8 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
         return None
     if plugins == ["pspmix"]:
-        # ParaStation's daemon contains the PMIx server, and may load a different libpmix than programs load
-        # here.
+        # ParaStation's daemon contains the PMIx server, and may load another libpmix than programs on this
+        # machine.
         book.unknown["pmix"] = (
             "Slurm's plugin is ParaStation's pspmix, which does not report its release of PMIx"
         )
@@ -131,7 +133,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
     if section.ok and not section.lines and not plugins:
         book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"
     elif section.ok and not section.lines:
-        # The plugin loads a libpmix from an unknown folder, which may exist only on compute nodes.
+        # The plugin loads libpmix from an unknown folder, which may exist only on compute nodes.
         book.unknown["pmix"] = f"the probe found no libpmix, and Slurm offers {' '.join(plugins)}"
     else:
         book.unknown["pmix"] = section.trouble or "the libpmix that Slurm's plugin loads is unknown"
@@ -240,7 +242,7 @@ def _describe_trial(section: Section, works: bool) -> str:
 
 
 def _by_profile(section: Section) -> str:
-    """Return a line about AppArmor if AppArmor restricts user namespaces, otherwise an empty text."""
+    """Return a line of evidence if AppArmor restricts user namespaces, otherwise an empty text."""
     if not runtime.restricted_by_apparmor(section):
         return ""
     allowed = next(iter(section.values("profile")), "no profile in /etc/apparmor.d")
@@ -250,7 +252,7 @@ def _by_profile(section: Section) -> str:
 
 
 def _refusal(section: Section) -> str:
-    """Return the error message of unshare."""
+    """Return the error message of ``unshare``."""
     error = next((line for line in section.lines if line.startswith("unshare: ")), "")
     return error or ("unshare was not found" if section.status == 127 else section.trouble)
 

@@ -1,4 +1,4 @@
-"""Group nodes with equal facts, so that a report of a thousand nodes has a few lines (pure)."""
+"""Group nodes with equal facts, so that a report about a thousand nodes has only a few lines (pure)."""
 
 import re
 from collections.abc import Mapping
@@ -25,21 +25,23 @@ _APART = frozenset(
         "user_namespaces_limit",
     }
 )
-"""Fields that do not describe a node, or that toolkit compares separately.
+"""Fields that do not describe a single node, or that toolkit compares in another way.
 
-The kernel derives the limit of user namespaces from the size of the memory.
+The kernel derives the limit of user namespaces from the memory size, which varies slightly between equal
+nodes.
 """
 _NEAR = 1.05
-"""The factor below which two sizes of /dev/shm are equal. The size is half of the memory, which varies
-slightly between equal nodes."""
+"""Two sizes of /dev/shm count as equal if their ratio is at most this factor. The size is half of the memory,
+which varies slightly between equal nodes.
+"""
 FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")
-"""The compared fields, in the order of :class:`HostFacts`."""
+"""The fields that toolkit compares, in the order of :class:`HostFacts`."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of nodes with equal facts; ``facts`` are the facts of its first node.
+    """A group of nodes with equal facts; ``facts`` are the facts of the first node.
 
-    ``differs`` are the names of fields whose values differ from the largest group.
+    ``differs`` has the names of fields whose values differ from the values of the largest group.
     """
 
     nodes: tuple[str, ...]
@@ -77,7 +79,7 @@ def differences(first: HostFacts, second: HostFacts) -> tuple[str, ...]:
 
 
 def different_fields(groups: tuple[Group, ...]) -> dict[str, str]:
-    """Return the fields that differ between groups of nodes, each with its value on each group's nodes."""
+    """Return field → its values by group, as text, for fields that differ between groups of nodes."""
     names = [f for f in FIELDS if any(f in group.differs for group in groups)]
     return {f: "; ".join(f"{fold(g.nodes)}: {format_field(g.facts, f)}" for g in groups) for f in names}
 
@@ -109,12 +111,12 @@ def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ..
 def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) -> str:
     value: Any = getattr(facts, field)
     if value is None:
-        # Distinguish an absent fact from an unknown fact.
+        # An absent fact differs from an unknown fact.
         return "absent" if field in facts.absent else "unknown"
     if field == "shm":
         value = sizes[value]
     elif field == "tmpdir":
-        # The path of a folder for each job contains the job's number or the node's name.
+        # If each job has its own folder, the folder's path contains the job id or the node's name.
         value = re.sub(r"\d+", "#", value.replace(name, "@"))
     return msgspec.json.encode(value, order="sorted").decode()
 

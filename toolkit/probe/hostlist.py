@@ -8,17 +8,20 @@ _NUMBERED = re.compile(r"(.*?)(\d{1,9})", re.ASCII | re.DOTALL)
 _PART = re.compile(r"[^,\[\]]*(?:\[[^\[\]]*\][^,\[\]]*)*")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _MOST = 100_000
-"""Maximum number of nodes in a range; no cluster has more, so a longer range is a mistake."""
+"""Maximum number of nodes in a range. No cluster has more nodes, so a longer range is a mistake."""
 
 
 def fold(names: Iterable[str]) -> str:
-    """Return node names in Slurm's notation: ``node1 node2 node4`` becomes ``node[1-2,4]``."""
+    """Return node names in Slurm's notation, such as ``node[1-2,4]`` for ``node1``, ``node2``
+    and ``node4``.
+    """
     groups: dict[tuple[str, int], list[int]] = {}
     plain: list[str] = []
     for name in sorted(set(names), key=natural_key):
         match = _NUMBERED.fullmatch(name)
         if match:
-            # Numbers with leading zeros form one group for each width; other numbers form one group.
+            # Numbers with leading zeros form a group for each number of digits; all other numbers form one
+            # group.
             width = len(match[2]) if match[2].startswith("0") or len(match[2]) == 1 else 0
             key = (match[1], width if width > 1 else 0)
             groups.setdefault(key, []).append(int(match[2]))
@@ -29,7 +32,7 @@ def fold(names: Iterable[str]) -> str:
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Return the node names in a list in Slurm's notation; an invalid part stays unchanged."""
+    """Return the node names in a list in Slurm's notation; invalid parts of the list stay unchanged."""
     names: list[str] = []
     for part in _PART.findall(text):
         if part:

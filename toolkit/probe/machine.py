@@ -1,4 +1,4 @@
-"""Read the facts of a machine that affect a rank, and record the evidence of each fact."""
+"""Read the facts about a machine that affect a rank, and record the evidence for each fact."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ _NO_X86 = "/proc/cpuinfo names no x86-64 level, because this is not an x86 proce
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """Reads facts from the sections of a probe's output, and records the evidence of each fact in ``book``.
+    """Reads facts from the sections of a probe's output, and records the evidence for each fact in ``book``.
 
-    Each public method except ``facts`` returns the field of :class:`toolkit.model.facts.HostFacts` with the
-    method's name.
+    Each public method except ``facts`` returns the value of the field in
+    :class:`toolkit.model.facts.HostFacts` that has the method's name.
     """
 
     ask: Callable[[str], Section]
@@ -294,7 +294,9 @@ class MachineFacts:
     def _list_fact(
         self, name: str, question: str, where: str, read: Callable[[Section], tuple[str, ...]]
     ) -> tuple[str, ...] | None:
-        """Return the list in a section; an empty list is a valid answer, and None means unknown."""
+        """Return the list that ``read`` finds in a section; empty is a valid answer, and None
+        means unknown.
+        """
         section = self.ask(question)
         if not section.ok:
             self.book.unread(name, section, where)

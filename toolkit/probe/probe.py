@@ -1,4 +1,4 @@
-"""Probe a cluster: run the probe's script in one round trip, and convert its output to facts."""
+"""Probe a cluster: run the probe script in one round trip, and convert its output to facts."""
 
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts
@@ -11,21 +11,22 @@ __all__ = ["Bundle", "NodeChoice", "encode", "gather", "load", "load_bundle", "p
 
 
 def probe(runner: Runner, choice: NodeChoice | None = None) -> HostFacts:
-    """Return the facts of a cluster that the rules need, by default with the facts of one compute node.
+    """Return the facts about a cluster that the rules need, by default from the login node and one compute
+    node.
 
     Raises:
         Missing: if the machine is unreachable.
-        CheckFailed: if the output of the script is truncated.
+        CheckFailed: if the output of the probe script is incomplete.
     """
     return gather(runner, choice).host
 
 
 def gather(runner: Runner, choice: NodeChoice | None = None) -> Bundle:
-    """Probe a cluster; return its facts, the raw output, and the groups of compute nodes."""
+    """Probe a cluster, and return its facts, the raw output, and the groups of compute nodes."""
     choice = choice or NodeChoice()
     done = runner.run(command(choice))
     if done.timed_out and VERSION not in done.text:
         raise CheckFailed(f"{runner.place}: the probe did not answer within {choice.seconds} s")
-    # Users send facts files to others, so the name of the user must not be in the file.
+    # Users send facts files to other people, so a file must not contain the user's name.
     place = runner.place.rpartition("@")[2]
     return read(done.text, place, choice, cut=done.timed_out)

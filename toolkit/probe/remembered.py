@@ -1,4 +1,4 @@
-"""Cache the facts of a host for some minutes, so that the next launch need not probe the host again."""
+"""Cache the facts about a host for some minutes, so that the next launch need not probe the host again."""
 
 import hashlib
 import os
@@ -17,11 +17,11 @@ from toolkit.probe.evidence import TIMED_OUT
 from toolkit.run.command import Command, Runner
 
 VARIABLE = "TOOLKIT_FACTS_SECONDS"
-"""The variable with the time in seconds for which a launch reuses the facts of a host."""
+"""The environment variable with the time, in seconds, for which a launch reuses the facts about a host."""
 _SECONDS = 600
 _FOLDER = "hosts"
 _MOST = 20
-"""Maximum number of cached answers; an answer takes 40 kB, or more for many kinds of nodes."""
+"""Maximum number of cached answers. An answer has 40 kB, or more for many kinds of nodes."""
 _UNANSWERED = f"@rc {TIMED_OUT}\n"
 _STATE_SECONDS = 20.0
 _STATE = re.compile(r"^toolkit-state:([0-9a-f]{64})$", re.MULTILINE)
@@ -36,9 +36,9 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class HostMemory:
-    """Probes a host, unless the cache has an answer that is some minutes old and the host is unchanged.
+    """Probes a host, unless the cache has a recent answer and the host has not changed since.
 
-    ``age`` is the age of the cached answer in seconds, or None if toolkit probed the host now.
+    ``age`` is the age of the cached answer in seconds, or None if toolkit has just probed the host.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -46,7 +46,7 @@ class HostMemory:
         self.age: float | None = None
 
     def gather(self, runner: Runner, choice: NodeChoice, probe: Callable[[], Bundle]) -> Bundle:
-        """Return the facts of a host from the cache, or from ``probe``."""
+        """Return the facts about a host from the cache, or from ``probe``, which probes the host."""
         state = _state(runner) if self._seconds else ""
         if not state:
             return probe()
@@ -68,12 +68,12 @@ class HostMemory:
 
 
 def forget() -> None:
-    """Remove the cached facts of all hosts; called when a job fails or toolkit refuses a launch."""
+    """Remove the cached facts of all hosts. toolkit does so when a job fails or toolkit refuses a launch."""
     hints.drop(_FOLDER)
 
 
 def seconds_of(text: str | None) -> int:
-    """Return the number of seconds in the variable's value, or the default for an empty value.
+    """Return the number of seconds in the value of :data:`VARIABLE`; for an empty value, the default (600 s).
 
     Raises:
         BadInput: if the value is not a number of seconds.
@@ -89,7 +89,9 @@ def seconds_of(text: str | None) -> int:
 
 
 def _state(runner: Runner) -> str:
-    """Return a hash of the host's state, which changes when its facts change; empty if the query fails."""
+    """Return a hash of the host's state, which changes when the host's facts change; empty if the query
+    fails.
+    """
     folder = shipped_folder("containers")
     # Use the PATH of the probe, which contains the folders that a login shell adds.
     script = b"".join((folder / name).read_bytes() for name in ("login-path.sh", "machine-state.sh"))

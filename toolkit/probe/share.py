@@ -1,4 +1,4 @@
-"""Remove personal data from the facts of a cluster (pure)."""
+"""Remove personal data from the facts about a cluster (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from toolkit.probe.bundle import Bundle
 from toolkit.probe.group import Group
 
 WITHHELD = "-"
-"""The replacement of a text that may contain a user name, an account or an address."""
+"""The replacement for a text that may contain a user name, an account or an address."""
 
 _PERSONAL = re.compile(
     r"@|~|/(home|users?|u|people|staff)/|token|secret|passw|credential|://|\b\d+\.\d+\.\d+\.\d+\b",
@@ -20,7 +20,7 @@ _PERSONAL = re.compile(
 
 
 def without_users(bundle: Bundle, name: str) -> Bundle:
-    """Return the facts of a cluster without accounts, machine names and users' folders.
+    """Return the facts about a cluster without accounts, machine names and users' folders.
 
     ``name`` is the cluster's name in the result. The result contains the facts that rules read, but neither
     the raw answer nor evidence.
@@ -44,7 +44,7 @@ def without_users(bundle: Bundle, name: str) -> Bundle:
 
 
 def _numbers(bundle: Bundle) -> dict[str, str]:
-    """Return a replacement such as ``node1`` for the name of each machine."""
+    """Return name of a machine → replacement, such as ``node1``."""
     named: dict[str, None] = {}
     for machine in (bundle.host, *(group.facts for group in bundle.groups)):
         named |= dict.fromkeys(machine.compute_nodes or ())

@@ -1,4 +1,4 @@
-"""Combine the facts of the login node and of its compute nodes into the facts that rules use (pure)."""
+"""Combine the facts about login node and compute nodes into the facts that rules use (pure)."""
 
 from collections.abc import Mapping
 
@@ -17,8 +17,8 @@ _OF_SLURM = (
     "I_MPI_HYDRA_BOOTSTRAP",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 )
-"""Variables that Slurm sets in each step, as in Slurm 24.11.5. A job inherits their values from the login
-node, not from the step of the probe.
+"""Variables that Slurm (24.11.5) sets in each step. A job inherits the login node's values of these
+variables, not the values in the probe's step.
 """
 
 
@@ -27,10 +27,10 @@ _OF_LOGIN = {"slurm", "schedulers"}
 
 
 def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
-    """Return the facts of a cluster that the rules use.
+    """Return the facts about a cluster that the rules use.
 
-    Facts about Slurm come from the login node. All other facts come from the largest group of equal compute
-    nodes, because ranks run on these nodes. If no compute node answered, all facts come from the login node.
+    Facts about Slurm are from the login node. All other facts are from the largest group of equal compute
+    nodes, because ranks run on these nodes. If no compute node answered, all facts are from the login node.
     """
     if not groups:
         return msgspec.structs.replace(login, **_no_node_reasons(login, why_none))
@@ -51,9 +51,9 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
 
 
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
-    """Return the variables that a job inherits.
+    """Return the environment variables that a job inherits.
 
-    If TMPDIR is not set, slurmd sets TMPDIR to Slurm's setting ``TmpFS``.
+    If TMPDIR is not set, slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS``.
     """
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)
@@ -64,7 +64,9 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Return the reason why no compute node answered; without Slurm there are no compute nodes."""
+    """Return the tables of evidence with the reason why no compute node answered; without Slurm, the fact is
+    absent.
+    """
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
     return {

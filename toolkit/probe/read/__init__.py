@@ -1,1 +1,1 @@
-"""Parse the output of one tool in each module: raw lines to plain values (pure)."""
+"""Parse raw lines to plain values (pure); each module parses the output of one tool."""

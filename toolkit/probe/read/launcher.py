@@ -17,16 +17,16 @@ _FAMILIES = (
 )
 _LACKS = re.compile(r"error while loading shared libraries: ([\w.+-]+): cannot open shared object file")
 _IN_PATH = re.compile(r"/(?:[a-z0-9-]*mpi[a-z0-9]*)[/-]v?(\d{1,4}\.\d[\w.]*)(?:[/-]|\Z)", re.IGNORECASE)
-"""The pattern of an MPI's release in its folder, for example ``/opt/cray/pe/mpich/8.1.29/ofi``."""
+"""A pattern for an MPI's release in the path of its folder, such as ``/opt/cray/pe/mpich/8.1.29/ofi``."""
 _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
 def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
-    """Return one MPI for each installation with a launcher, from ``path``, ``real`` and ``says`` lines.
+    """Return an MPI for each installation with a launcher, from ``path``, ``real`` and ``says`` lines.
 
     ``libraries`` lists the MPI library beside each launcher. If an installation has several launchers, the
-    result has the first. A program without a version text is ignored if another program in its folder has a
-    version text.
+    result contains the first. The function ignores a program without a version text if another program in the
+    same folder has a version text.
     """
     mpis: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]
@@ -70,7 +70,7 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         launcher="",
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
-    # ld.so finds the link, for example lib-abi-mpich/libmpi.so.12, and not the file behind the link.
+    # ld.so finds the link, such as lib-abi-mpich/libmpi.so.12, and not the file behind the link.
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found_path)
 
 
@@ -97,16 +97,18 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
 
 
 def leaks(section: Section) -> tuple[str, ...] | None:
-    """Return the variables with paths of the launcher's installation; None if no rank ran."""
+    """Return the names of a rank's variables with paths of the launcher's installation; None if no
+    rank ran.
+    """
     names = variables(section)
-    # Each launcher sets a PMIX_ variable for its ranks; without such a variable no rank ran.
+    # Each launcher sets a PMIX_ variable for its ranks, so no rank ran without such a variable.
     if not section.ok or not any(name.startswith("PMIX_") for name in names):
         return None
     return tuple(name for name in knowledge.mpi().variables.paths if name in names)
 
 
 def pmix_server(section: Section) -> str | None:
-    """Return the release of the launcher's PMIx server, from the variable ``PMIX_VERSION`` of a rank."""
+    """Return the release of the launcher's PMIx server, from a rank's variable ``PMIX_VERSION``."""
     return variables(section).get("PMIX_VERSION") if section.ok else None
 
 
@@ -132,6 +134,7 @@ def _programs(section: Section) -> list[tuple[str, str, str]]:
 def _identify(output: str) -> tuple[str, str | None]:
     for name, pattern in _FAMILIES:
         if match := re.search(pattern.pattern, output, re.MULTILINE | re.DOTALL):
-            # Until 2020, a release was an update, for example 2019 Update 4, with packages named 2019.4.243.
+            # Until 2020, a release was an update, such as 2019 Update 4, whose packages have the name
+            # 2019.4.243.
             return name, ".".join(part for part in match.groups() if part)
     return "unknown", None

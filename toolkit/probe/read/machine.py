@@ -1,4 +1,4 @@
-"""Read processor, memory, networks and permissions for shared memory of a machine."""
+"""Parse a machine's processor, memory, networks, and permissions for shared memory."""
 
 import re
 
@@ -11,8 +11,9 @@ _LEVELS = (
     ("x86-64-v3", "abm avx avx2 bmi1 bmi2 f16c fma movbe xsave"),
     ("x86-64-v4", "avx512f avx512bw avx512cd avx512dq avx512vl"),
 )
-"""The flags of each level in the x86-64 psABI (section 3.1.1), as /proc/cpuinfo names them: ``pni`` is SSE3,
-``abm`` is LZCNT."""
+"""The flags of each x86-64 level (x86-64 psABI, section 3.1.1), with the names in /proc/cpuinfo: ``pni`` is
+SSE3, ``abm`` is LZCNT.
+"""
 _VENDOR = re.compile(r"[A-Za-z]{1,16}", re.ASCII)
 _KIB = 1024
 _INFO = re.compile(r"(?P<name>[\w.]{1,60}?)-(?P<version>\d[\w.+!]{0,40}?)(-py3[.\d]*)?\.(dist|egg)-info\Z")
@@ -27,7 +28,9 @@ _FABRICS = (
     ("efa", re.compile(r"/sys/class/infiniband/\S+ efa$")),
 )
 _IDLE = re.compile(r"[123]: ")
-"""The port states DOWN, INIT and ARMED; a port with an unreadable state is not down."""
+"""A pattern for the port states DOWN, INIT and ARMED. A port with an unreadable state does not count
+as down.
+"""
 
 
 def cpu_level(section: Section) -> str | None:
@@ -50,7 +53,8 @@ def cpu_vendor(section: Section) -> str | None:
 def cpu_threads(section: Section) -> int | None:
     """Return the number of hardware threads per core.
 
-    The value is the threads of a processor divided by its cores, or two if SMT is switched off.
+    The value is a processor's number of threads divided by its number of cores, or two if SMT is switched
+    off.
     """
     siblings, cores = _cpuinfo(section, "siblings"), _cpuinfo(section, "cpu cores")
     if not (siblings and cores and _NUMBER.fullmatch(siblings) and _NUMBER.fullmatch(cores)):
@@ -66,7 +70,7 @@ def _cpuinfo(section: Section, name: str) -> str | None:
 
 
 def newest_glibc(names: tuple[str, ...]) -> str | None:
-    """Return the newest release in names such as ``GLIBC_2.34``, or None."""
+    """Return the newest release in symbol version names such as ``GLIBC_2.34``, or None."""
     versions = [m[1] for name in names if (m := _GLIBC.fullmatch(name))]
     versions += [_RELATIVE_RELOCATIONS for name in names if name == "GLIBC_ABI_DT_RELR"]
     return max(versions, key=lambda v: [int(part) for part in v.split(".")], default=None)
@@ -78,7 +82,7 @@ def shm(section: Section) -> int | None:
 
 
 def locked_memory(section: Section) -> int | None:
-    """Return the limit of locked memory in bytes, -1 for no limit; ``ulimit`` reports KiB."""
+    """Return the limit of locked memory in bytes; -1 means no limit. ``ulimit`` reports KiB."""
     for value in section.values("locked"):
         if value == "unlimited":
             return -1
@@ -88,7 +92,7 @@ def locked_memory(section: Section) -> int | None:
 
 
 def interfaces(section: Section) -> tuple[str, ...]:
-    """Return the network interfaces; interfaces that are up and have a route come first."""
+    """Return the network interfaces, first the interfaces that are up and have a route."""
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     routed = set(section.values("route"))
     names = {line for line in section.lines if line.strip() and " " not in line} - {"lo", "bonding_masters"}
@@ -109,7 +113,7 @@ def infiniband(section: Section) -> tuple[str, ...]:
 
 
 def idle(section: Section) -> tuple[str, ...]:
-    """Return the devices whose ports are all down, without a cable or without a subnet manager."""
+    """Return the devices whose ports are all down, for example without a cable or a subnet manager."""
     return tuple(sorted(_rdma(section) & _down(section)))
 
 
@@ -129,7 +133,7 @@ def _down(section: Section) -> set[str]:
 def link_layers(section: Section) -> dict[str, str]:
     """Return the link layer of each device, from lines such as ``link mlx5_0 Ethernet``.
 
-    If a device has ports of both kinds, its link layer is InfiniBand.
+    If a device has ports with different link layers, the result for the device is InfiniBand.
     """
     pairs = (value.partition(" ") for value in section.values("link"))
     layers = [(device, layer.strip()) for device, _, layer in pairs if layer.strip()]
@@ -143,12 +147,14 @@ def fabrics(section: Section) -> tuple[str, ...]:
 
 
 def number(section: Section, word: str) -> int | None:
-    """Return the number after ``word`` in a section, or None."""
+    """Return the number after ``word`` in a section, or None without such a number."""
     return next((int(v) for v in section.values(word) if _NUMBER.fullmatch(v)), None)
 
 
 def mca_params(section: Section) -> dict[str, str]:
-    """Return the MCA parameters in ``set btl = tcp,self`` lines; the first value of a parameter is used."""
+    """Return the MCA parameters in lines such as ``set btl = tcp,self``; the first value of a parameter
+    counts.
+    """
     settings: dict[str, str] = {}
     for line in section.values("set"):
         name, sign, value = line.partition("=")
@@ -158,7 +164,7 @@ def mca_params(section: Section) -> dict[str, str]:
 
 
 def user_site(section: Section) -> dict[str, tuple[str, ...]]:
-    """Return the packages in the user's home folder that affect ranks, by release of Python."""
+    """Return Python version → packages in the user's home folder that affect ranks."""
     packages: dict[str, list[str]] = {}
     for line in section.values("package"):
         release, _, info = line.partition(" ")

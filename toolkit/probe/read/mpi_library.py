@@ -1,4 +1,6 @@
-"""Find the MPI library of each launcher on a host, and the files that a bind of that library needs."""
+"""Find the MPI library of each launcher on a host, and the files that a launch must mount with
+this library.
+"""
 
 import posixpath
 import re
@@ -14,12 +16,12 @@ _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )
 _PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
-"""Open MPI's components that implement Slurm's PMI-1 and PMI-2."""
+"""Open MPI's components for Slurm's PMI-1 and PMI-2 → launch interface."""
 _PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
 
 
 _MAKERS = {"MVAPICH": "mvapich2", "CRAY MPICH": "cray", "ParaStation": "parastation"}
-"""Texts that identify the MPIs that are derived from MPICH."""
+"""Text in a library → MPI implementation derived from MPICH."""
 _DEVICE = re.compile(r"ch[34]:[a-z0-9, ]{2,40}\Z")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}\Z", re.ASCII)
 _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
@@ -27,39 +29,43 @@ _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
 
 @dataclass(frozen=True, slots=True)
 class MpiLibrary:
-    """An MPI library and its lines in the probe's output, by the first word of each line."""
+    """An MPI library and its lines in the probe's output; a table maps the first word of a line to
+    the rest.
+    """
 
     path: str
     answers: dict[str, list[str]] = field(default_factory=dict)
     whole: bool = True
-    """Whether the section is complete, so that no time limit stopped the query."""
+    """Whether the section is complete, because no time limit stopped the query."""
 
     def values(self, word: str) -> list[str]:
         return self.answers.get(word, [])
 
     @property
     def found_path(self) -> str:
-        """The path at which the probe found the library; this path may be a link to ``path``."""
+        """The path at which the probe found the library, which may be a link to ``path``."""
         return next(iter(self.values("found")), self.path)
 
     @property
     def holds(self) -> set[str]:
-        """Texts in the library or in its inner library that identify its MPI and its launch interfaces."""
+        """Texts in the library, or in its inner library, that identify the MPI and its launch interfaces."""
         return set(self.values("holds"))
 
     @property
     def is_followed(self) -> bool:
-        """Whether the list of the library's dependencies is complete."""
+        """Whether the list of the library's dependencies is known completely."""
         return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
     @property
     def needs(self) -> dict[str, str]:
-        """The libraries that are loaded with this library, path by soname; a missing library has no path."""
+        """Soname → path, for the libraries that the loader loads with this library; the path of a missing
+        library is empty.
+        """
         return {name: path for name, _, path in (line.partition(" ") for line in self.values("needs"))}
 
     @property
     def components(self) -> dict[str, tuple[str, ...]]:
-        """The library's MCA components that start ranks or send messages, by framework."""
+        """MCA framework → the library's components that connect ranks or send messages."""
         names_by_framework: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
@@ -69,7 +75,9 @@ class MpiLibrary:
 
     @property
     def component_libraries(self) -> dict[str, dict[str, str]]:
-        """The libraries that each component file loads in addition to the MPI library, path by soname."""
+        """Component file → soname → path, for the libraries that the component loads in addition to the MPI
+        library.
+        """
         paths_by_component: dict[str, dict[str, str]] = {}
         for line in self.values("takes"):
             file, name, path = (*line.split(" ", 2), "")[:3]
@@ -80,7 +88,7 @@ class MpiLibrary:
 
     @property
     def loaded_libraries(self) -> dict[str, str]:
-        """The libraries that are loaded with this MPI library and its components, path by soname."""
+        """Soname → path, for the libraries that the loader loads with this MPI library and its components."""
         return {
             **{n: p for paths in self.component_libraries.values() for n, p in paths.items()},
             **self.closure,
@@ -88,7 +96,7 @@ class MpiLibrary:
 
     @property
     def plugins(self) -> str | None:
-        """The folder of the MPI's component files, or None."""
+        """The folder of the MPI's component files; None without component files."""
         return next(iter(self.values("plugins")), None)
 
     @property
@@ -104,25 +112,29 @@ class MpiLibrary:
 
     @property
     def device(self) -> str | None:
-        """MPICH's device with its network modules, for example ``ch4:ofi,ucx``."""
+        """MPICH's device with its network modules, such as ``ch4:ofi,ucx``."""
         device = next(iter(self.values("device")), None)
         return ",".join(device.replace(",", " ").split()) if device and _DEVICE.match(device) else None
 
     @property
     def soname(self) -> str | None:
-        """The soname by which programs load the library; None if the file names do not match exactly one."""
+        """The soname by which programs load the library; None if the file names do not show exactly one
+        soname.
+        """
         files = {posixpath.basename(self.path), posixpath.basename(self.found_path)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
         return fitting[0] if len(fitting) == 1 else None
 
     @property
     def closure(self) -> dict[str, str]:
-        """The libraries that are loaded with this library, without the C library, path by soname."""
+        """Soname → path, for the libraries that the loader loads with this library, without the C library."""
         return {name: path for name, path in self.needs.items() if not _C_LIBRARY.match(name)}
 
     @property
     def interfaces(self) -> tuple[str, ...] | None:
-        """The launch interfaces that the library can use; None if its list of dependencies is incomplete."""
+        """The launch interfaces that the library can use; None if the list of its dependencies
+        is incomplete.
+        """
         if not self.is_followed:
             return None
         linked = {name.split(".so")[0] for name in self.needs}
@@ -140,19 +152,19 @@ class MpiLibrary:
         return tuple(sorted(faces))
 
     def is_relocatable(self, exported: tuple[str, ...] | None) -> bool:
-        """Return whether the library works in any folder.
+        """Return whether the library works if a launch mounts it into another folder.
 
-        A library works in any folder if it searches relative to its own folder, if its launcher sets
-        ``OPAL_PREFIX`` for ranks, or if it needs only the C library.
+        A library works in any folder if it searches files relative to its own folder, or if it needs only the
+        C library. It also works if its launcher sets ``OPAL_PREFIX`` for ranks.
         """
         alone = self.is_followed and not self.closure and not self.plugins
         return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
 
 
 def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibrary]]:
-    """Return the paths of the libraries beside each launcher, and all libraries by path.
+    """Return two tables: launcher → paths of the libraries beside it, and path → library.
 
-    The libraries that ld.so finds have the launcher ``""``.
+    The launcher ``""`` stands for libraries that ld.so finds.
     """
     beside: dict[str, list[str]] = {}
     known: dict[str, MpiLibrary] = {}
@@ -175,7 +187,8 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
 def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibrary | None:
     """Return a launcher's MPI library, or None.
 
-    The result is a library of the same MPI beside the launcher, or else the first that ld.so finds.
+    The result is a library of the same MPI beside the launcher, or else the first such library that ld.so
+    finds.
     """
     beside, known = libraries(section)
     for path in (*beside.get(launcher, ()), *beside.get("", ())):
@@ -186,7 +199,7 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibr
 
 
 def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
-    """Return the libraries that the probe found without a launcher, in the order of the search."""
+    """Return the libraries that the probe found in folders without a launcher, in the order of the search."""
     beside, known = libraries(section)
     existing = {
         path for launcher, paths in beside.items() if launcher not in {"", NO_LAUNCHER} for path in paths
@@ -199,19 +212,23 @@ def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
 
 
 def is_mvapich(launcher: str, section: Section) -> bool:
-    """Return whether a Hydra launcher, which reports MPICH's release, is beside a library of MVAPICH2."""
+    """Return whether a Hydra launcher, which reports MPICH's release, belongs to an MVAPICH2 library beside
+    it.
+    """
     beside, known = libraries(section)
     kinds = {known[path].implementation for path in beside.get(launcher, ()) if path in known}
     return kinds == {"mvapich2"}
 
 
 def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the sonames of all libraries that are loaded with a library; None if the list is incomplete."""
+    """Return the sonames of the libraries that the loader loads with a library, without the C library; None
+    if the list is incomplete.
+    """
     return tuple(sorted(library.closure)) if library.is_followed else None
 
 
 def folders(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the folder of a library, then the folders of all libraries that are loaded with it."""
+    """Return the folder of a library, then the folders of all libraries that the loader loads with it."""
     if not library.is_followed:
         return None
     where = (library.found_path, *(path for path in library.loaded_libraries.values() if path))
@@ -219,7 +236,9 @@ def folders(library: MpiLibrary) -> tuple[str, ...] | None:
 
 
 def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
-    """Return the loaded libraries whose folder is outside ``prefix``; None if the list is incomplete."""
+    """Return the sonames of loaded libraries outside ``prefix``; None if the list of libraries
+    is incomplete.
+    """
     if not library.is_followed:
         return None
     return tuple(
@@ -228,14 +247,14 @@ def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | N
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return the additional libraries of each component, or None if the list is incomplete."""
+    """Return component → sonames of additional libraries, or None if the list is incomplete."""
     if not library.is_followed:
         return None
     return {name: tuple(sorted(files)) for name, files in sorted(library.component_libraries.items())}
 
 
 def places(library: MpiLibrary) -> dict[str, str] | None:
-    """Return the folder of each library that is loaded with a library, by soname."""
+    """Return soname → folder, for each library that the loader loads with a library."""
     if not library.is_followed:
         return None
     return {name: posixpath.dirname(path) for name, path in sorted(library.loaded_libraries.items()) if path}
@@ -249,22 +268,26 @@ def _below(library: MpiLibrary, path: str, prefix: str) -> bool:
 
 
 def ucx(library: MpiLibrary) -> str | None:
-    """Return the version of the UCX that is loaded with a library; None if it is not exactly one."""
+    """Return the version of the UCX that the loader loads with a library; None without exactly
+    one version.
+    """
     named = set(library.values("ucx"))
     return named.pop() if len(named) == 1 else None
 
 
 def fabric(library: MpiLibrary) -> str | None:
-    """Return the newest ``FABRIC_`` version of the libfabric that is loaded with a library, or None."""
+    """Return the newest ``FABRIC_`` version of the libfabric that the loader loads with a library,
+    or None.
+    """
     versions = [version.split(".") for version in library.values("fabric") if _VERSION.match(version)]
     return ".".join(max(versions, key=lambda parts: [int(part) for part in parts])) if versions else None
 
 
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
-    """Return the newest glibc version that a library needs, or any library that is bound with it.
+    """Return the newest glibc version that a library, or a library that toolkit mounts with it, needs.
 
     If ``prefix`` is the system's prefix, all libraries count. For any other prefix, libraries in the system's
-    folders do not count, because toolkit does not bind them.
+    folders do not count, because toolkit does not mount these libraries.
     """
     if not library.is_followed:
         return None

@@ -10,7 +10,7 @@ from toolkit.probe.evidence import Section
 
 @dataclass(frozen=True, slots=True)
 class PmixLibrary:
-    """A libpmix: its path, its release, and the source of the release."""
+    """A libpmix: its path, its release, and the evidence for the release."""
 
     path: str
     version: str
@@ -18,9 +18,9 @@ class PmixLibrary:
 
 
 def libraries(section: Section) -> tuple[PmixLibrary, ...]:
-    """Return each libpmix in a section, from ``file`` and ``says`` lines.
+    """Return every libpmix in a section, from ``file`` and ``says`` lines.
 
-    The release in the real file name has priority, because the text in the library may be ``5.0.7a1`` for
+    The release in the real file name has precedence, because the library may contain the text ``5.0.7a1`` for
     release 5.0.7.
     """
     pmix_libraries: list[PmixLibrary] = []
@@ -41,8 +41,8 @@ def libraries(section: Section) -> tuple[PmixLibrary, ...]:
 def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     """Return the libpmix that Slurm's PMIx plugin loads, or None if unknown.
 
-    If the plugin names or links a libpmix, the result is that library, or None if the library is unreadable.
-    If the plugin names none, the result is a libpmix with the plugin's major version (``pmix_v5``). If Slurm
+    If the plugin names or links a libpmix, the result is this library, or None if the library is unreadable.
+    Otherwise, the result is a libpmix with the major version in the plugin's name (``pmix_v5``). If Slurm
     names no version, the result is the only release of libpmix on the machine.
     """
     all_libraries = libraries(section)
@@ -61,7 +61,9 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
 
 
 def _plugin_names(section: Section, mpi_types: tuple[str, ...]) -> set[str]:
-    """Return the paths that Slurm's default PMIx plugin (``mpi_pmix.so``, or the newest) names or links."""
+    """Return the paths of libpmix that Slurm's default PMIx plugin (``mpi_pmix.so``, or the newest plugin)
+    names or links.
+    """
     by_plugin: dict[str, set[str]] = {}
     plugin = ""
     for line in section.lines:

@@ -1,4 +1,4 @@
-"""Find whether users can start containers without privileges."""
+"""Find whether users can start containers and mount images without privileges."""
 
 from toolkit.probe.evidence import Section
 
@@ -7,9 +7,10 @@ def user_namespaces(section: Section) -> bool | None:
     """Return whether an ordinary user can create a user namespace, or None if unknown.
 
     The probe runs ``unshare -Ur true``. Without ``unshare``, the kernel's settings can only show that user
-    namespaces are disabled. If root ran the probe, success proves nothing for other users, unless a kernel
-    setting allows user namespaces. If AppArmor restricts user namespaces (Ubuntu 24.04), only programs with a
-    suitable profile can create one; Apptainer's package has such a profile, and ``unshare`` has none.
+    namespaces are disabled. If root ran the probe, its success does not count for other users, unless a
+    kernel setting allows user namespaces. If AppArmor restricts user namespaces (Ubuntu 24.04), only programs
+    with a suitable profile can create a user namespace. Apptainer's package has such a profile, but
+    ``unshare`` does not.
     """
     switches = _switches(section)
     off = (
@@ -34,9 +35,10 @@ def namespaces_limit(section: Section) -> int | None:
 
 
 def kernel_mounts(section: Section) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return two lists: the kernel features for mounting images that exist, and the missing features.
+    """Return two lists of kernel features for mounting images: the available features and the missing
+    features.
 
-    The features are ``loop`` and ``squashfs``. The result is None if either is unknown.
+    The features are ``loop`` and ``squashfs``. The result is None if the state of a feature is unknown.
     """
     has = tuple(line.partition(":")[0] for line in section.values("has"))
     lacks = section.values("lacks")

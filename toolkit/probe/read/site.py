@@ -1,4 +1,4 @@
-"""Read the answers to the queries of a site profile: partitions, accounts, modules, folders (pure)."""
+"""Parse the answers to the queries for a site profile: partitions, accounts, modules, folders (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -8,18 +8,20 @@ from toolkit.probe.evidence import Section, Sections
 from toolkit.probe.read import machine, slurm
 
 _GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[\w.+-]+):)?(?P<count>\d{1,4})(?=$|[(,])", re.ASCII)
-"""The pattern of GPUs in sinfo's output, in which the count is the last field. A GPU type may start with a
-digit, for example ``2080ti``."""
+"""A pattern for GPUs in sinfo's output, in which the count is the last field. A GPU type may start with a
+digit, as in ``2080ti``.
+"""
 _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
 _BEGIN, _END = "asked now", "asked yes"
 _MASKED = "-"
-"""The text that the probe prints in place of the user's name; an account with the user's name is therefore
-unknown."""
+"""The text that the probe prints instead of the user's name. An account with the user's name is therefore
+unknown.
+"""
 
 
 def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
-    """Return the facts of a site from the contacted machine and from one compute node."""
+    """Return the facts about a site, from the answers of the contacted machine and of one compute node."""
     settings = slurm.settings(login.get("slurm-config", Section("slurm-config")))
     modules, places = _whole(login, "modules"), _whole(login, "places")
     node_places = _whole(node or {}, "places")
@@ -46,7 +48,7 @@ def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
 
     The section is the output of ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``.
 
-    Older releases of the probe print six columns; limits and cores are then unknown.
+    Earlier releases of the probe print six columns; limits and cores are then unknown.
     """
     section = sections.get("partitions", Section("partitions"))
     rows = [line.split("|") for line in section.lines if line.count("|") >= _SHORT - 1]
@@ -64,7 +66,7 @@ def _partition(
     name: str, rows: list[list[str]], features: dict[str, tuple[str, ...]] | None
 ) -> PartitionFacts:
     gpus = [list(_GPUS.finditer(row[5])) for row in rows]
-    # A partition whose nodes have different GPUs has no GPU type.
+    # If the nodes of a partition have different GPUs, the partition has no GPU type.
     kinds = {gpu["type"] or "" for of_row in gpus for gpu in of_row}
     first = rows[0]
     whole = len(first) > _SHORT + 4
@@ -101,7 +103,9 @@ def _most(texts: Iterable[str]) -> int | None:
 
 
 def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
-    """Return the features that any node of a partition has, from ``partition|feature,feature`` lines."""
+    """Return partition → features that a node of the partition has, from
+    ``partition|feature,feature`` lines.
+    """
     if not section.ok:
         return None
     names_by_partition: dict[str, dict[str, None]] = {}
@@ -114,7 +118,9 @@ def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
 
 
 def _associations(section: Section) -> tuple[Association, ...] | None:
-    """Return the user's accounts from ``may ACCOUNT|PARTITION|QOS,QOS`` lines, one line per partition."""
+    """Return the user's accounts from ``may ACCOUNT|PARTITION|QOS,QOS`` lines; each partition has its own
+    line.
+    """
     if not section.ok:
         return None
     default = next(iter(section.values("default")), "")
@@ -128,16 +134,17 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
 
 
 def _whole(sections: Sections, name: str) -> Section | None:
-    """Return the section of a login shell, or None if the shell's profile ended the shell before the answer.
+    """Return the section of a query in a login shell, or None if the shell's profile ended the shell before
+    the answer.
 
-    The output of the profile before and after the answer is removed.
+    The result does not contain the lines that the profile prints before and after the answer.
     """
     section = sections.get(name, Section(name))
     if not section.ok or _END not in section.lines:
         return None
     lines = section.lines
     begin = lines.index(_BEGIN) if _BEGIN in lines else -1
-    # A compute node prints no banner, and prints other lines after the end mark.
+    # A compute node does not print a banner, and prints other lines after the end mark.
     end = lines.index(_END, begin + 1) if _END in lines[begin + 1 :] else len(lines)
     after = tuple(line for line in lines[end:] if line.startswith("disk "))
     return Section(name, (*lines[begin + 1 : end], *after), section.status)

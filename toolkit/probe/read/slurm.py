@@ -10,11 +10,13 @@ _NONE = {"(null)": "none"}
 """The text that ``scontrol show config`` of Slurm 24.11 prints for ``MpiDefault=none``."""
 _COUNT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([KMG]?)(?!\d)", re.ASCII)
 _THOUSANDS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-"""The suffixes by which ``sinfo`` shortens numbers: 1024 nodes are ``1K``, 1536 nodes are ``1.50K``."""
+"""The suffixes with which ``sinfo`` shortens numbers, and their factors: 1024 nodes are ``1K``, 1536 nodes
+are ``1.50K``.
+"""
 
 
 def version(section: Section) -> str | None:
-    """Return Slurm's version from ``sinfo --version``: ``24.11.5`` for ``slurm-wlm 24.11.5``."""
+    """Return Slurm's version from ``sinfo --version``, such as ``24.11.5`` for ``slurm-wlm 24.11.5``."""
     return next((match[1] for line in section.lines if (match := _VERSION.match(line))), None)
 
 
@@ -44,7 +46,9 @@ def settings(section: Section) -> dict[str, str]:
 
 
 def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
-    """Return the partitions, the default first, and the number of nodes in the largest partition."""
+    """Return the names of the partitions, the default partition first, and the number of nodes in the largest
+    partition.
+    """
     rows = [line.split("|") for line in section.lines if line.count("|") >= 2]
     if not section.ok or not rows:
         return None, None
@@ -57,13 +61,15 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
 
 
 def number(text: str) -> int | None:
-    """Return a number that ``sinfo`` prints, for example 36 for ``36+`` and 1024 for ``1K``, or None."""
+    """Return a number that ``sinfo`` prints, such as 36 for ``36+`` and 1024 for ``1K``; None for another
+    text.
+    """
     match = _COUNT.match(text)
     return int(float(match[1]) * _THOUSANDS[match[2]]) if match else None
 
 
 def slurm(sections: Sections) -> SlurmFacts | None:
-    """Return the facts about Slurm, or None if Slurm's commands are missing or do not respond."""
+    """Return the facts about Slurm, or None if Slurm's commands are missing or do not answer."""
     release = version(sections.get("slurm", Section("slurm")))
     if release is None:
         return None

@@ -1,4 +1,4 @@
-"""Read the distribution, the C library and the GPU driver of a machine."""
+"""Parse a machine's distribution, C library and GPU driver."""
 
 import re
 import shlex
@@ -12,14 +12,14 @@ _GLIBC = re.compile(r"(?:glibc|ldd \(.*\)) (\d+\.\d+)\s*$", re.ASCII)
 
 
 def first_line(section: Section) -> str | None:
-    """Return the first line of a section that is not empty, or None if the query failed."""
+    """Return the first nonempty line of a section, or None if the query failed."""
     return next((line.strip() for line in section.lines if line.strip()), None) if section.ok else None
 
 
 def distribution(lines: tuple[str, ...]) -> str | None:
-    """Return the distribution from ``os-release``, for example ``debian 12 (bookworm)``.
+    """Return the distribution from ``os-release``, such as ``debian 12 (bookworm)``.
 
-    The result for a rolling release contains only the distribution's name.
+    For a rolling release, the result contains only the distribution's name.
     """
     values: dict[str, str] = {}
     for line in lines:
@@ -27,7 +27,7 @@ def distribution(lines: tuple[str, ...]) -> str | None:
         if sign:
             try:
                 values[name.strip()] = " ".join(shlex.split(value))
-            except ValueError:  # a quote is unbalanced, because users may edit the file
+            except ValueError:  # a quote may have no end, because users can edit the file
                 values[name.strip()] = value.strip()
     words = (values.get("ID"), values.get("VERSION_ID"))
     code = values.get("VERSION_CODENAME")
@@ -36,7 +36,7 @@ def distribution(lines: tuple[str, ...]) -> str | None:
 
 
 def glibc(section: Section) -> str | None:
-    """Return glibc's version from ``getconf GNU_LIBC_VERSION`` or ``ldd --version``, for example ``2.41``."""
+    """Return glibc's version from ``getconf GNU_LIBC_VERSION`` or ``ldd --version``, such as ``2.41``."""
     matches = (_GLIBC.match(line) for line in section.lines if section.ok)
     return next((match[1] for match in matches if match), None)
 
@@ -55,7 +55,7 @@ def has_no_driver(section: Section) -> bool:
     """Return whether the machine has no NVIDIA driver, as login nodes often do.
 
     The machine has no driver if nvidia-smi is missing or reports no driver. If /proc/driver/nvidia shows a
-    version, a driver exists although nvidia-smi cannot communicate with it.
+    version, a driver exists, even if nvidia-smi cannot communicate with it.
     """
     silent = any("couldn't communicate with the NVIDIA driver" in line for line in section.lines)
     return section.missing or (silent and gpu_driver(section) is None)
@@ -95,8 +95,8 @@ def mig(section: Section) -> tuple[str, ...] | None:
 def amd_gpus(section: Section) -> tuple[str, ...]:
     """Return the AMD GPUs of a machine from ``device 0x7408`` and ``gfx 90010`` lines.
 
-    ``device`` lines are GPUs on the PCI bus; ``gfx`` lines are GPUs that a job may use. A partitioned GPU is
-    one device on the bus, and several GPUs for the compute driver.
+    ``device`` lines name GPUs on the PCI bus; ``gfx`` lines name GPUs that a job may use. A partitioned GPU
+    is one device on the bus, but several GPUs for the compute driver.
     """
     numbers = [m[1] for value in section.values("device") if (m := _DEVICE.fullmatch(value))]
     names = [_architecture(int(value)) for value in section.values("gfx") if _TARGET.fullmatch(value)]
@@ -106,7 +106,7 @@ def amd_gpus(section: Section) -> tuple[str, ...]:
 
 
 def _architecture(target: int) -> str:
-    """Return the architecture's name, for example ``gfx90a`` for 90010.
+    """Return the name of a GPU architecture, such as ``gfx90a`` for 90010.
 
     Source: linux:drivers/gpu/drm/amd/amdkfd/kfd_device.c, gfx_target_version.
     """

@@ -12,16 +12,17 @@ _OTHERS = {"SLURM_MPI_TYPE", "PMIX_VERSION"}
 _PERSONAL = re.compile(
     r"@|~|\s|\$|/(home|users?|u|people|staff)/|token|secret|passw|credential|://", re.ASCII | re.IGNORECASE
 )
-"""Patterns of values that may contain accounts, addresses, commands or home folders."""
+"""A pattern for values that may contain accounts, addresses, commands or home folders."""
 
 _RANDOM = re.compile(r"(?=[A-Za-z_-]*[0-9])(?=[0-9_-]*[A-Za-z])[A-Za-z0-9_-]{20,}", re.ASCII)
-"""The pattern of a long run of letters and digits, such as a key. Words in lists of MCA components have at
-most 16 letters."""
+"""A pattern for a long sequence of letters and digits, such as a key. Words in lists of MCA components have
+at most 16 letters.
+"""
 
 _LONGEST = 200
 _MOST = 4000
 _LISTS = {"_BIND": ",", "_BINDPATH": ",", "ENV_LD_LIBRARY_PATH": ":"}
-"""Variables of Apptainer with lists of folders from a site's module, and their separator.
+"""Endings of Apptainer's variables to which a site's module assigns lists of folders → separator.
 
 toolkit replaces a folder that may identify the user with ``-``.
 """
@@ -29,10 +30,10 @@ _OF_RUNTIME = re.compile(rf"(?:APPTAINER|SINGULARITY)({'|'.join(_LISTS)})")
 
 
 def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Return the variables, each removed value replaced with an empty text.
+    """Return the variables with an empty text instead of each removed value.
 
     Args:
-        prefix: the text before each name, for example ``OMPI_MCA_`` for names in an MCA parameter file.
+        prefix: the prefix of each name, such as ``OMPI_MCA_`` for names in an MCA parameter file.
     """
     return {name: _kept_value(f"{prefix}{name}", value) for name, value in variables.items()}
 
