@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from toolkit.engine.case import Case
 from toolkit.engine.host_mpi import provider_of
+from toolkit.engine.settings import effects
 from toolkit.engine.traits import asks_for_gpus, host_launcher, runtime_of
 from toolkit.engine.words import mpi_name, runtime_name
 from toolkit.knowledge.measured import measured_launches
@@ -117,6 +118,7 @@ def _beyond(case: Case) -> Iterator[str]:
         yield f"{found.ranks_per_node} ranks on a node"
     if asks_for_gpus(host, case.request, case.plan):
         yield _gpus(case)
+    yield from (f"{one.name}={one.value}" for one in effects(case)[0] if not one.measured)
     if case.request.nodes > 1 and (there := (*(host.infiniband or ()), *(host.fabrics or ()))):
         yield f"a fast network ({there[0]})"
 

@@ -78,7 +78,8 @@ def _of_host(row: Reported, host: HostFacts) -> Iterator[ConditionState]:
     if row.card is False:
         yield not host.infiniband if host.infiniband is not None else "host.infiniband"
     if row.fabric:
-        yield row.fabric in host.fabrics if host.fabrics is not None else "host.fabrics"
+        has = row.fabric.removeprefix("!") in (host.fabrics or ())
+        yield has != row.fabric.startswith("!") if host.fabrics is not None else "host.fabrics"
     if row.gpus:
         yield bool(host.amd_gpus) if host.amd_gpus is not None else "host.amd_gpus"
     if row.scheduler:

@@ -21,7 +21,7 @@ from toolkit.model.prediction import Outcome
 from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
-_WHATEVER = {"harmless", "path", "any"}
+_WHATEVER = {"harmless", "tuning", "path", "any"}
 """Kinds of settings whose value does not matter. For some variables, the probe reports only the name."""
 
 
@@ -41,6 +41,7 @@ class Effect:
     source: str = ""
     stage: LaunchStage | None = None
     first: bool = False
+    measured: bool = True
 
     @property
     def fails(self) -> bool:
@@ -83,10 +84,11 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
+    named = [row for row in named if row.kind != "tuning"] or named  # "tuning" is for all other variables
     _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):
-        return replace(ok, outcome="unknown", because=_untold(ok))
+        return replace(ok, outcome="unknown", because=f"{ok.name} is set to an unknown value")
     for row in rows:
         effect = _judge_row(case, mpi, row, ok)
         if effect is not None:
@@ -103,10 +105,6 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
 def _turns_on_value(row: Setting) -> bool:
     falls_back = row.kind == "transport" and row.outcome == "ok"
     return row.kind not in _WHATEVER and not falls_back
-
-
-def _untold(ok: Effect) -> str:
-    return f"{ok.name} is set to an unknown value"
 
 
 def _unmeasured_effect(ok: Effect) -> str:
@@ -166,6 +164,7 @@ def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | 
     value, bad = ok.value, _with_reason(ok, row)
     judges: dict[Kind, Callable[[], Effect | None]] = {
         "harmless": lambda: ok,
+        "tuning": lambda: replace(ok, measured=False),
         "value": lambda: bad if value in row.value else None,
         "any": lambda: bad,
         "path": lambda: _path(case, mpi, ok, bad),
@@ -225,7 +224,7 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
         else fast_network.judge_libfabric(case, ok.value)
     )
     if not ok.value and way == "open":
-        return replace(ok, outcome="unknown", because=_untold(ok))
+        return replace(ok, outcome="unknown", because=f"{ok.name} is set to an unknown value")
     # Each rank needs a transport to itself, so even a single rank fails.
     return _by_way(way, ok, bad if wanted & {"shm", *settings().ucx.near} else _in_init(bad))
 

@@ -25,6 +25,7 @@ Kind = Literal[
     "any",
     "unknown",
     "harmless",
+    "tuning",
 ]
 
 
@@ -49,6 +50,8 @@ class Setting(Row, frozen=True, kw_only=True):
     - ``value``: the value itself decides.
     - ``unknown``: the effect depends on something that is not a fact.
     - ``harmless``: no value changes how ranks start.
+    - ``tuning``: the variable changes how ranks exchange messages; toolkit has not measured the variable, and
+      predicts the outcome without it, as not measured.
 
     The row applies to MPIs of ``implementation`` and ``versions``, with a device that has a prefix in
     ``device``, and with a PMIx client within ``client``. With ``speaks`` the row applies only to MPIs that
@@ -122,5 +125,5 @@ def reads_value(name: str) -> bool:
     return any(row.kind not in _VALUELESS for row in rows) or any(name in unless for unless in lifts)
 
 
-_VALUELESS: frozenset[Kind] = frozenset({"harmless", "unknown", "any"})
+_VALUELESS: frozenset[Kind] = frozenset({"harmless", "tuning", "unknown", "any"})
 """Kinds of settings whose value never changes the outcome."""

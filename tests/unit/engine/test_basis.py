@@ -5,7 +5,7 @@ import msgspec
 from tests.matrix.launches import inherited
 from tests.matrix.record import load
 from tests.unit.engine import whole
-from tests.unit.engine.whole import LAUNCHER, MPI, SLURM, case, host, image, runtime
+from tests.unit.engine.whole import LAUNCHER, MPI, MPICH, SLURM, case, host, image, runtime
 from tests.unit.tables import every_row
 from toolkit.engine.basis import basis, launch_coverage
 from toolkit.engine.predict import case_of, predict_plan
@@ -13,6 +13,7 @@ from toolkit.knowledge.measured import measured_launches
 from toolkit.model.prediction import Prediction
 
 OPEN_MPI_3 = msgspec.structs.replace(LAUNCHER, version="3.1.4")
+HMEM = "MPIR_CVAR_CH4_OFI_ENABLE_HMEM"
 PLAIN = host(infiniband=(), pmix="5.0.7")
 AS_RECORDED = {"on": PLAIN, "of": image(mpi=msgspec.structs.replace(MPI, version="4.1.4"), pmix="4.2.2")}
 
@@ -40,6 +41,7 @@ def test_another_release_between_measured_ones_is_derived():
     (host(), image(mpi=msgspec.structs.replace(MPI, version="7.0.0")), {}, "Open MPI 7.0.0"),
     (host(mpis=(OPEN_MPI_3,)), image(), {"mode": "mpirun-host"}, "Open MPI 3.1.4 of the host"),
     (host(), image(mpi=msgspec.structs.replace(MPI, implementation="mvapich2")), {}, "MVAPICH2"),
+    (host(), image(mpi=MPICH), {"mode": "srun-pmi2", "given": {HMEM: "1"}}, f"{HMEM}=1"),
 ])  # fmt: skip
 def test_each_axis_leads_beyond_the_record(on, of, shape, name):
     rests, outside = basis(case(on=on, of=of, **shape))
