@@ -74,7 +74,7 @@ def mounted_first(case: Case) -> frozenset[str]:
 
 
 def mounted_libraries(case: Case) -> frozenset[str]:
-    """Return the sonames of the libraries of the host's MPI that the launch mounts into the container."""
+    """Return the sonames of the host's MPI libraries that the launch mounts into the container."""
     return mounted_of(provider_of(case), case.plan)
 
 
@@ -101,7 +101,7 @@ def libraries_of(provider: HostMpi) -> frozenset[str]:
 
 
 def mounted_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
-    """Return the sonames of the libraries of the host's MPI that the launch mounts into the container.
+    """Return the sonames of the host's MPI libraries that the launch mounts into the container.
 
     If the facts do not name the libraries' folders, return the libraries below the MPI's prefix.
     """

@@ -137,7 +137,7 @@ def rule(
     programs: tuple[ProgramName, ...] = (),
     accelerator: Accelerator | None = None,
 ) -> Callable[[Check], Rule]:
-    """Return a decorator that makes a rule from a check function. To register the rule, add it in
+    """Return a decorator that makes a rule from a check function. To register the rule, add it to the list in
     :mod:`toolkit.engine.registry`.
     """
 

@@ -263,7 +263,7 @@ def own_shared_memory(case: Case) -> str:
 
 
 def leaves_out_home(case: Case) -> bool:
-    """Return whether the launch does not mount the host's home folder."""
+    """Return whether the launch leaves the host's home folder out of the container."""
     runtime = case.host_facts.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
     return forbidden or bool(hides(case, "home"))

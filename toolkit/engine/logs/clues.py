@@ -109,7 +109,7 @@ _RULES = ("--", "==", "**", "##", "~~", "/*", "srun: ", "slurmstepd: ")
 """The first characters of lines that are not a program's message."""
 
 _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
-"""The end of an XLA message that continues on the next line with the numbers of the tasks."""
+"""The end of a line in which XLA announces the task numbers on the next line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Piece:
 
 
 class _Places:
-    """The line number in the joined text at which each piece starts."""
+    """Knows the line number in the joined text at which each piece starts."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces

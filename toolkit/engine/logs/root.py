@@ -43,7 +43,7 @@ _LAST_LINES = 8
 """If no launcher reports an exit, general words of failure matter only in this number of last lines."""
 
 _SAME_REPORT = 4
-"""Errors within this number of lines after a root line belong to the same report."""
+"""Maximum number of lines after a root line in which errors belong to the same report."""
 
 _BEFORE_ABORT = 8
 """Maximum number of lines between a program's error and Open MPI's report that the program called

@@ -131,8 +131,8 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpu_dropped_by_cuda(case: Case) -> Hit | None:
-    """CUDA 12 ended support for Kepler, CUDA 13 for Maxwell, Pascal and Volta. The driver cannot compile for
-    unsupported GPUs, so CUDA's libraries fail with 'no kernel image is available for execution'.
+    """CUDA 12 ended support for Kepler GPUs, CUDA 13 for Maxwell, Pascal and Volta. The driver cannot compile
+    for unsupported GPUs, so CUDA's libraries fail with 'no kernel image is available for execution'.
     """
     case.have("image.cuda", "host.gpus")
     for kind in gpu_kinds(case):

@@ -55,7 +55,7 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def image_launcher_interface(case: Case) -> Hit | None:
-    """The launcher of Open MPI before release 5 connects to its daemons over the interfaces in
+    """Before release 5, Open MPI's launcher connects to its daemons over the interfaces in
     oob_tcp_if_include.
     """
     case.ask("image.environment", failed_only=True)

@@ -26,7 +26,7 @@ from toolkit.engine.wireup import leaves_out_home
 )
 def setting_breaks_mpi(case: Case) -> Hit | None:
     """Apptainer passes variables of the host into the container. Variables such as ``OMPI_MCA_btl=openib``
-    and ``OPAL_PREFIX=…`` are meant for the host's MPI. The MPI in the image reads these variables too, and
+    and ``OPAL_PREFIX=…`` configure the host's MPI. The MPI in the image also reads these variables, and
     fails.
     """
     mpi = case.image.mpi

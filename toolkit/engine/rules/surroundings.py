@@ -77,8 +77,8 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
 )
 def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     """Slurm's PMIx plugin creates a session folder below TmpFS and passes the folder's name to the ranks. If
-    TmpFS is not /tmp, the container does not have the folder. From 22.05 on, mpi.conf may name another folder
-    than TmpFS.
+    TmpFS is not /tmp, the container does not have the folder. From Slurm 22.05 on, mpi.conf may name another
+    folder.
     """
     case.ask("host.slurm")
     settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
@@ -199,9 +199,9 @@ def preload_leaks(case: Case) -> Hit | None:
     advice=True,
 )
 def library_path_forced(case: Case) -> Hit | None:
-    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. The runtime sets the value of
-    APPTAINERENV_LD_LIBRARY_PATH as LD_LIBRARY_PATH in the container, instead of the image's value. Programs
-    then miss libraries, or load libraries of the host.
+    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. It replaces the image's
+    LD_LIBRARY_PATH with the value of APPTAINERENV_LD_LIBRARY_PATH. Programs then miss libraries, or load
+    libraries of the host.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]
