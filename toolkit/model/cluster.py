@@ -35,7 +35,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Return the names of the accounts for a class."""
+        """Return the names of the class accounts."""
         return accounts(self.users)
 
     def folder_of(self, account: str) -> Path:

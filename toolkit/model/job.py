@@ -119,7 +119,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_resume(self) -> bool:
-        """Whether the job resumes itself after Slurm stops it."""
+        """Whether the job requeues itself or submits a further job after Slurm stops it."""
         return self.requeue or self.chain > 0
 
 

@@ -1,4 +1,4 @@
-"""The program of a rank, and the image as the rank sees it."""
+"""The program of a rank, and the part of the image that the rank sees."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Facts about a cluster as a whole, without conclusions. ``None`` means unknown."""
+"""Facts about a complete cluster, without conclusions. ``None`` means unknown."""
 
 import msgspec
 

@@ -23,7 +23,7 @@ variables, not the values in the probe's step.
 
 
 _OF_LOGIN = {"slurm", "schedulers"}
-"""Facts that come from the login node."""
+"""Facts that toolkit takes from the login node."""
 
 
 def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
