@@ -1,4 +1,4 @@
-"""``settings.toml``: the effects of variables that control an MPI."""
+"""Read ``settings.toml``: the effects of variables that control an MPI."""
 
 from fnmatch import fnmatchcase
 from functools import cache
@@ -34,27 +34,32 @@ class Setting(Row, frozen=True, kw_only=True):
 
     ``kind`` is one of these:
 
-    - ``components``: a list of components of ``framework``; a component that the image lacks causes
+    - ``components``: a list of components of the MCA ``framework``; a component that the image lacks causes
       ``outcome``.
-    - ``exclusion``: a list after ``^``, harmless if it excludes nothing in ``value``; another row judges
-      other lists.
-    - ``interfaces``: names of network interfaces; an interface that the host lacks causes ``outcome``.
+    - ``exclusion``: a list after ``^``, which is harmless if it excludes nothing in ``value``; another row
+      judges other lists.
+    - ``interfaces``: names of network interfaces; if the host has none of the interfaces, the result is
+      ``outcome``.
     - ``left-out``: names of interfaces to exclude; the list replaces the default, which excludes the loopback
       interface.
     - ``devices``: names of fabric devices or network interfaces in UCX's syntax.
     - ``path``: a folder of the host in which an MPI looks for plugins.
-    - ``transport``: fabrics that the host must have, unless one of ``value`` is named.
-    - ``network``: words that need a fast network on the host, unless one of them is in ``value``.
-    - ``netmod``: one of MPICH's network modules; judged only if the MPI has several.
-    - ``library``: a word of ``value`` needs ``library`` in the image; another row judges other cases.
-    - ``value``: the value itself decides.
-    - ``unknown``: the effect depends on something that is not a fact.
+    - ``transport``: transports that need a fast network on the host, unless the setting names one in
+      ``value``.
+    - ``network``: words that need a fast network on the host, unless the setting contains a word in
+      ``value``.
+    - ``netmod``: one of MPICH's network modules; toolkit judges the choice only if the MPI has several
+      modules.
+    - ``library``: a word in ``value`` needs ``library`` in the image; another row judges other cases.
+    - ``value``: a setting whose value is in ``value`` causes ``outcome``.
+    - ``any``: every value causes ``outcome``.
+    - ``unknown``: the effect depends on properties that toolkit does not read.
     - ``harmless``: no value changes how ranks start.
-    - ``tuning``: the variable changes how ranks exchange messages; toolkit has not measured the variable, and
-      predicts the outcome without it, as not measured.
+    - ``tuning``: the variable changes how ranks exchange messages. toolkit has not measured its effect, so
+      toolkit predicts the launch without the variable and marks the prediction as not measured.
 
     The row applies to MPIs of ``implementation`` and ``versions``, with a device that has a prefix in
-    ``device``, and with a PMIx client within ``client``. With ``speaks`` the row applies only to MPIs that
+    ``device``, and with a PMIx client within ``client``. With ``speaks``, the row applies only to MPIs that
     support this interface, because other MPIs do not read the variable. ``nodes`` and ``modes`` limit the
     launches to which the row applies. With ``first``, the setting stops a rank before the rank looks for its
     launcher.
@@ -78,8 +83,8 @@ class Setting(Row, frozen=True, kw_only=True):
 
 
 class Component(Row, frozen=True, kw_only=True):
-    """The outcome if a setting allows only this component of Open MPI, and the image has it. The first row
-    whose ``versions`` match the image decides.
+    """The outcome if a setting requests this component of Open MPI, and the image has the component. The
+    first row whose ``versions`` match the image decides.
 
     ``by`` is the component's transport to a fast network. ``unless`` has settings with which the component
     works without a fast network.
@@ -95,8 +100,8 @@ class Component(Row, frozen=True, kw_only=True):
 
 
 class Ucx(Row, frozen=True, kw_only=True):
-    """Names in UCX_TLS: transports in ``enough`` reach other nodes over InfiniBand; transports in ``near`` do
-    not.
+    """Names in UCX_TLS: transports in ``enough`` reach other nodes over InfiniBand; transports in ``near``
+    stay within a node.
     """
 
     enough: tuple[str, ...]
@@ -113,12 +118,12 @@ class SettingKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 @cache
 def settings() -> SettingKnowledge:
-    """Return the table about settings."""
+    """Return the content of ``settings.toml``."""
     return read("settings", SettingKnowledge)
 
 
 def reads_value(name: str) -> bool:
-    """Return whether a rule may depend on the value of a variable; for other variables the name is enough."""
+    """Return whether a rule may need the value of a variable; for other variables, the name is enough."""
     known = settings()
     rows = (row for row in known.setting if fnmatchcase(name, row.name))
     lifts = (component.unless for component in known.component)
