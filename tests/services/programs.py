@@ -158,10 +158,10 @@ PROGRAMS = {
     ),
     "a command without dashes": refused({"t.py": MPI}, ("python", "t.py"), "a command goes after `--`"),
     "mpirun in the command": refused(
-        {"t.py": MPI}, ("--", "mpirun", "-np", "2", "python", "t.py"), "leave `mpirun` out: toolkit starts"
+        {"t.py": MPI}, ("--", "mpirun", "-np", "2", "python", "t.py"), "leave out `mpirun`: toolkit starts"
     ),
     "srun in the command": refused(
-        {"t.py": MPI}, ("--", "srun", "python", "t.py"), "leave `srun` out: toolkit starts the ranks"
+        {"t.py": MPI}, ("--", "srun", "python", "t.py"), "leave out `srun`: toolkit starts the ranks"
     ),
     "a container in the command": refused(
         {"t.py": MPI}, ("--", "apptainer", "exec", "x.sif", "python", "t.py"), "toolkit starts the container"

@@ -108,17 +108,17 @@ def test_in_a_long_epoch_a_checkpoint_is_written_when_it_is_time(options):
     [
         (
             "cut",
-            "pictures: /data/cut/train/class-3/3.jpg: cannot be decoded: the image is cut short or damaged",
+            "pictures: /data/cut/train/class-3/3.jpg: cannot be decoded: the image is incomplete or damaged",
         ),
         (
             "png",
-            "pictures: /data/png/train/class-2/2.jpg: cannot be decoded: the image is cut short or damaged",
+            "pictures: /data/png/train/class-2/2.jpg: cannot be decoded: the image is incomplete or damaged",
         ),
         ("page", "pictures: /data/page/train/class-1/1.jpg is neither a JPEG nor a PNG image"),
         ("gone", "pictures: /data/gone/train/class-0/4.jpg: cannot be read: No such file or directory"),
         (
             "test",
-            "pictures: /data/test/val/class-1/5.jpg: cannot be decoded: the image is cut short or damaged",
+            "pictures: /data/test/val/class-1/5.jpg: cannot be decoded: the image is incomplete or damaged",
         ),
         ("packed", "packed: /data/packed/train-00000-of-00001: the record at byte "),
         ("zero", "packed: /data/zero/train-00000-of-00001: the record at byte "),

@@ -185,7 +185,7 @@ def test_a_fault_found_while_loading_on_one_rank_ends_the_job_too(inside, few, t
     bad = damaged(few, tmp_path / "bad", "train-labels-idx1-ubyte", idx((640,), b"\x0b" * 640))
     done, seconds = ranks_with_data_of_their_own(inside, (few, bad), out)
     assert done.status == 2, done.lines
-    assert sum("holds the label 11" in line for line in done.lines) == 1
+    assert sum("contains the label 11" in line for line in done.lines) == 1
     assert seconds < 60
 
 
