@@ -13,8 +13,8 @@ _LINK = "[a](../slurm/sites/example.toml)"
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    """Return the configuration of a small site with toolkit's hooks."""
+def site(tmp_path_factory):
+    """Return the configuration and the files of a small site with toolkit's hooks."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "docs").mkdir()
     for name in ("index.md", "rules.md"):
@@ -23,12 +23,17 @@ def config(tmp_path_factory):
     (folder / "mkdocs.yml").write_text(f"site_name: x\nhooks: [{hooks}]\n")
     made = load_config(str(folder / "mkdocs.yml"))
     made.nav = [{"Home": "index.md"}, {"Commands": "reference/cli/"}]
-    return made
+    return made, made.plugins.run_event("files", get_files(made), config=made)
 
 
-@pytest.fixture(scope="module")
-def files(config):
-    return config.plugins.run_event("files", get_files(config), config=config)
+@pytest.fixture
+def config(site):
+    return site[0]
+
+
+@pytest.fixture
+def files(site):
+    return site[1]
 
 
 def test_the_reference_is_added(files):
