@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.logsearch import MOST_SUSPECTS
-from toolkit.engine.logs.rows import classify
 from toolkit.knowledge.signatures import Role
 from toolkit.model.finding import Retry
 

@@ -7,7 +7,7 @@ from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.endings import rank_number
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import PROGRESS
-from toolkit.engine.logs.rows import classify, is_harmless
+from toolkit.engine.logs.line_class import classify, is_harmless
 from toolkit.engine.logs.topics import GENERAL_CLASSES
 
 _BEFORE = 6

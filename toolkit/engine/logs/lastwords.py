@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.rows import classify_warning
+from toolkit.engine.logs.line_class import classify_warning
 from toolkit.engine.logs.topics import GENERAL_CLASSES
 
 TASK = re.compile(

@@ -29,8 +29,8 @@ from toolkit.engine.logs.lastwords import (
     said_before_abort,
     with_name_of_signal,
 )
+from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.ranktable import rank_in_table, without_later_failures
-from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, survived_until
 from toolkit.engine.logs.topics import GENERAL_CLASSES, message_below, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks

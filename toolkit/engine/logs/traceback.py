@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 from toolkit.engine.logs.clues import HEAD, strip_label
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.rows import classify
+from toolkit.engine.logs.line_class import classify
 
 _MOST_LINES = 400
 """Maximum number of lines that toolkit reads after the head of a traceback."""

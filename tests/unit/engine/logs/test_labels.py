@@ -5,7 +5,7 @@ abort.
 from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.rows import classify
+from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.topics import class_of_exception, class_of_files, class_of_text
 
 HEADS = [

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from toolkit.engine.logs import joblines, logsearch, rows
+from toolkit.engine.logs import joblines, line_class, logsearch
 from toolkit.engine.logs.explain import _patterns
 from toolkit.engine.logs.joblines import Output, line_text
 from toolkit.engine.logs.logsearch import search
@@ -72,7 +72,7 @@ def test_the_likely_parts_have_the_first_row_that_matches():
     for text in LINES:
         every, likely = (
             next((row for part in parts if (row := part.row_of(text))), None)
-            for parts in (rows._parts(), rows.likely_parts(text))
+            for parts in (line_class._parts(), line_class.likely_parts(text))
         )
         if every != likely:
             wrong.append(text)
