@@ -120,4 +120,4 @@ def home() -> Path | None:
 def _home(variable: str) -> Path:
     if found := home():
         return found
-    raise Missing("toolkit found no home folder", fix=f"set HOME, or {variable}")
+    raise Missing("toolkit cannot find your home folder: HOME is not set", fix=f"set HOME, or {variable}")

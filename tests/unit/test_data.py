@@ -29,7 +29,7 @@ def test_without_a_home_it_says_what_to_set(monkeypatch):
 
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr(data.Path, "home", nobody)
-    with pytest.raises(Missing, match="toolkit found no home folder") as caught:
+    with pytest.raises(Missing, match="toolkit cannot find your home folder") as caught:
         data.state_dir()
     assert caught.value.fix == "set HOME, or XDG_STATE_HOME"
 

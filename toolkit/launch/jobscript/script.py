@@ -168,7 +168,7 @@ def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
 def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:
     """Return the template values of ``parts/image.sh.j2``, which loads the image on each node.
 
-    A job without a site profile and Slurm has one node, on which the script runs.
+    A job with neither a site profile nor Slurm runs on one node: the node on which the script runs.
     """
     kind = runtime_of_name(runtime)
     name = kind.image(spec)[0]

@@ -158,7 +158,9 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
             )
     image = find_image(client, name)
     if image is None:
-        raise CheckFailed(f"the Docker engine accepted {name} but does not list it")
+        raise CheckFailed(
+            f"the Docker engine imported the image {name}, but does not list it", fix="run the command again"
+        )
     clone.record_image(str(image.id), name)
     return image
 

@@ -189,7 +189,7 @@ def build_image(
         raise
     if not log.image:
         raise Missing(
-            f"{what}: the Docker engine stopped the build without a reason, {log.where()}",
+            f"{what}: the Docker engine stopped the build and gave no reason; {log.where()}",
             fix="check that the engine still runs (docker info), then run the same command again",
             detail=log.recent(),
         )

@@ -61,7 +61,10 @@ DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of each package set. ``date`` is the newest package index's time in seconds since 1970."""
+    """The Debian packages to download, by the name of the set of packages that an image installs together.
+
+    ``date`` is the newest package index's time in seconds since 1970.
+    """
 
     sets: dict[str, tuple[LockedFile, ...]]
     date: int

@@ -42,9 +42,10 @@ class Facts:
 
 
 def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Return the facts about this rank that ``wanted`` needs; the facts also record errors.
+    """Return the facts about this rank that ``wanted`` names.
 
-    The function raises no exception, because an exception on one rank would make all other ranks wait.
+    The result has the text of an error in place of a fact that cannot be read. The function raises no
+    exception, because an exception on one rank would make all other ranks wait.
     """
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:

@@ -140,7 +140,10 @@ class RankLayout:
         return jax.make_array_from_process_local_data(self.pieces, array)
 
     def on_all(self, tree: Any) -> Any:  # noqa: ANN401 - any tree of arrays
-        """Return the tree's arrays on the devices of all ranks. The values must be equal on all ranks."""
+        """Return the tree with each array copied to the devices of all ranks.
+
+        The values must be equal on all ranks.
+        """
         import jax
         import numpy as np
 
