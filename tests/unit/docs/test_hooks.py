@@ -66,8 +66,9 @@ def test_links_are_led_to_pages_and_what_is_there_twice_is_found_once(config, fi
     assert page.meta == meta
 
 
-def test_the_search_shows_guides_before_findings(config, files):
-    config.nav = [{"Start": ["index.md"]}, {"How-to": [{"Run": "howto/a.md"}]}, {"Reference": "b.md"}]
+def test_the_search_shows_guides_before_findings(config, files, monkeypatch):
+    tabs = [{"Start": ["index.md"]}, {"How-to": [{"Run": "howto/a.md"}]}, {"Reference": "b.md"}]
+    monkeypatch.setitem(config, "nav", tabs)
     assert guides(config.nav) == {"index.md", "howto/a.md"}
     ranks = []
     for uri in ("index.md", "reference/cli/doctor.md", "reference/findings/pmix-refused.md"):
