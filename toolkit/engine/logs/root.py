@@ -234,7 +234,7 @@ def _weak(
     last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
     if not weak and (cancelled := cancellation(endings)):
-        return cancelled, ""
+        return _waited_in_vain(cancelled, others) or cancelled, ""
     silent = _silent_rank(endings, others)
     if end is not None and (said := last_words(output, endings)):
         if weak and weak[-1][0].line.number >= said.line.number - 3:
@@ -257,6 +257,15 @@ def _weak(
         return warning, ""
     named = [clue for clue in endings if NAMES_STATUS.search(clue.line.text)]
     return ((named or endings)[0], "") if endings else None
+
+
+def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
+    """Return the first rank's report that it waited in vain for other ranks, shortly before a cancellation.
+
+    Slurm prints that it cancels the step also if a rank exits; only then the rank's report is the cause.
+    """
+    last = cancelled.line.number
+    return next((c for c in others if waited_for_ranks(c) and last - _WINDOW <= c.line.number < last), None)
 
 
 def _first_alike(last: Clue, others: list[Clue]) -> Clue:

@@ -16,6 +16,12 @@ def test_a_rank_that_exits_without_a_word_is_named_where_the_others_only_lost_it
     assert told(text) == (ended, "exit-status", "3")
 
 
+def test_a_wait_until_a_time_limit_is_the_cause_of_a_cancelled_step():
+    waited = "[rank0]:[E ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout"
+    assert told(f"{STEPS}{waited}\n{CANCELLED}\n") == (waited, "nccl-or-rccl", "0")
+    assert told(f"{STEPS}{CANCELLED}\n{waited}\n")[1] == "cancelled"
+
+
 @every_row(
     ("signal", "name", "class_"),
     [(6, "SIGABRT", "signal"), (9, "SIGKILL", "signal"), (11, "SIGSEGV", "signal")],
