@@ -1,4 +1,7 @@
-"""Submit a failed job with ``--requeue`` again, if a node fault or a transient fault stopped it."""
+"""Submit a failed job with ``--requeue`` again, if a node fault or a transient fault stopped it.
+
+After a time limit or a preemption, the job script submits itself again (``slurm/parts/stop.sh.j2``).
+"""
 
 import re
 from collections.abc import Callable, Mapping
