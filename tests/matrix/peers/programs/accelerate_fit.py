@@ -19,3 +19,4 @@ total = accelerator.reduce(torch.ones(1)).item()
 size = accelerator.num_processes
 comm = "ok" if total == size else f"sum {total}"
 print(json.dumps({"rank": accelerator.process_index, "size": size, "comm": comm}), flush=True)
+accelerator.end_training()

@@ -44,3 +44,5 @@ total = trainer.strategy.reduce(torch.tensor(float(trainer.global_rank + 1)), re
 size = trainer.world_size
 right = total == size * (size + 1) / 2
 print(json.dumps({"rank": trainer.global_rank, "size": size, "comm": "ok" if right else "wrong"}), flush=True)
+if torch.distributed.is_initialized():
+    torch.distributed.destroy_process_group()
