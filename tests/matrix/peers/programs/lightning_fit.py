@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 
 import lightning
 import torch
@@ -44,5 +45,4 @@ total = trainer.strategy.reduce(torch.tensor(float(trainer.global_rank + 1)), re
 size = trainer.world_size
 right = total == size * (size + 1) / 2
 print(json.dumps({"rank": trainer.global_rank, "size": size, "comm": "ok" if right else "wrong"}), flush=True)
-if torch.distributed.is_initialized():
-    torch.distributed.destroy_process_group()
+os._exit(0)  # PyTorch 2.13 with Gloo may abort while it exits
