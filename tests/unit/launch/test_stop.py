@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,9 @@ def start(tmp_path):
         deadline = time.monotonic() + 10
         while not list(tmp_path.rglob("started")) and time.monotonic() < deadline:
             time.sleep(0.01)
+        state = Path(f"/proc/{process.pid}/stat")
+        while ") S " not in state.read_text() and time.monotonic() < deadline:
+            time.sleep(0.001)  # bash has not yet recorded srun as its job
         for _ in range(times):
             os.kill(process.pid, number)
             time.sleep(0.005)
