@@ -2,6 +2,7 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
+from toolkit.engine.rules.surroundings import lacks_tmpdir
 from toolkit.engine.traits import HOST_FOLDERS, bind_target, brings_orte
 from toolkit.engine.wireup import hides
 from toolkit.engine.words import mpi_name
@@ -32,7 +33,7 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
     """
     mpi, folder = case.image.mpi, case.image_facts.environment.get("TMPDIR")
     evidence = f"image: ENV TMPDIR={folder}"
-    if not folder and not hides(case, "environment") and "TMPDIR" not in {*case.plan.env, *case.plan.unset}:
+    if not folder and not hides(case, "environment") and lacks_tmpdir(case, case.host_facts.tmpdir):
         folder, evidence = case.host_facts.tmpdir, f"host: TMPDIR={case.host_facts.tmpdir}"
     if mpi is None or mpi.implementation != "openmpi" or not folder:
         return None

@@ -42,9 +42,13 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
     such file or directory'.
     """
     folder = case.host.tmpdir
-    if folder is None or "TMPDIR" in {*case.plan.env, *case.plan.unset} or _bound(case, folder):
-        return None
-    return Hit(case.cite("host.tmpdir"))
+    return Hit(case.cite("host.tmpdir")) if lacks_tmpdir(case, folder) else None
+
+
+def lacks_tmpdir(case: Case, folder: str | None) -> bool:
+    """Return whether the ranks inherit TMPDIR, and the container does not have its folder."""
+    set_by_plan = "TMPDIR" in {*case.plan.env, *case.plan.unset}
+    return folder is not None and not set_by_plan and not _bound(case, folder)
 
 
 @rule(

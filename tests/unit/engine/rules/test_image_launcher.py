@@ -33,6 +33,7 @@ QUIET = {
         inside(image(environment=SCRATCH, mpi=MPICH)),
         inside(image(environment={"TMPDIR": "/tmp/me"})),
         inside(on=host(tmpdir="/scratch/job-7"), binds=("/scratch",)),
+        inside(on=host(tmpdir="~/tmp")),
         inside(on=host(tmpdir="/scratch/job-7"), unset=("TMPDIR",)),
         inside(on=host(tmpdir="/scratch/job-7"), container=("--cleanenv",)),
         inside(image(environment=SCRATCH), binds=("/scratch",)),
