@@ -28,12 +28,12 @@ def possible_images(host: HostFacts, image: ImageFacts, mode: Mode) -> tuple[Ima
         return (image,)
     known = usual_properties()
     alike = {"mpirun-host": {"openmpi", *HYDRA}, "bind": {"openmpi"}}.get(mode, set())
-    of_host = [
+    of_host = (
         f"{one.implementation} {one.version}" for one in host.mpis or () if one.implementation in alike
-    ]
-    usual = [*of_host, *filter(None, [known.mpi_of_mode.get(mode)])][:1]
-    first = _with_named_mpi(image, usual[0]) if usual else image
-    return (first, *(_with_named_mpi(image, name) for name in known.image_mpis if name not in usual))
+    )
+    usual = next(of_host, known.mpi_of_mode.get(mode, ""))
+    first = _with_named_mpi(image, usual) if usual else image
+    return (first, *(_with_named_mpi(image, name) for name in known.image_mpis if name != usual))
 
 
 def _with_named_mpi(image: ImageFacts, name: str) -> ImageFacts:
@@ -99,9 +99,10 @@ def _of_host(host: HostFacts) -> dict[str, Any]:
     if release := distribution_release(host.distribution):
         found |= {name: getattr(release, name) for name in ("kernel", "glibc", "user_namespaces")}
     kernel = host.kernel or found.get("kernel", "")
-    needs_setuid = bool(kernel) and older(kernel, known.setuid_kernel)
-    rows = (row for row in known.setuid if runtime is not None and row.name == runtime.name)
-    setuid = needs_setuid or any(within(runtime.version, row.versions) for row in rows if runtime is not None)
+    setuid = bool(kernel) and older(kernel, known.setuid_kernel)
+    if runtime is not None:
+        rows = (row for row in known.setuid if row.name == runtime.name)
+        setuid = setuid or any(within(runtime.version, row.versions) for row in rows)
     return {**found, "runtime": {**known.host["runtime"], "setuid": setuid}}
 
 

@@ -119,8 +119,7 @@ def _read(output: Output, position: int) -> Raised | None:
         raised, after = _with_message(_cut(line, text), lines, words)
         chained, wraps = _read_chain(after, raised, numbers)
         wraps = wraps or _WRAPS.search(text.strip()) is not None
-        files = tuple(frame["file"] for frame in frames[-_INNERMOST:])
-        return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps, files)
+        return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps, _files(frames))
     return _without_type(*untyped, frames, numbers) if untyped and frames else None
 
 
@@ -130,9 +129,8 @@ def _without_type(place: int, line: Line, frames: list[re.Match[str]], numbers: 
     """
     if not _SAYS_FAULT.search(line.text):
         return None
-    files = tuple(frame["file"] for frame in frames[-_INNERMOST:])
     inside = frozenset(number for number in numbers if number <= line.number)
-    return Raised(place, line, _own(frames), inside, chained=False, files=files)
+    return Raised(place, line, _own(frames), inside, chained=False, files=_files(frames))
 
 
 def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], str | None]:
@@ -225,6 +223,11 @@ def _died(lost: Line, exception: Line) -> bool:
     row = classify(strip_label(exception.text))
     died = row is not None and row.class_ in {"signal", "out-of-memory"}
     return died and _LOST.match(strip_label(lost.text)) is not None
+
+
+def _files(frames: list[re.Match[str]]) -> tuple[str, ...]:
+    """Return the files of the innermost frames, the innermost last."""
+    return tuple(frame["file"] for frame in frames[-_INNERMOST:])
 
 
 def _own(frames: list[re.Match[str]]) -> str:
