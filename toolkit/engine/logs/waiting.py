@@ -1,4 +1,4 @@
-"""Recognise lines in which a rank reports that it waited for other ranks."""
+"""Recognise lines in which a rank reports that other ranks are missing or late."""
 
 import re
 
@@ -12,11 +12,11 @@ _TIMED_OUT = re.compile(
 
 
 def waited_for_ranks(clue: Clue) -> bool:
-    """Return whether a line says that a rank waited for other ranks until a time limit."""
+    """Return whether a line says that a time limit stopped a rank because other ranks were missing."""
     together = clue.class_ in {"rendezvous", "coordination", "nccl-or-rccl"}
     return together and _TIMED_OUT.search(clue.line.text) is not None
 
 
 def is_wait(clue: Clue) -> bool:
-    """Return whether a line says that a rank waited for other ranks."""
+    """Return whether the class of a line is about ranks that are missing or late."""
     return clue.class_ in {"rendezvous", "coordination"}

@@ -26,7 +26,7 @@ class Feed(Protocol):
         """Return the inputs and classes of one step of a portion. Call this method for the steps in order."""
 
     def waited(self) -> float | None:
-        """Return the total time in seconds for which steps waited for their batches; ``None`` if unknown."""
+        """Return the total time in seconds that steps needed to get their batches; ``None`` if unknown."""
 
 
 class Portions(Protocol):
