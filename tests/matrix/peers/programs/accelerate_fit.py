@@ -20,4 +20,4 @@ total = accelerator.reduce(torch.ones(1)).item()
 size = accelerator.num_processes
 comm = "ok" if total == size else f"sum {total}"
 print(json.dumps({"rank": accelerator.process_index, "size": size, "comm": comm}), flush=True)
-os._exit(0)  # PyTorch 2.13 with Gloo may abort while it exits
+os._exit(0)  # PyTorch 2.13 with Gloo may abort if it exits within 5 ms of a backward pass
