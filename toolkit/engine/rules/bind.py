@@ -188,8 +188,8 @@ def _loads_mounted(case: Case) -> bool:
 )
 def bind_library_older(case: Case) -> Hit | None:
     """The image's MPI needs an interface that only a newer libfabric has, but the loader finds the host's
-    mounted libfabric before the image's libfabric. The same happens if programs load one MPI library from the
-    image and one from the host.
+    mounted libfabric before the image's libfabric. The loader also prefers the host's libfabric if programs
+    load one MPI library from the image and one from the host.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)

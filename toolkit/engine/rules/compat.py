@@ -158,9 +158,9 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     """The driver's user-space libraries must not be older than its kernel module. Otherwise every CUDA call
     returns error 803.
 
-    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. The images create this folder at start,
-    and only if programs need the libraries of ``compat/lib.real``. The entry in LD_LIBRARY_PATH alone is
-    harmless.
+    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. At start, the images create this folder
+    only if programs need the libraries of ``compat/lib.real``. Without the folder, the entry in
+    LD_LIBRARY_PATH is harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):
@@ -213,7 +213,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     "driver-not-searched",
     "No script in the image adds the host's GPU driver to the library path",
     severity="error",
-    fix=f"set `--env {_PATH}={DRIVER}`; or build the folder again: `apptainer build --sandbox DIR IMAGE`",
+    fix=f"set `--env {_PATH}={DRIVER}`; or build the sandbox again: `apptainer build --sandbox DIR IMAGE`",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; measured with Apptainer 1.4.5",
     facts=("host.gpu_driver",),
     advice=True,
@@ -306,8 +306,8 @@ def _holds(case: Case, part: str, driver: str) -> bool | None:
 )
 def gpu_hook_lacks_rights(case: Case) -> Hit | None:
     """CDI runs hooks that change the root folder of the container. With --userns=nomap, the user does not own
-    this folder in the namespace. The older hook of --hooks-dir changes cgroups. An ordinary user may not
-    change cgroups, so the hook needs 'no-cgroups = true' in /etc/nvidia-container-runtime/config.toml.
+    the root folder in the namespace. podman's older hook (--hooks-dir) changes cgroups. An ordinary user may
+    not change cgroups, so the hook needs 'no-cgroups = true' in /etc/nvidia-container-runtime/config.toml.
     """
     host, words = case.host_facts, case.plan.container
     if runtime_of(host) is not podman or not host.gpus:

@@ -360,8 +360,8 @@ def shared_memory_small(case: Case) -> Hit | None:
 )
 def single_copy_unavailable(case: Case) -> Hit | None:
     """For large messages within a node, MPI reads the other rank's memory directly (CMA, XPMEM). The kernel
-    refuses such reads between user namespaces, and if Yama's ptrace_scope is above 0. Open MPI then copies
-    each message twice through /dev/shm.
+    refuses such reads between user namespaces. It also refuses these reads if Yama's ptrace_scope is above 0.
+    Open MPI then copies each message twice through /dev/shm.
     """
     case.have("host.runtime")
     runtime = case.host.runtime

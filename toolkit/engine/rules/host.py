@@ -85,8 +85,8 @@ def runtime_absent(case: Case) -> Hit | None:
 )
 def user_namespaces_off(case: Case) -> Hit | None:
     """An unprivileged Apptainer, enroot, podman and Charliecloud create a user namespace. If the kernel
-    forbids user namespaces, Apptainer needs a setuid installation. toolkit reports this fault only if it does
-    not know that user namespaces or setuid work. The options --userns and --fakeroot always need a user
+    forbids user namespaces, Apptainer needs a setuid installation. If toolkit knows that user namespaces or
+    setuid work, it does not report this fault. The options --userns and --fakeroot always need a user
     namespace.
     """
     case.ask("host.runtime")

@@ -82,8 +82,8 @@ def image_lacks_mpi(case: Case) -> Hit | None:
 )
 def mpi_moved(case: Case) -> Hit | None:
     """Open MPI searches its plugins below the prefix of its build, or below OPAL_PREFIX. A moved Open MPI,
-    such as HPC-X copied from another image, finds no plugins. It then aborts in MPI_Init before it looks for
-    a launcher (opal_shmem_base_select failed).
+    such as HPC-X copied from another image, finds no plugins. Without plugins, Open MPI aborts in MPI_Init
+    before it looks for a launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.built_for is None:
@@ -166,8 +166,8 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
 def libfabric_missing(case: Case) -> Hit | None:
     """Intel MPI sends messages between nodes only through libfabric, and opens libfabric.so.1 at start.
     Before 2021.18, even a single rank opens libfabric, and crashes with a segmentation fault if libfabric is
-    missing. Intel MPI contains a libfabric, but only LD_LIBRARY_PATH, Intel's mpirun or mpi4py 4.1 names its
-    folder.
+    missing. Intel MPI contains a libfabric, which the loader finds only if LD_LIBRARY_PATH, Intel's mpirun or
+    mpi4py 4.1 names its folder.
     """
     case.ask("image.mpi.version", "image.libfabric")
     mpi = case.image_facts.mpi
@@ -201,10 +201,10 @@ def libfabric_missing(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
-    """The providers of Intel's libfabric are separate files. Intel's libfabric searches FI_PROVIDER_PATH, or
-    else the folder that its build set, which an image does not have. Without a provider, MPI_Init fails even
-    for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. An LD_LIBRARY_PATH with the folder of
-    libfabric is not enough.
+    """The providers of Intel's libfabric are separate files. Without FI_PROVIDER_PATH, Intel's libfabric
+    searches a folder that its build set and that images do not have. Without a provider, MPI_Init fails even
+    for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. The folder of libfabric in
+    LD_LIBRARY_PATH is not enough to find the providers.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
@@ -322,8 +322,8 @@ def brings_libfabric(case: Case) -> bool:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def mpi_release_defect(case: Case) -> Hit | None:
-    """Recorded launches show that some MPI releases fail in certain launches. If the ranks of a node share
-    one PMIx identity, each world has only one rank of each node.
+    """Recorded launches show that some MPI releases fail in certain launches. If all ranks of a node share
+    one PMIx identity, toolkit judges the launch like a launch with one rank on each node.
     """
     case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)

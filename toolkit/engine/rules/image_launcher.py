@@ -28,8 +28,8 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 )
 def image_tmpdir_not_writable(case: Case) -> Hit | None:
     """Open MPI's launcher creates its session directory below TMPDIR, and an image is read-only. The image
-    sets TMPDIR, or the runtime passes TMPDIR from the job. Ranks that srun or the host's mpirun starts use
-    the PMIx server's folder instead.
+    sets TMPDIR, or the runtime passes TMPDIR from the job. Ranks that srun or the host's mpirun starts do not
+    use TMPDIR, but the PMIx server's folder.
     """
     mpi, folder = case.image.mpi, case.image_facts.environment.get("TMPDIR")
     evidence = f"image: ENV TMPDIR={folder}"

@@ -73,7 +73,10 @@ def user_inside_differs(case: Case) -> Hit | None:
     "pmi-socket-closed",
     "The container closes the socket through which ranks reach their PMI server",
     severity="error",
-    fix="start containers with `--preserve-fd=$PMI_FD` (podman 5.0, crun), or `-pmi-port` of Hydra, or PMIx",
+    fix=(
+        "start containers with `--preserve-fd=$PMI_FD` (podman 5.0, crun); or use "
+        "Hydra's option `-pmi-port`, or PMIx"
+    ),
     source=(
         "podman-run(1), --preserve-fd; tests/matrix: 'without --preserve-fd=PMI_FD'; "
         "pmodels/mpich issue 5292 (-pmi-port)"

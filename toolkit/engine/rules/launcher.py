@@ -194,7 +194,7 @@ def launcher_of_batch_system(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def container_launcher_absent(case: Case) -> Hit | None:
-    """If the plan names no path, the launcher inside the container must be on the image's PATH."""
+    """If the launch gives no path for mpirun, mpirun must be on the image's PATH."""
     case.ask("image.mpi", "image.mpi.launcher")
     launcher = case.image.mpi.launcher if case.image.mpi else None
     if not launcher:
@@ -209,7 +209,7 @@ def container_launcher_absent(case: Case) -> Hit | None:
     "container-launcher-fails",
     "mpirun inside the container cannot start these ranks",
     severity="error",
-    fix="use an image with Open MPI 4.1 or 5: `toolkit launch` starts its daemons on the other nodes",
+    fix="use an image with Open MPI 4.1 or 5: `toolkit launch` starts Open MPI's daemons on the other nodes",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     facts=(

@@ -291,7 +291,7 @@ def nccl_known_bad(case: Case) -> Hit | None:
 
 @rule(
     "nccl-needs-plugin",
-    "NCCL needs a plugin for this network, which the image does not have",
+    "The image does not have the plugin that NCCL needs for this network",
     severity="warning",
     fix=(
         "install aws-ofi-nccl and its libfabric in the image, or bind the plugin of the computing "

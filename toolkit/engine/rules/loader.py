@@ -109,7 +109,7 @@ def _launcher_sets_path(case: Case) -> bool:
 )
 def mpi_lacks_library(case: Case) -> Hit | None:
     """If the image lacks a library that the MPI needs, programs and the MPI's launcher fail before they call
-    MPI. Libraries of the NVIDIA driver are from the host.
+    MPI. Libraries of the NVIDIA driver may be missing from the image, because --nv mounts them from the host.
     """
     mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:
@@ -198,7 +198,7 @@ def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
 
 @rule(
     "bind-lacks-lustre",
-    "MPI-IO of Cray MPICH needs liblustreapi for files on Lustre, which the image does not have",
+    "For files on Lustre, MPI-IO of Cray MPICH needs liblustreapi, which the image does not have",
     severity="info",
     fix=(
         "if the program uses neither MPI-IO nor parallel HDF5, change nothing; otherwise, bind "

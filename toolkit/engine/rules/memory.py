@@ -158,7 +158,7 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
 )
 def large_messages_hang(case: Case) -> Hit | None:
     """Ranks start and exchange small messages, so a start-up test succeeds. The first large gradient then
-    hangs. The predicted outcome concerns only the start, so this rule does not change the outcome.
+    hangs. toolkit predicts only how ranks start, so this rule does not change the predicted outcome.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)
@@ -185,12 +185,13 @@ def large_messages_hang(case: Case) -> Hit | None:
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     """Open MPI compares process numbers to decide whether a process created a shared-memory segment. If the
-    numbers are equal, the rank uses the segment's address in the creator. If each rank has its own process
-    namespace, two ranks can have the same number, and then crash with a segmentation fault.
+    numbers are equal, the rank uses an address that is valid only in the process that created the segment. If
+    each rank has its own process namespace, two ranks can have the same number, and then crash with a
+    segmentation fault.
 
-    One of four launches with two ranks crashes, so the predicted outcome does not change. With three ranks on
-    a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal numbers). MPICH did not
-    crash in any launch. ``--ipc`` alone is harmless.
+    One of four launches with two ranks crashes, so this rule does not change the predicted outcome. With
+    three ranks on a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal numbers).
+    MPICH did not crash in any launch. ``--ipc`` alone is harmless.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")
@@ -261,7 +262,7 @@ def shared_memory_apart(case: Case) -> Hit | None:
     """The first rank of a node creates a file in /dev/shm and sends the file's name to the other ranks. With
     --contain or 'mount dev = minimal', each container has its own tmpfs at /dev/shm, so the other ranks do
     not find the file. The outcome depends on the MPI release. Without a shared /dev/shm, Open MPI exchanges
-    messages in another way. MPICH and related libraries were not measured.
+    messages in another way. toolkit does not know the outcome for Intel MPI and MVAPICH2.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, apart = case.image_facts.mpi, own_shared_memory(case)
@@ -309,13 +310,13 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
     "nccl-shared-memory-small",
     "NCCL may not have enough shared memory between the ranks of a container",
     severity="warning",
-    fix="give the container the host's /dev/shm (`--ipc=host`), or a larger one (`--shm-size=1g`)",
+    fix="give the container the host's /dev/shm (`--ipc=host`), or a larger /dev/shm (`--shm-size=1g`)",
     source="NVIDIA NCCL user guide, troubleshooting, shared memory; NVIDIA/nccl issue 290 (4 GPUs, 64 MB)",
     facts=("host.gpu_driver", "host.gpus", "image.nccl"),
     programs=("horovod", "torch", "jax"),
 )
 def nccl_shared_memory_small(case: Case) -> Hit | None:
-    """NCCL exchanges data between GPUs without a direct connection through /dev/shm, and aborts if /dev/shm
+    """Between GPUs without a direct connection, NCCL exchanges data through /dev/shm, and aborts if /dev/shm
     is full. A container with a separate /dev/shm has 64 MB by default. Ranks in separate containers do not
     use /dev/shm.
     """

@@ -51,7 +51,7 @@ def image_compression_too_new(case: Case) -> Hit | None:
     """With setuid, the kernel mounts the file system in a SIF. If the kernel does not support the
     compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer 1.3
     and later then uses squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids
-    squashfuse. A distribution's Linux 4 may have features of later kernels.
+    squashfuse. The Linux 4 kernel of a distribution may have features of later kernels.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -123,8 +123,8 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.fuse3"),
 )
 def fuse3_too_old(case: Case) -> Hit | None:
-    """A setuid Apptainer 1.3 or later opens /dev/fuse itself, and passes the open file to squashfuse instead
-    of a folder. libfuse 3.3 and later accepts an open /dev/fuse; RHEL 8.0 to 8.5 have libfuse 3.2.1.
+    """A setuid Apptainer 1.3 or later opens /dev/fuse itself, and gives squashfuse the open file instead of a
+    mount folder. libfuse 3.3 and later accepts an open /dev/fuse; RHEL 8.0 to 8.5 have libfuse 3.2.1.
     """
     case.have("host.runtime")
     found, there = case.host_facts.runtime, case.host_facts.fuse3
@@ -214,11 +214,11 @@ _UNPACK_ONCE = "unpack the image once with `apptainer build --sandbox DIR IMAGE`
     advice=True,
 )
 def squashfuse_absent(case: Case) -> Hit | None:
-    """Without setuid, squashfuse mounts the image instead of the kernel. SingularityCE before 4.1 and
-    Singularity 3 do not support squashfuse. Without squashfuse, the runtime unpacks the image into a
-    temporary folder at each start, once for each rank. Unpacking takes minutes, and several times the image's
-    size in /tmp. Without setuid, squashfuse needs Linux 4.18; on an older kernel, SingularityCE unpacks the
-    image.
+    """Without setuid, the kernel cannot mount the image, so squashfuse mounts it. SingularityCE before 4.1
+    and Singularity 3 do not support squashfuse. Without squashfuse, the runtime unpacks the image into a
+    temporary folder at each start, once for each rank. Unpacking takes minutes, and needs several times the
+    image's size in /tmp. Without setuid, squashfuse needs Linux 4.18; on an older kernel, SingularityCE
+    unpacks the image.
     """
     found = case.host.runtime
     if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":

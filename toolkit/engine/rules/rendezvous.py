@@ -177,7 +177,7 @@ def port_given(case: Case) -> Hit | None:
 
 @rule(
     "world-given",
-    "Command or variables set a wrong number of ranks, or the same rank number for all",
+    "The command or a variable sets a wrong number of ranks, or the same rank number for all ranks",
     severity="error",
     fix="do not set the number of ranks or the rank: toolkit sets both for each rank",
     source=f"{_ENV}; jax-ml/jax:jax/_src/distributed.py; tests/matrix/peers",
@@ -375,8 +375,8 @@ def jax_needs_its_launcher(case: Case) -> Hit | None:
 )
 def tf_config_given(case: Case) -> Hit | None:
     """TF_CONFIG contains the list of workers and the number of one worker. If all ranks read the same
-    TF_CONFIG, each rank acts as this worker. If the list has one worker, each rank starts as a world of size
-    1. If the list has several workers, ranks wait for workers that never join.
+    TF_CONFIG, each rank acts as the same worker. If the list has one worker, each rank starts as a world of
+    size 1. If the list has several workers, ranks wait for workers that never join.
     """
     found = find_setting(case, "TF_CONFIG")
     if found is None or case.request.has_one_rank:

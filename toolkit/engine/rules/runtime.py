@@ -78,9 +78,9 @@ def runtime_not_measured(case: Case) -> Hit | None:
 )
 def oci_mode(case: Case) -> Hit | None:
     """In the OCI mode of SingularityCE 4, each rank has separate process, IPC and user namespaces. Without
-    --no-compat, the container also has its own /tmp, /dev/shm and environment. The project has not measured
-    MPI in this mode. Without the launcher's variables, each rank starts as a world of size 1. An OCI-SIF
-    needs this mode: 'native runtime does not support OCI-SIF images, use --oci mode'.
+    --no-compat, the container also has its own /tmp, /dev/shm and environment. toolkit has no recorded launch
+    of MPI in OCI mode. Without the launcher's variables, each rank starts as a world of size 1. An OCI-SIF
+    needs the OCI mode: 'native runtime does not support OCI-SIF images, use --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
     if asked:
@@ -257,8 +257,8 @@ def _line(case: Case, name: str) -> str:
     advice=True,
 )
 def home_not_mounted(case: Case) -> Hit | None:
-    """The container does not have the files below your home folder. Programs cannot write caches there,
-    because the file system is read-only.
+    """The container does not have the files below your home folder. Programs cannot write caches into the
+    home folder, because the container's file system is read-only.
     """
     if setting(case, "mount home") != "no":
         return None
@@ -326,8 +326,8 @@ def binds_need_folders(case: Case) -> Hit | None:
 )
 def bind_not_allowed(case: Case) -> Hit | None:
     """With 'user bind control = no', the runtime skips a bind with a warning. Programs then load the image's
-    own MPI, with variables for the host's MPI. Without overlay and underlay, a bind to a folder that the
-    image lacks stops the launch: "destination … doesn't exist in container".
+    own MPI, but with variables that configure the host's MPI. Without overlay and underlay, a bind to a
+    folder that the image lacks stops the launch: "destination … doesn't exist in container".
     """
     case.ask("host.mpis", "host.runtime")
     folders = mounted_folders(provider_guarded(case))

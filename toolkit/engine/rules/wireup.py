@@ -53,8 +53,8 @@ def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass rank, size and the address of their server in variables PMIX_*, PMI_* and SLURM_*.
 
     Without these variables, every rank of an MPI program starts as a world of size 1. Open MPI 4 needs
-    Slurm's variables to detect that its launcher is missing. Some releases behave differently: Open MPI 2
-    starts a daemon, for which it needs ssh.
+    Slurm's variables to detect that its launcher is missing. Open MPI 2 behaves differently: it starts a
+    daemon, for which it needs ssh.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -155,7 +155,7 @@ def nothing_offered(case: Case) -> Hit | None:
 )
 def bind_interface_differs(case: Case) -> Hit | None:
     """toolkit chose the launcher's options for the host's MPI, but programs may load another MPI. Without
-    ``--mpi``, srun offers Slurm's default. The type ``cray_shasta`` works only with Cray's MPI.
+    ``--mpi``, srun offers Slurm's default interface. ``srun --mpi=cray_shasta`` works only with Cray's MPI.
     """
     case.ask("image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
@@ -182,11 +182,11 @@ def host_launcher_other_family(case: Case) -> Hit | None:
     than PMIx, and does not support the launcher of a newer Open MPI.
 
     On a Cray EX, PALS's mpiexec offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
-    own MPI, each rank is rank 0 (ALCF user guide for Polaris, containers).
+    own MPI, each rank that PALS starts is rank 0 (ALCF user guide for Polaris, containers).
 
-    In a Slurm allocation, Hydra starts its proxies with srun. If Slurm's default is PMIx, the ranks inherit
-    the PMIx identity of a step with one process on each node. With one rank on each node, an Open MPI
-    therefore works by chance.
+    In a Slurm allocation, Hydra starts its proxies with srun. If Slurm's default is PMIx, Hydra's ranks
+    inherit the PMIx identity of a step with one process on each node. With one rank on each node, this
+    identity is right, so an Open MPI in the image works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
