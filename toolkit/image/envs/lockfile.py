@@ -135,7 +135,7 @@ def lock_in(tree: FileTree, name: str) -> EnvLock:
     """
     if tree.kind(f"/{LOCK}") != "file":
         raise BadInput(
-            f"{name}: a squashfs without {LOCK}",
+            f"{name}: this squashfs file is not an environment: it does not contain {LOCK}",
             fix="make an environment: `toolkit env create -f FILE --over IMAGE`",
         )
     try:

@@ -69,7 +69,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
             fix="copy or save the image again",
         ) from error
     if stored.os not in {"", "linux"}:
-        raise BadInput(f"{name}: an image for {stored.os[:40]!r}, not for Linux")
+        raise BadInput(f"{name}: this is an image for {stored.os[:40]!r}, not for Linux")
     process = stored.config or _Process()
     pairs = (line.partition("=") for line in process.Env or ())
     config = ImageConfig(

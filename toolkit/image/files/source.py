@@ -80,6 +80,6 @@ class HashingSource:
         if (digest := self.finish()) != self._wanted:
             raise CheckFailed(
                 f"{self._name}: its content does not match the digest in its name: "
-                f"{self._hash.name} {digest[:12]}…, named {self._wanted[:12]}…",
+                f"{self._hash.name} {digest[:12]}… instead of {self._wanted[:12]}…",
                 fix="copy or save the image again",
             )

@@ -228,7 +228,9 @@ def _chunks(body: Body | FileBody, stop: threading.Event) -> Iterator[bytes]:
 
 
 def _interrupted_fetch() -> Missing:
-    return Missing("another file failed, or the command was interrupted")
+    return Missing(
+        "toolkit stopped this download, because another download failed or you interrupted the command"
+    )
 
 
 def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:

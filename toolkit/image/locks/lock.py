@@ -169,7 +169,7 @@ def save_lock(lock: Lock, file: Path) -> None:
     if wrong := next(lock_grammar.faults(lock), ""):
         raise CheckFailed(
             f"{file}: not written: {wrong}",
-            fix=f"if an origin is wrong, set {MIRROR} to the Debian mirror of the package",
+            fix=f"if the origin of a package is wrong, set {MIRROR} to the Debian mirror of this package",
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

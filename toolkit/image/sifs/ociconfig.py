@@ -52,7 +52,9 @@ def read_config(image: "Image") -> OciConfig:
     try:
         return msgspec.convert(fields, OciConfig)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{image.id}: the engine describes this image in an unknown way: {error}") from error
+        raise BadInput(
+            f"{image.id}: the Docker engine describes this image in an unknown way: {error}"
+        ) from error
 
 
 def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ) -> int:
