@@ -248,6 +248,6 @@ def _parse_comparison(text: str | None) -> tuple[str, tuple[str, ...]]:
         raise BadInput(
             f"--compare {name}: not an option of toolkit launch"
             f"{suggest_near(field, JobFile.__struct_fields__)}",
-            fix="write a variable of the environment in capitals",
+            fix="to compare an environment variable, write its name in capitals",
         )
     return field, values

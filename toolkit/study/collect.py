@@ -115,7 +115,7 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
         elif _of_first(line):
             figures += [match[group] for match in rule.finditer(line)]
     if not figures:
-        raise CheckFailed(f"--pattern {pattern!r} finds nothing in its output")
+        raise CheckFailed(f"--pattern {pattern!r} finds nothing in the output of the run")
     values = [_number(value, pattern) for value in figures][warm_up:]
     if not values:
         raise CheckFailed(

@@ -109,7 +109,7 @@ def _point(file: Path) -> Point | None:
     except DECODE_ERRORS as error:
         raise BadInput(
             f"{file}: not a measurement of a study: {error}",
-            fix="move the file to another folder, so that toolkit runs this size again",
+            fix="move the file to another folder, so that toolkit repeats this measurement",
         ) from error
 
 

@@ -190,7 +190,7 @@ def _check_series(study: Study) -> None:
         raise BadInput(f"{option}: toolkit scale sets this option itself in each run", fix=by_nodes)
     if _kind(name).startswith(("tuple", "dict")):
         raise BadInput(
-            f"{option}: this option takes several values at once, but a series needs single values",
+            f"{option}: this option takes several values at once; toolkit scale compares single values",
             fix="run a study for each value with `--study DIR`; `toolkit report` shows several studies "
             "together",
         )

@@ -65,7 +65,8 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if cut < 0:
             if len(text) > _LONGEST:
                 raise BadInput(
-                    f"{name}: not a timeline of Horovod: no event ends in {len(text) >> 20} MB from {at}"
+                    f"{name}: not a timeline of Horovod: no event ends in the {len(text) >> 20} MB after "
+                    f"byte {at}"
                 )
             rest = text
             continue

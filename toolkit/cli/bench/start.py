@@ -50,7 +50,7 @@ def command(
         if words is None:
             if options := [name for name, one in {**fields, "host": host, "cluster": cluster}.items() if one]:
                 raise BadInput(
-                    f"--{options[0].replace('_', '-')}: an option of a launch, which needs -- and a command",
+                    f"--{options[0].replace('_', '-')}: this option needs a launch, with a command after --",
                     fix="`toolkit bench start --image my.sif --nodes 2 -- python train.py`",
                 )
             found = start_of(job, tell)
