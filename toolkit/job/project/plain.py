@@ -81,7 +81,8 @@ def _check_not_python(word: str, path: Path) -> None:
         )
     if (program := _INTERPRETERS.get(path.suffix)) is not None:
         raise BadInput(
-            f"{word}: toolkit starts Python files", fix=f"`toolkit launch -- {program} {quote_word(word)}`"
+            f"{word}: toolkit launch FILE starts only Python files",
+            fix=f"`toolkit launch -- {program} {quote_word(word)}`",
         )
     shell = path.suffix in {".sh", ".bash"}
     words = f"bash {quote_word(word)}" if shell else quote_word(f"./{word}" if "/" not in word else word)

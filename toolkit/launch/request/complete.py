@@ -65,7 +65,7 @@ def _with_array(merged: MergedJob) -> MergedJob:
         return merged
     if job.array:
         raise BadInput(
-            f"{origins['array']}: a sweep sets the array; leave out one of them",
+            f"{origins['array']}: a sweep sets the array; leave out the array or the sweep",
             fix="`--sweep-parallel N` limits how many tasks run at once",
         )
     array = sweep_values.array(job.sweep, job.sweep_parallel)
