@@ -123,7 +123,8 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         raise CheckFailed(
             f"bootstrapping {release} from the locked packages {how}",
             detail=ran.lines[-_KEPT_LINES:],
-            fix="read the last lines; if a package causes the failure: `toolkit image lock RECIPE --upgrade`",
+            fix="read the last lines of the output; if a package causes the failure: "
+            "`toolkit image lock RECIPE --upgrade`",
         )
 
 

@@ -79,7 +79,10 @@ def parse_name(text: str) -> RegistryName:
             fix="use lower-case letters and digits, with . _ - / between them",
         )
     if colon and not _TAG.fullmatch(tag):
-        raise BadInput(f"{text}: {tag!r} is not a tag: letters, digits, and . _ - after the first")
+        raise BadInput(
+            f"{text}: {tag!r} is not a tag",
+            fix="use letters, digits and . _ -, and begin with a letter, a digit or _",
+        )
     return RegistryName(scheme, host, repository, tag or ("" if digest else "latest"), digest)
 
 

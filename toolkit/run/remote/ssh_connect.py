@@ -172,7 +172,7 @@ def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: 
         detail=[
             (
                 "if the host asks for a password or a second factor, "
-                "share a connection of ssh, as docs/ssh.md shows"
+                "let toolkit share a connection of ssh, as docs/ssh.md shows"
             ),
         ],
     )

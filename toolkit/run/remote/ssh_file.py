@@ -89,5 +89,5 @@ def _check_keyword(keyword: str, ignored: Iterable[str], place: str) -> None:
     shown = keyword if len(keyword) <= 40 else f"{keyword[:40]}…"
     raise BadInput(
         f"{place}: {shown!r} is not a keyword of ssh_config(5){suggest_near(keyword, KEYWORDS)}",
-        fix="name an SSH configuration, or add the keyword to IgnoreUnknown in this file",
+        fix="give the name of an SSH configuration file, or add the keyword to IgnoreUnknown in this file",
     )
