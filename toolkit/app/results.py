@@ -35,7 +35,7 @@ def explain(
     from toolkit.job import explanation
 
     if (source is None) == (text is None):
-        raise BadInput("explain: give either a file or text=")
+        raise BadInput("explain: give exactly one of the arguments source and text")
     if isinstance(source, str | os.PathLike):
         return explanation.of_place(os.fspath(source))
     if isinstance(source, JobRecord):

@@ -180,7 +180,7 @@ def check_listen(listen: str) -> str:
         known = None
     if known is None or known.is_unspecified or not (port.isdecimal() and 1024 <= int(port) < 1 << 16):
         raise BadInput(
-            f"--listen {listen}: not an address of this machine and a port from 1024",
+            f"--listen {listen}: expected an IPv4 address of this machine and a port from 1024",
             fix="write the address of this machine that the class can reach, as in "
             "`--listen 192.168.1.10:2222`",
         )

@@ -49,7 +49,7 @@ def _fabric(name: str | None) -> dict[str, Any]:
     if name is None:
         return {}
     if name not in _FABRICS:
-        raise BadInput(f"cluster.fabric: {name!r}; choices: {', '.join(_FABRICS)}")
+        raise BadInput(f"cluster.fabric: unknown network {name!r}; choices: {', '.join(_FABRICS)}")
     devices = {"infiniband": ("mlx5_0",), "omni-path": ("hfi1_0",)}.get(name, ())
     others = (name,) if name in {"slingshot", "omni-path"} else ()
     return {"infiniband": devices, "fabrics": others}

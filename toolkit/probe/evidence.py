@@ -78,7 +78,9 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     if VERSION not in lines:
         shown = [line for line in lines if line.strip()][-5:]
         raise CheckFailed(
-            f"{place}: the probe did not answer", fix="check that a POSIX shell runs there", detail=shown
+            f"{place}: the probe did not answer",
+            fix="check that the probed host can start a POSIX shell",
+            detail=shown,
         )
     body = lines[lines.index(VERSION) + 1 :]
     if "@end" in body:

@@ -87,7 +87,7 @@ def test_a_class_is_taken(users):
      "login:2222", "192.168.1.10:2222:1", "192.168.1.10:x", "::1:2222", "1.2.3.4:2222\n"],
 )  # fmt: skip
 def test_what_a_class_cannot_be_told_is_refused(listen):
-    with pytest.raises(BadInput, match="not an address of this machine and a port") as caught:
+    with pytest.raises(BadInput, match="expected an IPv4 address of this machine and a port") as caught:
         check_listen(listen)
     assert "192.168.1.10:2222" in caught.value.fix
 

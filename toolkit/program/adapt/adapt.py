@@ -160,6 +160,6 @@ def _torch(source: ScriptSource) -> Work:
 def _put_head(work: Work, imports: list[str], start: list[str], *, early: bool) -> None:
     if not put_head(work, imports, start, early=early):
         raise BadInput(
-            "the script has no import with a line to itself before its first step",
+            "the script has no import on a separate line before its first step",
             fix="put the imports at the top of the file, one per line",
         )
