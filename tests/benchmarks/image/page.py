@@ -25,7 +25,7 @@ def page(found: Result) -> str:
 def _when(found: Result) -> str:
     loads = [taken.load for rows in found.conversions.values() for taken in rows]
     text = (
-        f"Measured on {found.started[:10]} with {found.processors} processors; "
+        f"The times on this page were measured on {found.started[:10]} with {found.processors} processors; "
         f"the machine's load was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if max(loads) > found.processors + 1:
@@ -42,7 +42,7 @@ def _conversions(found: Result) -> str:
         ratio = f"{found.ratios(packing.name)['sif_size_ratio']:.3f}"
         same = "yes" if found.same_bytes[packing.name] else "**no**"
         rows.append((name, *_took(found, packing.name), ratio, same))
-    size = f"The image is {found.image_bytes / 1e9:.2f} GB in the engine."
+    size = f"The image has {found.image_bytes / 1e9:.2f} GB in the Docker engine."
     return f"## Conversion of `{found.image}`\n\n{size}\n\n{table(rows)}"
 
 

@@ -21,8 +21,8 @@ def page(found: Result) -> str:
 def _when(found: Result) -> str:
     loads = [one.load for rows in found.figures.values() for one in rows]
     text = (
-        f"Measured on {found.started[:10]} in `{found.image}` with {found.processors} processors; "
-        f"the machine's load before each case was {min(loads):.1f} to {max(loads):.1f}.\n"
+        f"The figures were measured on {found.started[:10]} in `{found.image}` with {found.processors} "
+        f"processors; the machine's load before each case was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if statistics.median(loads) > found.processors + 1:
         text += "The machine had other work, so these figures say little.\n"
