@@ -20,8 +20,8 @@ def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
 
 
 def program_of_joins(joins: Collection[str]) -> ProgramName | None:
-    """Return the program kind of a script that joins its ranks with the libraries ``joins``; ``None`` without
-    a known library.
+    """Return the program kind of a script that joins its ranks with the libraries ``joins``. Return ``None``
+    if toolkit knows none of the libraries.
 
     A script that uses MPI and another library needs an MPI launch mode; the other library also works in that
     mode.
@@ -31,7 +31,9 @@ def program_of_joins(joins: Collection[str]) -> ProgramName | None:
 
 
 def starter_of(program: ProgramName, request: Request) -> Starter:
-    """Return the starter, such as ``torchrun``, that the command or its script runs once on each node."""
+    """Return the starter, such as ``torchrun``, which the command or its script runs once on each node to
+    start the ranks. Return an empty string if the command has no starter.
+    """
     inside: Starter = "torchrun" if request.says.get("starter") == "torchrun" else ""
     return program_of_name(program).starter(request.command) or (inside if program == "torch" else "")
 
@@ -46,8 +48,8 @@ def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the launch modes of the most likely program kind, which toolkit tries first; empty for MPI
-    programs.
+    """Return the launch modes that toolkit tries first: the modes of the most likely program kind. The result
+    is empty for MPI programs.
     """
     first = program_of_name(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES

@@ -270,7 +270,7 @@ def _shell_statements(
 ) -> tuple[tuple[str, str], ...]:
     """Return the names and values that a shell script sets: options of its commands, and exported variables.
 
-    The value of the name ``starter`` is the starter of the ranks.
+    The name ``starter`` has the value ``torchrun`` if a command runs torchrun.
     """
     says = {name: value for one in found for name, value in one.says}
     started = {one.launcher for one in found}

@@ -18,10 +18,12 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
-    """Return an empty string, because the launcher starts the ranks."""
+    """Return an empty string for "no starter", because the launcher starts the ranks."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return no lines, because the wrapper of the mode ``gloo`` sets the variables and shares a secret."""
+    """Return no shell lines, because the wrapper of launch mode ``gloo`` sets Horovod's variables and shares
+    a secret.
+    """
     return ()

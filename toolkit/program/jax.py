@@ -2,8 +2,8 @@
 
 Without arguments, JAX reads the coordinator's address from ``JAX_COORDINATOR_ADDRESS``. JAX reads the number
 of processes and the process number from variables of the Slurm step (jax-ml/jax at jax-v0.10.2:
-jax/_src/distributed.py and jax/_src/clusters/slurm_cluster.py). JAX itself reads no variables for these two
-numbers, but a script may pass both numbers as arguments.
+jax/_src/distributed.py and jax/_src/clusters/slurm_cluster.py). toolkit also sets ``JAX_NUM_PROCESSES`` and
+``JAX_PROCESS_ID``; JAX ignores both, but a script may pass them as arguments.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,14 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
-    """Return an empty string, because the launcher starts the ranks."""
+    """Return an empty string for "no starter", because the launcher starts the ranks."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return lines that set the coordinator's address, and the rank's numbers in the job and on its node."""
+    """Return shell lines that set the coordinator's address, and the rank's number in the job and on its
+    node.
+    """
     return (
         'export JAX_COORDINATOR_ADDRESS="$first:$port"',
         'export JAX_NUM_PROCESSES="$ranks" JAX_PROCESS_ID="$rank"',

@@ -1,4 +1,6 @@
-"""Translate options of torchrun, accelerate and deepspeed into names and values of a rendezvous."""
+"""Translate options of torchrun, accelerate and deepspeed into variables, such as ``PET_MASTER_PORT``, with
+values.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -22,7 +24,7 @@ _FLAGS = {"accelerate_cpu"}
 
 
 def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the variable and value of each torchrun option before the script.
+    """Yield a variable and its value for each torchrun option in a command, up to the name of the script.
 
     For other starters, yield the options that change the number of ranks. The function skips values that the
     shell computes.
@@ -48,7 +50,9 @@ def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[s
 
 
 def _sizes(names: Mapping[str, str], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the known options before the script, with their values; a value can be a separate word."""
+    """Yield a name and a value for each option in ``names`` that a command has before its script. The value
+    can be a separate word.
+    """
     options = list(takewhile(lambda word: not word.endswith(".py") and word != "-m", words))
     for number, word in enumerate(options):
         option, separator, value = word.partition("=")

@@ -18,10 +18,10 @@ def in_image(image: ImageFacts) -> bool:  # noqa: ARG001 - the Program protocol 
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001
-    """Return an empty string, because the launcher starts the copies."""
+    """Return an empty string for "no starter", because the launcher starts the copies of the program."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return no lines, because the copies do not communicate."""
+    """Return no shell lines, because the copies of the program do not communicate."""
     return ()

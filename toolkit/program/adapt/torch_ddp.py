@@ -20,7 +20,9 @@ def backwards(work: Work) -> list[ast.Call]:
 
 
 def with_ddp(work: Work) -> list[str]:
-    """Change training for ``DistributedDataParallel``; return the import lines to add."""
+    """Change a training script to use ``DistributedDataParallel``; return the import lines that the script
+    then needs.
+    """
     backward = backwards(work)
     optimizers = [call for call in work.source.calls() if _is_optimizer(work, call)]
     for call in optimizers:

@@ -15,7 +15,9 @@ _API = frozenset({"state_dict", "load_state_dict"})
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A name in a scope, or an attribute of ``self`` in a class."""
+    """A variable or an attribute that may hold a model: a name in a scope, or an attribute of ``self`` in a
+    class.
+    """
 
     scope: Scope
     name: str
@@ -23,8 +25,8 @@ class _Key:
 
 @dataclass(slots=True)
 class _Wrapped:
-    """Names of wrapped models; ``keys`` maps each name to the function and line after which the model is
-    wrapped.
+    """The names of models that the script wraps in DDP. ``keys`` maps each name to the function and the line
+    that wrap the model.
     """
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
@@ -33,7 +35,9 @@ class _Wrapped:
 
 
 def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.AST]) -> bool:
-    """Wrap the models whose parameters the optimizers change in DDP; return whether toolkit found a model."""
+    """Wrap in DDP each model whose parameters an optimizer updates; return whether toolkit found such a
+    model.
+    """
     places: dict[_Key, tuple[ast.stmt, ast.expr]] = {}
     for call in optimizers:
         for model in _models(work, call):
@@ -59,7 +63,8 @@ def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.
 
 
 def _models(work: Work, call: ast.Call) -> list[ast.expr]:
-    """Return the models whose parameters the call passes to an optimizer."""
+    """Return the models whose parameters a call such as ``SGD(model.parameters())`` passes to an optimizer.
+    """
     found: list[ast.expr] = []
     values = [*call.args[:1], *(k.value for k in call.keywords if k.arg in {"params", None})]
     for value in values:
@@ -71,7 +76,9 @@ def _models(work: Work, call: ast.Call) -> list[ast.expr]:
 
 
 def _root(node: ast.expr) -> ast.expr:
-    """Return ``model`` for ``model.fc``, and ``self.model`` for ``self.model.fc``."""
+    """Return the model that contains a submodule: ``model`` for ``model.fc``, ``self.model`` for
+    ``self.model.fc``.
+    """
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call) and not is_self(node):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
@@ -88,8 +95,8 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 def _places(
     work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield each place at which toolkit must wrap a model: the key of its name, the statement before, and the
-    name.
+    """Yield each place where the script must wrap a model. A place is the key of the model's name, the
+    statement after which toolkit inserts the wrapping, and the name.
     """
     key = _key(work, model)
     if key is None or depth > 5:
@@ -120,7 +127,7 @@ def _places(
 
 
 def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield the attributes of ``self`` to which a method assigns a parameter."""
+    """Yield the attributes of ``self`` to which a method assigns its parameter ``name``."""
     klass = work.source.parents[function]
     for node in ast.walk(function) if isinstance(klass, ast.ClassDef) else ():
         if isinstance(node, ast.Assign) and is_self(target := node.targets[0]):
@@ -130,7 +137,9 @@ def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple
 
 
 def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
-    """Return the last statement that moves a model to its device, or ``statement`` if none follows."""
+    """Return the last statement that moves a model to its device, such as ``model.cuda()``. Return
+    ``statement`` if no such statement follows it.
+    """
     last = statement
     block = work.source.block(statement)
     for one in block[block.index(statement) :]:
@@ -142,7 +151,7 @@ def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
 
 
 def _spread(work: Work, wrapped: _Wrapped) -> None:
-    """Find all further names of wrapped models: parameters, attributes and variables."""
+    """Record every other name of a wrapped model: function parameters, attributes and variables."""
     calls = list(work.source.calls())
     while True:
         count = len(wrapped.keys) + len(wrapped.mixed)
@@ -188,7 +197,9 @@ def _is_wrapped(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
-    """Return whether a value is a wrapped model: a name of the model, or the result of a function."""
+    """Return whether an expression evaluates to a wrapped model: its name, or a call of a function that
+    returns it.
+    """
     function = work.flow.function_of(node) if isinstance(node, ast.Call) else None
     if function is None or function.name == "__init__":
         return _is_wrapped(work, wrapped, node)
@@ -197,7 +208,9 @@ def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
-    """Return the key of an expression if it is a wrapped model at its position, otherwise ``None``."""
+    """Return the key of an expression, or ``None`` if its value is not yet a wrapped model at this line of
+    the script.
+    """
     key = _key(work, node)
     if key is None and isinstance(node, ast.Attribute):
         key = _of_instance(work, wrapped, node)
@@ -209,7 +222,9 @@ def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
 
 
 def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | None:
-    """Return the key of an attribute of an object, such as ``trainer.model``, or ``None``."""
+    """Return the key of a wrapped model that is an attribute of an object, such as ``trainer.model``, or
+    ``None``.
+    """
     names = {key.name for key in wrapped.keys if isinstance(key.scope, ast.ClassDef)}
     if node.attr not in names:
         return None
@@ -250,8 +265,8 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
 
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
-    """Note a method call on the model in a training step, because DDP averages only gradients
-    of ``forward``.
+    """Record a training step that calls a method of the model other than ``forward``. DDP averages only the
+    gradients of ``forward``.
     """
     called = isinstance(parent := work.source.parents[node], ast.Call) and parent.func is node
     if not called or node.attr in _API or node.attr not in work.flow.functions:

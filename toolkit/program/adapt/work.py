@@ -90,11 +90,11 @@ class Work:
         return True
 
     def multiply(self, node: ast.expr) -> None:
-        """Multiply a number by the number of ranks."""
+        """Change the script so that it multiplies a number by the number of ranks."""
         self._operate(node, f" * {self.size}")
 
     def divide(self, node: ast.expr) -> None:
-        """Divide a whole number by the number of ranks."""
+        """Change the script so that it divides a whole number by the number of ranks."""
         self._operate(node, f" // {self.size}")
 
     def _operate(self, node: ast.expr, operation: str) -> None:
@@ -104,9 +104,10 @@ class Work:
         self.edits.wrap(node, "" if simple else "(", f"{operation}" if simple else f"){operation}")
 
     def only_first(self, call: ast.Call, name: str, usual: str, other: str) -> None:
-        """Let an argument keep its value on rank 0, and set the argument to ``other`` on other ranks.
+        """Change the argument ``name`` of a call: rank 0 passes the same value as before, and all other ranks
+        pass ``other``.
 
-        ``usual`` is the value on rank 0 if the argument is missing.
+        ``usual`` is the value on rank 0 if the call does not pass the argument.
         """
         given = keyword(call, name)
         if given is None:
@@ -137,8 +138,8 @@ class Work:
         return True
 
     def rate(self, call: ast.Call, name: str, place: int, usual: str) -> bool:
-        """Multiply the learning rate of an optimizer by the number of ranks; ``usual`` is the default rate.
-        Return whether toolkit changed the rate.
+        """Multiply the optimizer's learning rate in the script by the number of ranks; ``usual`` is the
+        default rate. Return whether toolkit changed the rate.
         """
         value = argument(call, place, name, "lr", "learning_rate")
         if value is None and any(one.arg is None for one in call.keywords):

@@ -12,7 +12,7 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
     """Put statements that write or print into an ``if`` for rank 0.
 
     ``barrier`` is a statement that waits for all ranks. toolkit inserts this statement before the script
-    reads a written file. ``keep`` are calls that all ranks must make.
+    reads a file that rank 0 has written. ``keep`` contains the calls that all ranks must make.
     """
     for statement in _statements(work):
         call = _call(statement)
@@ -45,8 +45,8 @@ def _statements(work: Work) -> list[ast.stmt]:
 
 
 def _call(statement: ast.stmt) -> ast.Call | None:
-    """Return the only call of a statement, or the ``open`` call for writing in a ``with`` statement, or
-    ``None``.
+    """Return the call of a statement that is only a call, or the call of a ``with`` statement that opens a
+    file for writing. Return ``None`` for any other statement.
     """
     if isinstance(statement, ast.Expr):
         value = statement.value
@@ -104,7 +104,7 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
 
 
 def _stranger(work: Work, statement: ast.stmt, call: ast.Call) -> ast.Call | None:
-    """Return a call in a statement whose side effects all ranks may need, or ``None``."""
+    """Return a call in a statement if all ranks may need the side effects of the call, or ``None``."""
     known = table().writes
     for one in work.source.calls(statement):
         name = work.source.dotted_name(one.func)
@@ -133,7 +133,7 @@ def _loads(work: Work, call: ast.Call) -> bool:
 
 
 def _wait(work: Work, call: ast.Call, barrier: str) -> None:
-    """Insert a barrier before a statement that reads a file from rank 0."""
+    """Insert a barrier before a statement that reads a file, so that rank 0 has written the file by then."""
     statement = work.source.statement(call)
     tests = [one.test for one in work.source.around(statement) if isinstance(one, ast.If)]
     if any(method(c) in {"exists", "is_file", "isfile"} for test in tests for c in work.source.calls(test)):

@@ -29,7 +29,9 @@ class Names:
         return ".".join([self.meanings.get(node.id, node.id), *reversed(parts)])
 
     def readings(self, node: ast.AST) -> Iterator[str]:
-        """Yield the full dotted name of an expression, and its possible names in each module of ``stars``."""
+        """Yield the full dotted name of an expression, and the name that it would have in each module of
+        ``stars``.
+        """
         if name := self.dotted_name(node):
             yield name
             if isinstance(node, ast.Name) and node.id not in self.meanings:

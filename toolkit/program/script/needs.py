@@ -42,7 +42,7 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
 
 
 def _bound(node: ast.expr, names: set[str]) -> bool:
-    """Return whether an expression starts with one of the names, as in ``tf.Session`` after ``tf = …``."""
+    """Return whether an expression such as ``tf.Session`` starts with one of the names, here ``tf``."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in names
@@ -56,7 +56,9 @@ def strings_of(tree: ast.Module) -> Iterator[str]:
 
 
 def _replaced(tree: ast.Module) -> set[str]:
-    """Return the names that a module defines or binds, which then hide built-in functions."""
+    """Return the names that a module defines or assigns; such a name hides the built-in function of the same
+    name.
+    """
     return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)} | {
         n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
