@@ -18,7 +18,7 @@ _SHOWN = 80
 def render(kind: str, template: str, values: Mapping[str, object], *, one_line: bool = False) -> str:
     """Fill ``template`` of the shipped folder ``kind`` with ``values``, and return the text.
 
-    With ``one_line``, a value with a line break is an error, because Docker would read the next line as an
+    With ``one_line``, a value must not contain a line break, because Docker would read the next line as an
     instruction.
 
     Raises:
@@ -29,14 +29,16 @@ def render(kind: str, template: str, values: Mapping[str, object], *, one_line: 
 
 
 def load(kind: str, template: str) -> None:
-    """Parse a template and the templates that it includes early, so that :func:`render` is fast later."""
+    """Parse a template in advance, with the templates that it includes, so that a later :func:`render` is
+    fast.
+    """
     environment = _environment(kind, one_line=False)
     for name in (template, *environment.list_templates(filter_func=lambda name: name.startswith("parts/"))):
         environment.get_template(name)
 
 
 def _printable(value: object) -> object:
-    """Return the value of a template expression unchanged, if its text is printable.
+    """Return the value of a template expression, after a check that its text is printable.
 
     Raises:
         BadInput: the text has a control character or a line break of any kind.
@@ -67,7 +69,9 @@ def quote_words(words: Iterable[object]) -> str:
 
 
 def quote_around(word: str, pieces: Mapping[str, str]) -> str:
-    """Quote a word for a shell, but replace each key of ``pieces`` in it with its value, a shell text."""
+    """Quote a word for a shell, and replace each key of ``pieces`` in the word with unquoted shell code, the
+    key's value.
+    """
     if not any(piece in word for piece in pieces):
         return quote_word(word)
     pattern = "|".join(re.escape(piece) for piece in sorted(pieces, key=len, reverse=True))
@@ -76,7 +80,7 @@ def quote_around(word: str, pieces: Mapping[str, str]) -> str:
 
 
 def with_variables(text: str) -> str:
-    """Quote a text for a shell so that the shell expands only ``$NAME`` and ``${NAME}`` in the text.
+    """Quote a text for a shell, but let the shell expand ``$NAME`` and ``${NAME}``.
 
     >>> print(with_variables("$WORK/a b"))
     "${WORK:?}"'/a b'

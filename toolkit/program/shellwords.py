@@ -1,6 +1,7 @@
 """Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-toolkit does not run the script. Parts of values that only a run shows become :data:`UNTOLD`.
+toolkit does not run the script. Where only a run of the script would show a part of a value, the value
+contains :data:`UNTOLD`.
 """
 
 import re
@@ -74,8 +75,8 @@ def commands(script: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _here_documents(words: list[str]) -> list[str]:
-    """Return the closing lines of a command's here-documents; the closing line for ``<<-`` starts with
-    a tab.
+    """Return the lines that close a command's here-documents. For ``<<-``, the returned line starts with a
+    tab.
     """
     found = []
     for word, after in zip_longest(words, words[1:], fillvalue=""):
@@ -97,7 +98,8 @@ def _after_documents(text: str, at: int, closing: list[str]) -> int:
 
 
 def blocks(words: list[str]) -> tuple[int, list[str]]:
-    """Return the change of the block depth before a command, and the words of the command itself.
+    """Return how much the keywords before a command change the block depth, and the words of the command
+    itself.
 
     Each ``if``, ``while`` or ``{`` adds 1, and each ``fi``, ``done`` or ``}`` subtracts 1.
     """
@@ -135,7 +137,9 @@ def _word(text: str, at: int) -> int:
 
 
 def _step(text: str, at: int, depth: int = 0) -> int:
-    """Return the position after the character, the quoted text or the bracketed text at ``at``."""
+    """Return the position after the character, the quoted text or the expansion such as ``${NAME}`` that
+    starts at ``at``.
+    """
     if text[at] == "\\":
         return min(at + 2, len(text))
     if text[at] == "'":
@@ -162,8 +166,8 @@ def _find(text: str, mark: str, at: int) -> int:
 
 
 def expand(word: str, lookup: Lookup, depth: int = 0) -> str:
-    """Return the value of a word; ``lookup`` returns a variable's value, or ``None`` for an
-    unset variable.
+    """Return the value of a shell word. ``lookup`` returns a variable's value, or ``None`` for an unset
+    variable.
     """
     if depth > _DEEPEST:
         return UNTOLD
@@ -203,7 +207,7 @@ def _dollar(word: str, at: int, after: int, lookup: Lookup, depth: int) -> tuple
 
 
 def _braces(inner: str, lookup: Lookup, depth: int) -> str:
-    """Return the value of the expansion ``${inner}``."""
+    """Return the value of the shell expansion ``${…}``; ``inner`` is the text between the braces."""
     found = _PARAMETER.match(inner)
     if found is None:
         return UNTOLD

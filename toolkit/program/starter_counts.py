@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 
 class StarterCounts(NamedTuple):
-    """The number of nodes and of ranks on each node; ``None`` if no option gives the number."""
+    """The number of nodes, and the number of ranks on each node; ``None`` for a number that no
+    option gives.
+    """
 
     nodes: int | None = None
     ranks_per_node: int | None = None
@@ -14,13 +16,12 @@ class StarterCounts(NamedTuple):
 def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
     """Return the size that options of a starter give, such as torchrun's ``--nproc-per-node``.
 
-    The function ignores a range of nodes such as ``1:4``, and the words ``gpu`` and ``auto`` instead of a
-    number.
+    The function ignores values that are not a number: a range of nodes such as ``1:4``, ``gpu`` and ``auto``.
 
     Args:
-        says: as in :class:`toolkit.program.command.CommandFacts`.
-        nodes: the number of nodes if no option gives the number; accelerate's ``--num_processes`` counts the
-            ranks of all nodes.
+        says: the starter's options, as in :class:`toolkit.program.command.CommandFacts`.
+        nodes: the number of nodes if no option gives it. toolkit divides accelerate's ``--num_processes``,
+            which counts the ranks of all nodes, by this number.
     """
     if "PET_STANDALONE" in says:
         return StarterCounts()
@@ -33,6 +34,8 @@ def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
 
 
 def _first(says: Mapping[str, str], *names: str) -> int | None:
-    """Return the value of the first of the names that is in ``says``, if the value is a positive number."""
+    """Return the value of the first name that ``says`` contains, or ``None`` if the value is not a positive
+    number.
+    """
     text = next((says[name] for name in names if name in says), "")
     return int(text) if text.isascii() and text.isdigit() and int(text) else None

@@ -21,8 +21,8 @@ BY_MPI = False
 
 @dataclass(frozen=True, slots=True)
 class StarterOption:
-    """The environment variable that torchrun reads instead of an option; a ``flag`` is an option without a
-    value.
+    """An option of torchrun. ``variable`` is the environment variable for the same setting, and ``flag`` is
+    true for an option without a value.
     """
 
     variable: str
@@ -82,8 +82,8 @@ def starter(command: Sequence[str]) -> Starter:
 
 
 def peers(starter: Starter) -> tuple[str, ...]:
-    """Return shell lines that set the variables of each rank or, for a starter, the starter's variables or
-    options.
+    """Return shell lines that set the rendezvous: variables of each rank, or variables and options of a
+    starter such as torchrun.
     """
     meeting = 'export MASTER_ADDR="$first" MASTER_PORT="$port"'
     if starter == "torchrun":
@@ -128,7 +128,9 @@ def peers(starter: Starter) -> tuple[str, ...]:
 
 
 def _left_out(program: str, module: str) -> tuple[str, ...]:
-    """Return shell lines that remove the starter from ``"$@"``, also in the form ``python -m MODULE``."""
+    """Return shell lines that remove the starter, or ``python -m`` with the starter's module, from the start
+    of ``"$@"``.
+    """
     return (
         f'case "$1" in *{program} | *{program}-launch) shift ;;',
         f'*) while [ "$1" != {module} ]; do shift; done; shift ;; esac',

@@ -1,4 +1,6 @@
-"""Format the result of ``toolkit adapt``: the diff of the script, and the lines without a change."""
+"""Format the result of ``toolkit adapt``: the diff of the script, and the lines that toolkit did
+not change.
+"""
 
 import textwrap
 
@@ -18,19 +20,21 @@ _TITLES = {
 
 
 def diff_text(result: AdaptedScript, style: Style) -> str:
-    """Return the diff of an adapted script. Without styles, the program ``patch`` can apply the diff."""
+    """Return the diff of an adapted script. The program ``patch`` can apply the diff if ``style`` adds no
+    colours.
+    """
     lines = result.diff.removesuffix("\n").split("\n")
     return join_lines(style(line, _STYLES.get(line[:1], "")) for line in lines)
 
 
 def already_text(result: AdaptedScript) -> str:
-    """Return the sentence for a script that needs no change, because it already connects its ranks."""
+    """Return the message about a script that already joins its ranks and needs no change."""
     names = " and ".join(_TITLES.get(join, join) for join in result.joins)
     return one_line(f"{result.file} already joins its ranks ({names}); toolkit changes nothing")
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
-    """Return the list of lines that toolkit did not change, and ``launch``, the next command."""
+    """Return the list of lines that toolkit left to the user, followed by the launch command ``launch``."""
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:

@@ -1,4 +1,6 @@
-"""Format the answer to a ticket: the outcome of each launch mode, and the facts that decide the outcome."""
+"""Format the answer to a support ticket: the outcome of each launch mode, and the facts that decide the
+outcome.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +13,9 @@ _OUTCOME = 16
 
 
 def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
-    """Yield the answer, a line for each launch mode, and the decisive facts, each with its command."""
+    """Yield the answer, a line for each launch mode, and the facts that decide the outcome, each with a
+    command that prints the fact.
+    """
     yield from wrap_hanging("", _first(answers), width)
     yield ""
     for mode, ticket_answer in answers.modes.items():
@@ -30,7 +34,7 @@ def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
 
 
 def _first(answers: TicketAnswers) -> str:
-    """Return the first line, which answers whether the image runs on the cluster."""
+    """Return the first line of the answer, which says whether the image runs on the cluster."""
     if answers.chosen is None:
         return _without_mode(answers)
     assumed = _assumptions(answers.modes[answers.chosen])
@@ -62,7 +66,7 @@ def _why(ticket_answer: TicketAnswer) -> str:
 
 
 def as_json(answers: TicketAnswers) -> dict[str, Any]:
-    """Return the answer to a ticket as JSON values (schema ``toolkit.ask/1``)."""
+    """Return the answer to a support ticket as JSON values (schema ``toolkit.ask/1``)."""
     return {
         "schema": "toolkit.ask/1",
         "chosen": answers.chosen,

@@ -58,7 +58,9 @@ def root_lines(root: RootLine, width: int) -> Iterator[str]:
 
 
 def first_failed(root: RootLine) -> str:
-    """Return a sentence about which rank failed first; empty if the output does not show it."""
+    """Return a sentence that names the rank that failed first, or an empty string if the output does not show
+    this rank.
+    """
     node = f" on {root.node}" if root.node else ""
     if root.waited:
         subject = f"Rank {root.rank}{node}" if root.rank else "A rank"
@@ -79,10 +81,10 @@ def code_words(code: ErrorCode) -> str:
 
 
 def steps(fix: str) -> list[str]:
-    """Return the steps of a fix.
+    """Split the text of a fix into its steps.
 
-    Each line of a fix with several lines is a step. The steps of a fix in one line are separated by
-    semicolons outside of quotes and parentheses.
+    If the text has several lines, each line is a step. In a text of one line, semicolons outside quotes and
+    parentheses separate the steps.
     """
     if "\n" in fix:
         return fix.splitlines()

@@ -1,4 +1,6 @@
-"""Format a fix as the text of its file and as a diff of the launch command."""
+"""Format a fix of ``toolkit doctor --fix``, as the text of the fix file and as a diff of the
+launch command.
+"""
 
 import difflib
 from collections.abc import Iterable
@@ -27,13 +29,15 @@ def fix_text(fix: Fix, use: str) -> str:
 
 
 def recipe_text(recipe: Recipe, use: str) -> str:
-    """Return the text of a recipe. ``use`` is the ``toolkit image build`` command that builds the recipe."""
+    """Return the text of a recipe file. ``use`` is the ``toolkit image build`` command that builds the
+    recipe.
+    """
     body = toml(recipe_fields(recipe))
     return f"{MARK}: a recipe for an image that fits the cluster. {_comment(use)}\n{body}"
 
 
 def recipe_fields(recipe: Recipe) -> dict[str, Value]:
-    """Return the fields of a recipe for :func:`~toolkit.report.toml.toml`."""
+    """Return the fields of a recipe as a mapping that :func:`~toolkit.report.toml.toml` can write."""
     fields: dict[str, Value] = msgspec.to_builtins(recipe)
     if "horovod" not in recipe.want:
         del fields["horovod"]
@@ -55,7 +59,9 @@ def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
 
 
 def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = leave_unstyled) -> str:
-    """Return a unified diff of two launch commands, without and with the fix file ``name``."""
+    """Return a unified diff of the launch command without the fix file ``name`` and the command with this
+    file.
+    """
     lines = difflib.unified_diff(
         list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
     )
@@ -63,11 +69,13 @@ def difference(before: Iterable[str], after: Iterable[str], name: str, style: St
 
 
 def _folded(words: list[str]) -> list[str]:
-    """Return the name of the program on the first line, then one line for each option with its value."""
+    """Return the words of a command as lines: first the program, then one line for each option and
+    its value.
+    """
     lines: list[str] = []
     current, rest = [words[0]], words[1:]
     for word in rest:
-        # an option or variable with = already contains its value
+        # An option such as --nv=1, or a variable such as A=1, already contains its value.
         assigned = "=" in current[0] and len(current) == 1
         if word.startswith("-") or "=" in word:
             lines.append(" ".join(current))

@@ -25,7 +25,7 @@ _UNKNOWN: Mapping[int, str] = {}
 def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
     """Return the record of a job as text: its command, mode, cluster and outcome.
 
-    ``progress`` has the progress of tasks of an array, by task number.
+    ``progress`` maps the number of each task of a job array to a text about its progress.
     """
     spec = record.spec
     script, values = (
@@ -100,7 +100,9 @@ def _signature(record: JobRecord) -> str:
 
 
 def _copy_name(record: JobRecord, name: str) -> str:
-    """Return the path of this machine's copy of a job's file; empty without a copy."""
+    """Return the path of this machine's copy of a job's file, or an empty string if this machine has
+    no copy.
+    """
     path: Path = records.folder(record.key) / name
     return str(path) if path.is_file() else ""
 
@@ -110,7 +112,9 @@ def _local(time: str) -> str:
 
 
 def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield one line for each value that is not blank. The first line starts with the name."""
+    """Yield one line for each value of an entry that is not blank. The first line starts with the name of the
+    entry.
+    """
     for number, value in enumerate(filter(str.strip, values)):
         yield f"{'' if number else name:<{_WIDTH}}{value}"
 

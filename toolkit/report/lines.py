@@ -21,8 +21,9 @@ def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signatur
 def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
     """Return a text as wrapped lines, without breaks inside paths, options and IDs.
 
-    ``first`` precedes the first line; the other lines are aligned with the text after ``first``. ``hang`` is
-    the width of a label to the left of ``indent``.
+    ``first`` precedes the first line; the other lines are aligned with the text after ``first``. With
+    ``hang``, the first line starts ``hang`` columns to the left of ``indent``, and all other lines start at
+    ``indent``.
     """
     after = " " * (indent + (len(first) if hang is None else 0))
     start = " " * (indent - (hang or 0)) + first
@@ -37,7 +38,9 @@ def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int 
 
 
 def wrap_hanging(label: str, text: str, width: int | None) -> list[str]:
-    """Return a label and a text as lines that are aligned after the label; one line if ``width`` is None."""
+    """Return a label and a text, wrapped into lines that are aligned after the label. If ``width`` is
+    ``None``, return one line.
+    """
     text = one_line(text)
     if width is None:
         return [f"{label}{text}"]
@@ -69,7 +72,7 @@ _GOES_ON = " \\"
 
 
 def _groups(words: list[str]) -> list[str]:
-    """Return groups of words that stay on one line: an option with the next word, which may be its value."""
+    """Join each option with the next word, which may be its value, so that both words stay on one line."""
     groups: list[str] = []
     takes = False
     for word in words:

@@ -50,12 +50,14 @@ MESSAGE_LIMIT = 2000
 
 
 def make_visible(text: str) -> str:
-    """Return a text with escaped invisible characters; blanks, tabs, line feeds and styles stay."""
+    """Return a text in which each invisible character is escaped, except blanks, tabs, line feeds and style
+    codes.
+    """
     return text if _is_ascii(text.replace("\n", "").replace("\t", "")) else _BLOCK.sub(_visible, text)
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line, with escaped invisible characters, tabs and line feeds."""
+    """Return a text as one line in which each invisible character, tab and line feed is escaped."""
     return text if _is_ascii(text) else _LINE.sub(_visible, text)
 
 
@@ -97,7 +99,9 @@ def remove_styles(text: str) -> str:
 
 
 def _is_ascii(text: str) -> bool:
-    """Return whether a text has only visible ASCII characters, so that most output needs no slow check."""
+    """Return whether a text has only visible ASCII characters. Such a text, as most output is, does not need
+    the slow check.
+    """
     return text.isascii() and text.isprintable()
 
 

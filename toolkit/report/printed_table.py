@@ -10,7 +10,9 @@ _MOST_SHOWN = 40
 
 
 def printed_text(result: PrintedFigures, width: int | None) -> str:
-    """Return a table with one row for each line of output with metrics; at most the last 40 rows."""
+    """Return a table with one row for each output line that contains metrics. The table has at most the last
+    40 rows.
+    """
     columns = _columns(result)
     first = max(0, len(result.rows) - _MOST_SHOWN)
     rows = [
@@ -22,7 +24,7 @@ def printed_text(result: PrintedFigures, width: int | None) -> str:
 
 
 def printed_csv(result: PrintedFigures) -> str:
-    """Return the metrics of all lines as CSV."""
+    """Return the metrics of all output lines as CSV."""
     columns = _columns(result)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

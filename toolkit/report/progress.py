@@ -25,8 +25,8 @@ _MARGIN = 4
 class Progress:
     """Shows progress messages to the user, as a context manager.
 
-    ``verbose`` shows all details, and ``quiet`` hides progress. If ``output`` is false, the output of
-    followed jobs is not printed.
+    ``verbose`` shows all details, and ``quiet`` hides progress. If ``output`` is false, toolkit does not
+    print the output of the jobs that it follows.
     """
 
     def __init__(self, *, verbose: bool = False, quiet: bool = False, output: bool = True) -> None:
@@ -87,7 +87,9 @@ class Progress:
         print(bound_message(make_line_visible(text)), file=sys.stderr, flush=True)
 
     def _line(self, detail: str) -> "Text":
-        """Return the progress line. rich cannot erase a line that is longer than the terminal's width."""
+        """Return the progress line, cut to the terminal's width, because the library rich cannot erase a
+        longer line.
+        """
         from rich.text import Text
 
         line = Text(self._text).append(f" {detail}" if detail else "", style="dim")

@@ -43,7 +43,9 @@ def consequence(rule: Rule, example: Example | None) -> str:
 
 
 def general_fix(rule: Rule) -> str:
-    """Return the general fix of a rule. A finding about a launch instead names the mode that works."""
+    """Return the general fix of a rule. A finding about a particular launch names the launch mode that works
+    instead.
+    """
     if not rule.instead:
         return rule.fix
     alternative = f"mode {rule.instead[0]}" if len(rule.instead) == 1 else "another mode"

@@ -59,5 +59,7 @@ class SafeStream(io.TextIOBase):
 
 
 def unfiltered_stream(stream: TextIO) -> TextIO:
-    """Return the stream below a :class:`SafeStream`, on which a progress line can move the cursor."""
+    """Return the stream that a :class:`SafeStream` filters. Only on the unfiltered stream can a progress line
+    move the cursor.
+    """
     return stream._below if isinstance(stream, SafeStream) else stream  # noqa: SLF001 - the same module

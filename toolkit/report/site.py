@@ -20,12 +20,12 @@ _HEAD = """\
 
 
 def profile(site: Site) -> str:
-    """Return a site profile as TOML, without default values."""
+    """Return a site profile as TOML, without the fields that have their default values."""
     return _HEAD.format(title=site.title) + toml(_stated_fields(site))
 
 
 def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields of a struct that differ from their defaults, and the fields without a default."""
+    """Return the fields of a struct that have no default, or whose value differs from the default."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
         field_value = getattr(value, field.name)
@@ -56,7 +56,7 @@ def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | 
 
 
 def row(name: str, site: Site, *, own: bool) -> dict[str, Any]:
-    """Return the JSON values of a profile for the list of profiles."""
+    """Return the entry of one site profile in the list of profiles, as JSON values."""
     return {
         "name": name,
         "title": site.title,
@@ -75,7 +75,9 @@ def as_json(name: str, site: Site) -> dict[str, Any]:
 
 
 def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator[str]:
-    """Yield the lines of a page about a site profile. ``file`` is its path; ``width`` is in characters."""
+    """Yield the lines of a page about a site profile. ``file`` is the path of the profile; ``width`` is in
+    characters.
+    """
     yield from wrap_hanging(f"{name}: ", site.title + (f", {site.centre}" if site.centre else ""), width)
     yield f"  {file}"
     yield ""
@@ -165,7 +167,9 @@ def _number_or_mark(number: int | None) -> str:
 
 
 def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
-    """Yield a line for each value that differs from the cluster or cannot be checked, then a summary."""
+    """Yield a line for each profile value that differs from the cluster or that toolkit cannot check, then a
+    summary.
+    """
     for point in points:
         if point.state != "holds":
             yield f"{point.state:10} {point.field}: {point.text}"

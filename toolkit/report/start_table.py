@@ -1,4 +1,4 @@
-"""Format the phases of a job's start."""
+"""Format the phases of a job's start, such as waiting in the queue and starting the container."""
 
 from toolkit.report.plain import join_lines
 from toolkit.report.table import table

@@ -11,7 +11,9 @@ _PLAIN = re.compile(r"[ !#-\[\]-~\n]*", re.ASCII)
 
 
 def toml(value: Mapping[str, Value]) -> str:
-    """Return the TOML text of a mapping, including inner tables and lists of tables, without empty values."""
+    """Return a mapping as TOML text, including inner tables and lists of tables. The text omits
+    empty values.
+    """
     return "\n".join(_table("", value)).strip() + "\n"
 
 

@@ -63,7 +63,8 @@ def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.
 
 
 def _models(work: Work, call: ast.Call) -> list[ast.expr]:
-    """Return the models whose parameters a call such as ``SGD(model.parameters())`` passes to an optimizer.
+    """Return the models whose parameters a call such as ``SGD(model.parameters())`` passes to
+    an optimizer.
     """
     found: list[ast.expr] = []
     values = [*call.args[:1], *(k.value for k in call.keywords if k.arg in {"params", None})]

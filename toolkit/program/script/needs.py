@@ -99,8 +99,8 @@ def _file(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _started(call: ast.Call) -> str:
-    """Return the program in a call's list of words, or an empty string if the program is a path or is
-    computed.
+    """Return the program that a call such as ``subprocess.run(["git", "log"])`` starts. Return an empty
+    string for a path or a computed name.
     """
     words = call.args[0] if call.args else None
     first = words.elts[0] if isinstance(words, ast.List | ast.Tuple) and words.elts else None
@@ -138,5 +138,7 @@ def _gpu(call: ast.Call, name: str, names: Names, paths: Paths) -> str:
 
 
 def _is(node: ast.expr | None, paths: Paths, *words: str) -> bool:
-    """Return whether an expression is one of the words, or a device with this name, such as ``cuda:0``."""
+    """Return whether an expression is one of the words, with or without a device number, as in ``cuda`` and
+    ``cuda:0``.
+    """
     return node is not None and (paths.path(node) or "").partition(":")[0] in words

@@ -38,8 +38,8 @@ class _Parser(argparse.ArgumentParser):
 class ProgramOptions:
     """The ``add_argument`` calls of a program.
 
-    Each entry has the number of the option's group (0 for none), the option words, and the keyword arguments
-    of the call.
+    Each entry of ``calls`` has the number of the option's group (0 for none), the option words, and the
+    keyword arguments.
     """
 
     calls: tuple[tuple[int, tuple[str, ...], tuple[tuple[str, Any], ...]], ...]
@@ -59,7 +59,7 @@ class ProgramOptions:
         return ""
 
     def value(self, words: Sequence[str], name: str) -> str:
-        """Return the value in ``words`` of the option with the attribute ``name``, or an empty string."""
+        """Return the value that a command gives to the option ``name``, or an empty string."""
         try:
             found = getattr(self._parser().parse_args(list(words)), name, None)
         except (_Refused, _NotShown, argparse.ArgumentError, TypeError, ValueError, KeyError):
@@ -78,7 +78,7 @@ class ProgramOptions:
 
 
 def options_of(tree: ast.Module, names: Names) -> ProgramOptions | None:
-    """Return the options of a program, or ``None`` if its text does not show all of them."""
+    """Return the options of a program, or ``None`` if the program's text does not show all options."""
     made = [
         node
         for node in ast.walk(tree)
@@ -98,7 +98,7 @@ _HARMLESS = ("description", "prog", "usage", "epilog", "formatter_class", "add_h
 
 
 def _assigned(call: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> str:
-    """Return the variable to which the result of a call is assigned, or an empty string."""
+    """Return the variable to which the program assigns the result of a call, or an empty string."""
     parent = parents.get(call)
     target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
     return target.id if isinstance(target, ast.Name) else ""
@@ -134,7 +134,8 @@ def _options(
 
 
 def _called(use: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> ast.Call:
-    """Return the method call on a parser, if it certainly runs exactly once.
+    """Return the method call that uses a parser's name, if the program certainly makes this call exactly
+    once.
 
     Raises:
         _NotShown: if the call is in a loop, a branch or another function.

@@ -31,8 +31,8 @@ class Paths:
         self._assigned = dict(_once_assigned(tree))
 
     def elsewhere(self) -> "Paths":
-        """Return the same evaluator for the module in another folder, in which only paths from ``__file__``
-        differ.
+        """Return an evaluator for the same module in a different folder, where only paths relative to
+        ``__file__`` get other values.
         """
         return Paths(self._tree, self._names, "/else/where.py")
 
@@ -106,8 +106,8 @@ class Paths:
 
 
 def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[int, str | None]]:
-    """Yield the line and the folder of each change to ``sys.path``; the folder is ``None`` if toolkit cannot
-    evaluate it.
+    """Yield the line number of each change to ``sys.path``, and the new folder, or ``None`` if toolkit cannot
+    evaluate the folder.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (name := names.dotted_name(node.func)) in _CHANGES:
@@ -121,7 +121,7 @@ def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[
 
 
 def _whole(target: ast.AST) -> ast.AST:
-    """Return the node without its subscript: ``sys.path`` for ``sys.path[0:0]``."""
+    """Return an assignment's target without its subscript: ``sys.path`` for ``sys.path[0:0]``."""
     return target.value if isinstance(target, ast.Subscript) else target
 
 
@@ -142,7 +142,7 @@ def _is_path(node: ast.AST) -> bool:
 
 
 def _once_assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each name that a module binds only once, by a plain assignment, with the assigned expression."""
+    """Yield each name to which a module assigns exactly once, with the assigned expression."""
     names = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     bound = Counter(node.id for node in names)
     bound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))

@@ -29,8 +29,8 @@ class Project:
         return self if root in self.roots else replace(self, roots=(*self.roots, root))
 
     def modules(self, name: str) -> list[Path]:
-        """Return the files that ``import NAME`` runs, packages first; empty for a module outside
-        the project.
+        """Return the files that ``import NAME`` runs, packages first. Return an empty list for a module
+        outside the project.
         """
         for root in self.roots:
             if found := self._below(root, name.split(".")):
@@ -82,6 +82,8 @@ class Project:
 
 
 def project_of(roots: Iterable[Path], files: Iterable[Path] | None) -> Project:
-    """Return a project; relative paths start in the current folder."""
+    """Return a project with module folders and files; toolkit resolves relative paths from the current
+    folder.
+    """
     chosen = None if files is None else frozenset(file.absolute() for file in files)
     return Project(tuple(root.absolute() for root in roots), chosen)

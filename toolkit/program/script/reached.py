@@ -1,4 +1,5 @@
-"""Find the statements that a program certainly executes, including statements in functions that it calls.
+"""Find the statements that a program certainly executes, including statements in the functions that the
+program calls.
 
 A program may skip statements in branches, loops and ``try`` blocks.
 """
@@ -26,8 +27,8 @@ class _ReachedWalk:
 def reached_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the nodes that a program certainly evaluates if no earlier statement fails.
 
-    The test ``if __name__ == "__main__"`` is true for a program. The function stops at a statement that may
-    leave the function or the program.
+    The test ``if __name__ == "__main__"`` is true for a program. ``reached_nodes`` stops at a statement that
+    may leave the script's function or the program.
     """
     names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     functions = {

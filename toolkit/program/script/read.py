@@ -82,7 +82,8 @@ def read_module(
 ) -> ScriptFacts | None:
     """Return the facts about the module that ``python -m NAME`` runs in ``root``.
 
-    The result is ``None`` if the project does not have this module. ``roots`` is as in :func:`read_script`.
+    The result is ``None`` if the project does not have this module. ``roots`` has the same meaning as in
+    :func:`read_script`.
     """
     project = project_of((root, *roots), project_files)
     main = project.modules(f"{name}.__main__")
@@ -117,8 +118,8 @@ def _read_imported(reading: _Reading, later: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield the files of imports that toolkit read before the ``sys.path`` change with which Python finds
-    these files.
+    """Yield the files of imports that toolkit could not find at first, because a later file extends
+    ``sys.path``.
     """
     held = [one for one in reading.imports if reading.project.holds(one.module)]
     reading.imports = [one for one in reading.imports if one not in held]
@@ -246,7 +247,7 @@ def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFact
 
 
 def _strangers(imports: Iterable[Import]) -> list[str]:
-    """Return a line for each imported package that may join the ranks itself."""
+    """Return a message for each imported package that toolkit does not know and that may join the ranks."""
     plain = {*joins().plain.packages, *sys.stdlib_module_names, "toolkit"}
     names = sorted({one.package for one in imports} - plain)
     return [f"the package {name} may join the ranks" for name in names]

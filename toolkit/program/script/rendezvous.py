@@ -13,7 +13,8 @@ _BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match, ast.IfExp, ast.While)
 
 
 def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
-    """Return variable or argument → value, for the values with which a module sets the rendezvous.
+    """Return the rendezvous settings in a module: environment variables and arguments such as
+    ``MASTER_PORT``, with values.
 
     The result omits values under ``if`` and other conditions, because such values may not apply.
     """
@@ -27,7 +28,9 @@ def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
 
 
 def _plain(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module outside branches, and the nodes in ``if __name__ == "__main__"``."""
+    """Yield the syntax nodes of a module without its branches, but with the block ``if __name__ ==
+    "__main__"``.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _BRANCHES) and not _is_main(child):
             continue
@@ -42,7 +45,7 @@ def _is_main(node: ast.AST) -> bool:
 
 
 def _assigned_variables(node: ast.Assign, names: Names) -> Iterator[tuple[str, str]]:
-    """Yield the variables of assignments such as ``os.environ["MASTER_ADDR"] = "localhost"``."""
+    """Yield the variable and the value of assignments such as ``os.environ["MASTER_ADDR"] = "localhost"``."""
     for target in node.targets:
         if isinstance(target, ast.Subscript) and names.dotted_name(target.value) == _ENVIRONMENT:
             yield from _variable(target.slice, node.value)

@@ -18,7 +18,8 @@ _OPEN = {"exec", "eval", "globals", "locals", "vars", "__import__"}
 
 
 def undefined_names(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
-    """Yield each undefined name, its first line, and a hint with a similar name.
+    """Yield each undefined name, the number of the first line that uses the name, and a hint with a similar
+    name.
 
     A name counts as defined if any scope of the module defines the name. For a module that may define names
     at run time, the function yields no names.

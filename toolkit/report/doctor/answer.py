@@ -28,7 +28,9 @@ class DoctorAnswer:
 
 
 def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
-    """Return the answer for a verdict. ``mode`` is the launch mode that the user requested, or ``None``."""
+    """Return the answer for a verdict about an image on a host. ``mode`` is the launch mode that the user
+    requested, or ``None``.
+    """
     if verdict.chosen is not None:
         sure = verdict.of(verdict.chosen).shown != "ok?"
         return DoctorAnswer("Yes" if sure else "Perhaps", verdict.chosen)

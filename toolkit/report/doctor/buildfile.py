@@ -48,7 +48,9 @@ def buildfile_page(
 
 
 def buildfile_answer(build: BuildFile, verdict: Verdict, request: Request) -> DoctorAnswer:
-    """Return the answer for a build file, "Perhaps" instead of "Yes", because the image does not exist."""
+    """Return the answer for a build file. The answer is "Perhaps" instead of "Yes", because the image does
+    not exist yet.
+    """
     wrong = [fault for fault in build.faults if fault.severity == "error"]
     if wrong:
         return DoctorAnswer("No", wrong[0].title)

@@ -17,10 +17,12 @@ def findings(
     labelled: bool = True,
     answer_text: str = "",
 ) -> Iterator[str]:
-    """Yield the lines of each finding. All findings that facts cannot decide share one entry.
+    """Yield the lines of each finding. One entry lists all findings that toolkit cannot decide because facts
+    are missing.
 
-    If ``labelled`` is false, the lines have no severity, because findings about unneeded launch modes stop
-    nothing. A fix that the text ``answer_text`` already contains is left out.
+    If ``labelled`` is false, the lines do not show a severity: findings about launch modes that this launch
+    does not use cannot stop it. toolkit leaves out a fix that ``answer_text``, the text above the findings,
+    already contains.
     """
     undecided = [f for f in all_findings if f.undecided and f.severity == "info"]
     for finding in (f for f in all_findings if f not in undecided):
@@ -53,7 +55,9 @@ def _fix_lines(fix: str, width: int) -> Iterator[str]:
 
 
 def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iterator[str]:
-    """Yield a line with the severity, the ID and the launch modes. Modes that do not fit get another line."""
+    """Yield a line with the severity, the ID and the launch modes. Launch modes that do not fit on this line
+    are on the next lines.
+    """
     label = f"{style(f'{finding.severity:8}', _SEVERITY_STYLE[finding.severity])} " if labelled else ""
     head = f"  {label}{style(finding.id, 'bold')}"
     modes = f"({', '.join(finding.modes)})" if finding.modes else ""

@@ -32,7 +32,7 @@ def page(
 ) -> str:
     """Return the page about an image on a host. ``advice`` says what to do if the answer is not "Yes".
 
-    ``everything`` adds all facts, all launch modes, and the findings about launch modes that are not needed.
+    ``everything`` adds all facts, all launch modes, and the findings about all other launch modes.
     """
     width = min(width, _WIDEST)
     lines = [*answer_lines(answer(verdict, request.mode), next_command, style, width), ""]
@@ -63,7 +63,9 @@ def host_page(
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the page about a host, without an image."""
+    """Return the page for a call of ``toolkit doctor`` without an image: whether the host can launch
+    containers.
+    """
     width = min(width, _WIDEST)
     doctor_answer = host_answer(host.place, all_findings)
     lines = [
@@ -86,7 +88,9 @@ def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, 
 def _needed_findings(
     relevant: tuple[Finding, ...], verdict: Verdict, request: Request
 ) -> tuple[Finding, ...]:
-    """Return the findings to show without ``--all``: errors and warnings, or only the main fault."""
+    """Return the findings that the page shows without ``--all``: errors and warnings, or only the
+    main fault.
+    """
     wrong = tuple(f for f in relevant if f.severity != "info")
     if answer(verdict, request.mode).word == "No":  # a finding without facts cannot change "No"
         wrong = tuple(f for f in wrong if not f.undecided)
@@ -97,7 +101,7 @@ def _needed_findings(
 
 
 def _left_out(verdict: Verdict, all_findings: tuple[Finding, ...], shown: tuple[Finding, ...]) -> str:
-    """Return a sentence about what the option ``--all`` would show in addition."""
+    """Return a sentence that says what the option ``--all`` adds to the page."""
     works = [p.mode for p in verdict.predictions if p.outcome == "ok" and p.mode != verdict.chosen]
     also = f"Also predicted to work: {', '.join(works)}. " if works and verdict.chosen else ""
     more = len(all_findings) - len(shown)

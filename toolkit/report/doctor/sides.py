@@ -92,7 +92,9 @@ def _no_mpi(image: ImageFacts) -> str:
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:
-    """Return the PMIx release of Slurm, and the release of the host's mpirun if it is another release."""
+    """Return the PMIx release of Slurm, and the PMIx release of the host's mpirun if the two
+    releases differ.
+    """
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None

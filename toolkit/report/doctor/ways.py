@@ -30,7 +30,9 @@ def ways(verdict: Verdict, host: HostFacts, request: Request, style: Style, widt
 def way(
     prediction: Prediction, verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield the lines about one launch mode: mark, mode, outcome, reason, and the chosen mode's command."""
+    """Yield the lines about one launch mode: mark, mode, outcome and reason. For the chosen mode, the launch
+    command follows.
+    """
     mark, colour = _MARKS.get(prediction.shown.rstrip("?"), _FAILED)
     chosen = prediction.mode == verdict.chosen
     name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
@@ -49,7 +51,9 @@ def way(
 
 
 def _arrow(words: list[str], width: int) -> list[str]:
-    """Return the lines of a command, aligned with the reason if the command fits on one line there."""
+    """Return the lines of a launch command. A command that fits on one line is below the reason; a longer
+    command starts further left.
+    """
     beside = command_lines(words, _INDENT - len(_ARROW), width, first=_ARROW)
     return (
         beside
@@ -59,7 +63,7 @@ def _arrow(words: list[str], width: int) -> list[str]:
 
 
 def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]:
-    """Return the words of the command that starts the ranks inside an allocation with these nodes.
+    """Return the words of the command that starts the ranks inside an allocation with the requested nodes.
 
     If the launch needs files that only a job script creates, the command is ``toolkit launch``.
     """
@@ -79,7 +83,9 @@ def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]
 
 
 def shape(request: Request) -> list[str]:
-    """Return the options of ``toolkit launch`` for the numbers of nodes and ranks."""
+    """Return the options of ``toolkit launch`` that set the number of nodes and the number of ranks
+    per node.
+    """
     ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
     return ["--nodes", str(request.nodes), *ranks]
 

@@ -47,7 +47,9 @@ def json_of(form: Form, series_list: Sequence[Series]) -> bytes:
 
 
 def page(form: Form, report: Report, series_list: Sequence[Series], script: str) -> str:
-    """Return an HTML page with the figures, the form's demands, the environment and the job script."""
+    """Return an HTML page with the measured values, the texts that the form demands, the environment and the
+    job script.
+    """
     title = escape(form.title)
     source = escape(form.source)
     body = [f"<header><h1>{title}</h1><p>Source of the form: {source}</p></header>"]

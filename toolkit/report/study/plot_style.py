@@ -18,7 +18,9 @@ PREDICTION_DASHES = (0, (4, 3))
 
 
 def without_matplotlib(left_out: str, option: str) -> Missing:
-    """Return the error if matplotlib is missing. ``option`` is the option for a report without plots."""
+    """Return the exception to raise if matplotlib is missing. ``option`` is the command-line option that
+    writes a report without plots.
+    """
     return Missing(
         f"{left_out} left out: matplotlib is not installed",
         fix=f"install matplotlib in toolkit's own environment: `pip install '{DISTRIBUTION}[plot]'`, or "

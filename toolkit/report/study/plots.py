@@ -61,7 +61,7 @@ def _draw_png(figure: "Figure", training: Training, result: Result) -> bytes:
         _dress(axes, name, numbers)
     _head(figure, result, len(epochs))
     stream = io.BytesIO()
-    # Leave out matplotlib's version, so that equal trainings give equal files.
+    # Do not write matplotlib's version to the file, so that equal trainings give equal files.
     figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
     return stream.getvalue()
 
@@ -110,7 +110,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
     axes.set_title(name, loc="left", fontsize=11)
     axes.set_xlabel("epoch")
-    # Leave half an epoch on both sides, which the bars of one panel need, so that all panels align.
+    # Leave half an epoch of space on both sides: one panel has bars, and all panels must align.
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
     if len(numbers) <= _MANY:

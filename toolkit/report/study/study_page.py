@@ -94,7 +94,7 @@ def _figure(plot: Plot) -> str:
 
 
 def _own(svg: str, name: str) -> str:
-    """Return an SVG whose ids have the prefix ``name``, so that the ids are unique on the page."""
+    """Add the prefix ``name`` to all ids of an SVG, so that the ids are unique on the page."""
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
     return re.sub(r'href="#', f'href="#{name}-', svg)

@@ -59,7 +59,7 @@ def efficiency(axes: "Axes", report: Report) -> None:
         _draw_measured(axes, line, number, lambda point: point.efficiency)
         _draw_predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
     _ideal(axes, report, lambda _: 1.0)
-    # If the runs of one size differ much, the range may exceed 100 %.
+    # If the times of the runs with the same number of ranks differ much, the efficiency may exceed 100 %.
     measured = [point.efficiency.high for line in report.lines for point in line.curve.points]
     axes.set_ylim(0, 1.1 * max(1.0, *measured))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -150,7 +150,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    # With powers of two only, a short axis would have just one or two labels.
+    # On a short axis, labels only at powers of two would be too few.
     base = 10.0 if high / low < _SHORT else base
     subs = [1.0, 2.0, 5.0]
     if high / low < _SHORT:
@@ -168,7 +168,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
 
 
 def _inverse(spread: MedianSpread, work: float | None, ranks: float = 1) -> MedianSpread:
-    """Return rates from times for ``work`` units, or efficiencies from speed-ups if ``work`` is None."""
+    """Convert times for ``work`` units to rates, or, if ``work`` is ``None``, speed-ups to efficiencies."""
     if work is None:
         return MedianSpread(spread.value / ranks, spread.low / ranks, spread.high / ranks)
     return MedianSpread(work / spread.value, work / spread.high, work / spread.low)

@@ -24,10 +24,10 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of one size of a curve.
+    """The values of a curve for one number of ranks.
 
-    For a measured size, ``low`` and ``high`` values are the fastest and slowest run. For a predicted size, 95
-    of 100 measurements are expected between them.
+    If measured, the fields with ``_low`` and ``_high`` are the lowest and the highest value of all runs. If
+    predicted, toolkit expects 95 of 100 measurements between these two fields.
     """
 
     series: str
@@ -50,7 +50,9 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
-    """Return the measured sizes of each curve, then its predicted sizes."""
+    """Return a row for each measured number of ranks of each curve, then a row for each predicted number of
+    ranks.
+    """
     return [
         row
         for line in report.lines
@@ -69,7 +71,9 @@ def csv_of(report: Report) -> str:
 
 
 def _cell(value: object) -> object:
-    """Return a CSV cell; an apostrophe before a formula keeps spreadsheets from evaluating it (OWASP)."""
+    """Return a CSV cell. An apostrophe before a formula prevents spreadsheets from evaluating the formula
+    (OWASP).
+    """
     if not isinstance(value, str):
         return value
     text = one_line(value)
@@ -175,7 +179,7 @@ def _predicted_rows(line: ReportCurve) -> Iterator[SizeRow]:
 
 
 def _work(line: ReportCurve) -> float | None:
-    """Return the number of units in an epoch, such as images, or None if the rate is unknown."""
+    """Return how many units, such as images, an epoch has, or ``None`` if the rate is unknown."""
     base = line.curve.base
     return base.rate.value * base.seconds.value if base.rate else None
 

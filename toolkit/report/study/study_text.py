@@ -17,7 +17,7 @@ def text_of(report: Report, width: int = 100) -> str:
     size_rows = rows(report)
     several = len(report.lines) > 1
     rated = any(row.rate is not None for row in size_rows)
-    # A single size has no speed-up.
+    # A study with a single number of ranks has no speed-up.
     compared = any(len(line.curve.points) > 1 for line in report.lines)
     titles = [
         *["series"] * several, "ranks", "nodes", f"s/{report.work}", "spread", *[f"{report.units}/s"] * rated,

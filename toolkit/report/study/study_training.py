@@ -90,12 +90,14 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
 
 
 def _chosen(report: Report) -> list[tuple[ReportCurve, list[MeasuredPoint]]]:
-    """Return the sizes of each series whose accuracy is drawn: all, or the smallest ones and the largest."""
+    """Return the points of each series whose accuracy toolkit draws: all, or the points with the fewest and
+    the most ranks.
+    """
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []
     chosen = []
     for line in report.lines:
-        # Several curves may start with the same smallest size; draw it once.
+        # Several curves may start with the same training on the fewest ranks; draw this training once.
         known = [p for p in line.curve.points if accuracies(p) and p.epochs not in drawn]
         points = known if len(known) <= most else [*known[: most - 1], known[-1]]
         drawn += [point.epochs for point in points]

@@ -86,7 +86,9 @@ def _waiting_rows(tally: Tally) -> str:
 
 
 def _short(tensor: Tensor) -> str:
-    """Return the end of a tensor's name, because TensorFlow repeats the scope at the start of the name."""
+    """Return at most the last 60 characters of a tensor's name, because the start only repeats TensorFlow's
+    scope.
+    """
     return tensor.name if len(tensor.name) <= 60 else f"…{tensor.name[-59:]}"
 
 

@@ -14,13 +14,17 @@ _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds",
 
 
 def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
-    """Return all epochs, or, if there are more than ``most``, the first, every n-th and the last epoch."""
+    """Return all epochs. If there are more than ``most`` epochs, return only the first, every n-th and the
+    last epoch.
+    """
     step = -(-len(epochs) // most)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
 
 
 def epochs_table(training: Training) -> str:
-    """Return a table with one row for each epoch; for a long training, with a part of the epochs."""
+    """Return a table with one row for each epoch. For a long training, the table has only a part of the
+    epochs.
+    """
     shown = thin_epochs(training.epochs, ROWS)
     rows = _rows(shown)
     if len(shown) == len(training.epochs):
