@@ -1,8 +1,8 @@
 """Label the Docker objects that ``make`` creates, so that ``make clean`` removes only this clone's objects.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone and ``TOOLKIT_MADE`` to a file. Containers,
-networks and volumes have the identity as a label. Images are listed in the file instead: a label would change
-their digests, and equal locks must give equal digests on every machine.
+networks and volumes have the identity as a label. toolkit lists images in the file instead, because a label
+would change an image's digest. Equal locks must give equal digests on every machine.
 """
 
 import contextlib
@@ -13,7 +13,9 @@ LABEL = "toolkit.clone"
 
 
 def labels() -> dict[str, str]:
-    """Return the label for objects that this process creates; empty if ``make`` did not start the process."""
+    """Return the label for Docker objects that this process creates. The mapping is empty if ``make`` did not
+    start the process.
+    """
     clone = os.environ.get("TOOLKIT_CLONE", "")
     return {LABEL: clone} if clone else {}
 

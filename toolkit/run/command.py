@@ -14,8 +14,8 @@ from toolkit.run.conversation import Conversation
 class Command:
     """A command as a list of words, which no shell interprets.
 
-    ``env`` is added to the environment of the runner. ``timeout`` is in seconds. ``cwd`` is a folder on the
-    runner's host.
+    ``env`` contains variables that the runner adds to its environment. ``timeout`` is in seconds. ``cwd`` is
+    a folder on the runner's host.
     """
 
     words: tuple[str, ...]
@@ -76,7 +76,9 @@ OnBytes = Callable[[int, int], None]
 
 
 class Runner(Protocol):
-    """Runs commands on one host, and copies files to and from the host. ``target`` is a path on the host."""
+    """Runs commands on one host, and copies files to and from the host. In all methods, ``target`` is a path
+    on the host.
+    """
 
     @property
     def place(self) -> str:
@@ -103,18 +105,21 @@ class Runner(Protocol):
         """
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        """Copy a file of this machine to ``target``, without the bytes that ``target`` already has.
+        """Copy a file of this machine to ``target``. If ``target`` already has a part of the bytes, send only
+        the rest.
 
-        The runner does not check existing bytes. Bytes that were sent before a failure remain;
-        :mod:`toolkit.run.stage` checks and renames the complete file. ``progress`` is first called with the
-        number of existing bytes. The runner creates parent folders.
+        The runner does not check the existing bytes, and does not delete a partial file after a failure;
+        :mod:`toolkit.run.stage` checks and renames the complete file. The first call of ``progress`` gets the
+        number of existing bytes. The runner creates the parent folders of ``target``.
         """
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         """Write a small file on the host atomically, and create its parent folders."""
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        """Return at most ``most`` bytes of a file on the host from ``offset``; empty without the file."""
+        """Return at most ``most`` bytes of a file on the host from ``offset``. Return no bytes if the file
+        does not exist.
+        """
 
     def size(self, target: str) -> int:
         """Return the size of a file on the host in bytes, or 0 if the file does not exist."""

@@ -13,7 +13,9 @@ class Conversation(Protocol):
     """A running command. Several threads may write to the command, but only one thread may read."""
 
     def read(self) -> bytes:
-        """Return the next output of the command as soon as it arrives; empty at the end."""
+        """Return the next output of the command as soon as it arrives, or no bytes after the end of the
+        output.
+        """
 
     def write(self, content: bytes) -> None:
         """Send input to the command.
@@ -26,7 +28,7 @@ class Conversation(Protocol):
         """Return the first part of the command's standard error."""
 
     def close(self) -> None:
-        """Close the command's input; a command that reads its input to the end then exits."""
+        """Close the command's input. A command that reads all of its input then exits."""
 
 
 class SshConversation:

@@ -41,23 +41,25 @@ class Ends:
             self.skipped += dropped
 
     def content(self) -> bytes:
-        """Return the whole stream, or both ends with a line between them that counts the dropped bytes."""
+        """Return the whole stream, or its beginning and its end, with a line in between that gives the number
+        of dropped bytes.
+        """
         ends = bytes(self._head), b"".join(self._tail)
         return join_ends(*ends, self.skipped) if self.skipped else b"".join(ends)
 
 
 def join_ends(head: bytes, tail: bytes, skipped: int) -> bytes:
-    """Return both ends of an output, with a line between them that gives the number of missing bytes."""
+    """Join the beginning and the end of an output with a line that gives the number of missing bytes."""
     return b"%s\n[toolkit: %d bytes are left out here]\n%s" % (head, skipped, tail)
 
 
 def is_cut(size: int) -> bool:
-    """Return whether toolkit drops the middle of an output of ``size`` bytes."""
+    """Return whether an output of ``size`` bytes is so long that toolkit drops its middle."""
     return size > HEAD + TAIL
 
 
 def read_ends(runner: Runner, target: str) -> bytes:
-    """Return a file on the runner's host: the whole file if it is short, otherwise both ends."""
+    """Return the content of a file on the runner's host. Of a long file, return the beginning and the end."""
     size = runner.size(target)
     if not is_cut(size):
         return runner.read(target, most=HEAD + TAIL)

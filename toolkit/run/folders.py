@@ -12,10 +12,10 @@ PRIVATE = 0o700
 
 
 def make_writable(folder: Path, option: str) -> Path:
-    """Return ``folder`` after a check that it is writable; create it if necessary.
+    """Check that ``folder`` is writable, and return it. Create the folder if necessary.
 
-    ``option`` is the option that names the folder. The check writes a test file, because neither the folder's
-    mode nor the user shows whether a disk is writable.
+    ``option`` is the command-line option with which the user names the folder. The check writes a test file,
+    because neither the folder's mode nor the user shows whether a disk is writable.
 
     Raises:
         BadInput: if toolkit cannot create the folder or write to it.
@@ -28,7 +28,7 @@ def make_writable(folder: Path, option: str) -> Path:
 
 
 def would_take(folder: Path, option: str) -> Path:
-    """Return ``folder`` after a check that toolkit can create it. This function creates no folder.
+    """Check that toolkit can create ``folder``, and return it. This function does not create the folder.
 
     Raises:
         BadInput: if toolkit cannot create the folder or write to it.
@@ -47,7 +47,7 @@ def would_take(folder: Path, option: str) -> Path:
 def check_file(target: Path, option: str, example: str) -> None:
     """Raise an error if an output path exists and is not a regular file, because the output would replace it.
 
-    ``example`` is a file name for the fix if the path is a folder.
+    If the path is a folder, the fix in the message suggests the file name ``example``.
 
     Raises:
         BadInput: if the path exists and is not a regular file.
@@ -75,7 +75,7 @@ def in_cache(*below: str) -> Path:
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Raise an error if an output path exists and is not a folder. This function creates no folder.
+    """Raise an error if an output path exists and is not a folder. This function does not create the folder.
 
     Raises:
         BadInput: if the path exists and is not a folder, such as a device.
@@ -108,7 +108,8 @@ def _refusal(folder: Path, option: str, error: OSError) -> BadInput:
 
 
 def folder_mode(mode: int) -> int:
-    """Return the mode of a new folder for a file with the mode ``mode``, before the umask applies.
+    """Return the mode for creating the folder of a file with the mode ``mode``. The umask applies to the
+    returned mode.
 
     A private file gets a private folder. Files that toolkit later writes to this folder, such as a job's
     output and metrics, are then private, too.

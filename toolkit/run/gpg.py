@@ -103,7 +103,8 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
 
 @contextmanager
 def verifier(keyring: Path | None) -> Iterator["Verifier"]:
-    """Yield a verifier of signatures that uses only the keys in ``keyring``; with ``None``, the user's keys.
+    """Yield a verifier of signatures that uses only the keys in ``keyring``. If ``keyring`` is ``None``, the
+    verifier uses the user's keys.
 
     Raises:
         BadInput: if the file has no public keys.
@@ -181,7 +182,9 @@ def _is_about_home(done: Completed) -> bool:
 
 
 def _unusable(done: Completed, what: str) -> Missing:
-    """Return the error if gpg fails for a reason that is not in the message."""
+    """Return the exception to raise if gpg itself fails, for example because its home folder is
+    not writable.
+    """
     messages = [line.removeprefix("gpg: ") for line in done.errors.splitlines() if line.strip()]
     why = next(
         (line for line in messages if any(part in line for part in _AT_HOME)),

@@ -50,7 +50,7 @@ def signature(status: str, text: bytes) -> Signature:
 
 
 def is_answer(status: str) -> bool:
-    """Return whether gpg checked the message with its keys.
+    """Return whether gpg's status lines show that gpg used its keys to check the message.
 
     If gpg printed no line about the message, gpg checked nothing, for example because it has no home folder.
     If gpg cannot open its keyring, gpg reports every key as missing.

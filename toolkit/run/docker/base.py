@@ -42,7 +42,9 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/s
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """A base image. ``reference`` is its name for FROM; ``published`` means that a registry has it."""
+    """A base image. ``reference`` is the name of the image in a Dockerfile's ``FROM``; ``published`` is true
+    if a registry has the image.
+    """
 
     reference: str
     digest: str
@@ -63,8 +65,8 @@ def ensure_base(
 ) -> BaseImage:
     """Return the base image of a Debian ``release``; pull or build the image if the engine does not have it.
 
-    toolkit uses an existing base image again, so that derived images stay unchanged. With ``fresh``, toolkit
-    asks the registry first. ``published`` is the image's reference in the registry.
+    toolkit prefers the image that the engine already has, so that images built from it do not change. With
+    ``fresh``, toolkit asks the registry first. ``published`` is the image's reference in the registry.
 
     Raises:
         Missing: if no registry has the image and mmdebstrap is not installed.
@@ -118,12 +120,14 @@ def _describe(image: "Image", name: str, published: str) -> BaseImage:
 
 
 def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
-    """Pull an image by its digest in the registry; ``None`` if the registry does not provide the image."""
+    """Pull an image by the digest that the registry reports. Return ``None`` if the registry does not provide
+    the image.
+    """
     import docker
     import requests
 
     tell.step(f"Asking the registry for {reference}")
-    # The timeout is short, because an unreachable registry must not delay the build by a minute.
+    # The timeout is short, so that an unreachable registry does not delay the build by a minute.
     asking = connect(timeout=_REGISTRY_SECONDS)
     try:
         digest = asking.images.get_registry_data(reference).id
@@ -197,7 +201,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 
 def _advice(errors: str) -> str:
-    """Return the fix for a failed bootstrap; ``errors`` is mmdebstrap's output."""
+    """Return the fix to print after mmdebstrap failed; ``errors`` is mmdebstrap's error output."""
     setting = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(errors):
         return f"the mirror is out of date ({expired[0]}): {setting} to an up-to-date mirror"

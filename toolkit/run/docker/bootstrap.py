@@ -1,4 +1,5 @@
-"""Build a base image from only the packages of a lock, without network, byte for byte equal on every machine.
+"""Build a base image from the packages of a lock. The build uses no network, and gives the same bytes on
+every machine.
 
 mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. Therefore
 the build runs in a container without network and with few capabilities, never on this machine.
@@ -61,15 +62,15 @@ def base_files(
     *,
     archive: str = "",
 ) -> Files:
-    """Return the build context of a base: the build script, the packages and their hashes, by path.
+    """Return the build context of a base image: the build script, the packages and their hashes, by path.
 
     Args:
         release: the codename of the release.
-        packages: the packages of the base.
+        packages: the packages of the base image.
         files: the path of each package file on this machine, by SHA-256.
-        epoch: the modification time of every file in the base, in seconds since 1970.
-        archive: a processor type as ``uname -m`` prints it; the script then writes an image archive, as
-            ``docker save`` does. For an empty string, the script writes a tar of the root file system.
+        epoch: the modification time of every file in the base image, in seconds since 1970.
+        archive: a processor type such as ``x86_64``. With it, the script writes an image archive, as ``docker
+            save`` does. For an empty string, the script writes a tar of the root file system.
     """
     named = {_file_name(package): package for package in packages}
     script = render(
@@ -98,10 +99,11 @@ def base_files(
 
 
 def rootfs(client: "DockerClient", release: str, context: Files, target: Path, tell: Tell) -> None:
-    """Write the tar of a root file system to ``target``: run the build script of ``context`` in a container.
+    """Run the build script of ``context`` in a container, and write the root file system to ``target`` as a
+    tar.
 
-    The file system names no Debian mirror, because mirrors differ between machines and the bytes must be
-    equal.
+    The root file system contains no mirror address, because mirrors differ between machines and the bytes
+    must be equal.
 
     Raises:
         Missing: if no Debian base image is available for the container with mmdebstrap.
@@ -141,5 +143,7 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
 
 
 def _file_name(package: LockedFile) -> str:
-    """Return the name of a package file in ``base/``, with ``_`` for ``%3a``, because apt decodes it."""
+    """Return the name of a package file in ``base/``. An escape such as ``%3a`` becomes ``_``, because apt
+    would decode ``%3a``.
+    """
     return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

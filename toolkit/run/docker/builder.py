@@ -41,7 +41,7 @@ _ASK_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class ContainedApptainer:
-    """Apptainer in a container of the builder image; ``memory`` is the container's limit in bytes."""
+    """Apptainer in a container of the builder image; ``memory`` is the container's memory limit in bytes."""
 
     client: "DockerClient"
     version: str
@@ -72,7 +72,9 @@ class ContainedApptainer:
 
 
 def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptainer:
-    """Return Apptainer in a container; build the builder image if the engine does not have it."""
+    """Return an object that runs Apptainer in a container. Build the builder image if the engine does not
+    have it.
+    """
     ensure_builder(client, tell)
     ran = run_once(client, Box(BUILDER), ("apptainer", "--version"))
     return ContainedApptainer(client, ran.lines[0] if ran.lines else "apptainer", build_memory(client))
@@ -86,7 +88,9 @@ def ensure_builder(client: "DockerClient", tell: Tell) -> str:
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image of an older ``release`` that contains Apptainer and the glibc for it."""
+    """Return the name of an image of an older Debian ``release``, with Apptainer and the newer glibc that
+    Apptainer needs.
+    """
     arguments = {"BUILDER": ensure_builder(client, tell)}
     return _ensure(
         client, f"{BUILDER.partition(':')[0]}:{release}", _MOVED, release, arguments, "Apptainer", tell
@@ -96,7 +100,7 @@ def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> st
 def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
     """Return the name of an image with mmdebstrap; build it if it is missing or its Dockerfile has changed.
 
-    The packages come from Debian's archive; apt checks the archive's signatures.
+    The image's packages come from Debian's archive; apt checks the archive's signatures.
 
     Raises:
         Missing: if no Debian base image is available.
@@ -107,7 +111,8 @@ def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
 
 
 def _selected_apptainer() -> str:
-    """Return the ``VERSION:SHA256`` that the environment variable selects; empty for the default.
+    """Return the Apptainer release of the environment variable as ``VERSION:SHA256``, or an empty string for
+    the default release.
 
     Raises:
         BadInput: if the variable is not ``VERSION:SHA256``.

@@ -35,7 +35,7 @@ class BuildLog:
         self._faults: list[str] = []
 
     def take(self, event: Mapping[str, Any]) -> None:
-        """Parse one event of the stream.
+        """Parse one event of the engine's event stream.
 
         Raises:
             CheckFailed: if the event reports a failed step.
@@ -62,7 +62,9 @@ class BuildLog:
         return f"in step {self._step} ({self._instruction})" if self._step else "before the first step"
 
     def recent(self) -> tuple[str, ...]:
-        """Return the first compiler errors and then the last lines of the current step's output."""
+        """Return the first compiler errors in the output of the current build step, followed by the last
+        lines of this output.
+        """
         last = tuple(self._lines)
         return (*(fault for fault in self._faults if fault not in map(str.strip, last)), *last)
 

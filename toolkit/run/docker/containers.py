@@ -34,7 +34,8 @@ _OWNER = "toolkit.owner"
 class Box:
     """The specification of a temporary container.
 
-    Of the host's files, the container has only ``binds`` (host path → path in the container).
+    The container sees only the host files in ``binds``, which maps each host path to its path in the
+    container.
 
     - ``nested`` permits a container runtime in the container: namespaces, mounts and FUSE.
     - ``timeout`` is in seconds, ``memory`` in bytes.
@@ -42,10 +43,10 @@ class Box:
     - ``init`` adds a first process that reaps orphaned processes; its program is visible in the container.
     - ``network`` is ``none`` or ``host``.
     - ``volumes_from`` lists containers whose volumes this container shares.
-    - ``root_archive`` is a tar that is unpacked at the container's root.
+    - ``root_archive`` is a tar that toolkit unpacks at the container's root.
     - ``capabilities`` are the only Linux capabilities of the command; ``None`` means the engine's default.
-    - ``output_file`` is a file that is copied out of the container if the command succeeds.
-    - ``scratch`` is the size in bytes of a ``/tmp`` in memory; 0 means no such ``/tmp``.
+    - ``output_file`` is a file that toolkit copies out of the container if the command succeeds.
+    - ``scratch`` is the size in bytes of an in-memory ``/tmp``; with 0, ``/tmp`` is not in memory.
     """
 
     image: str
@@ -120,7 +121,7 @@ def create_container(
 ) -> Iterator[str]:
     """Create a container of ``image`` without starting it, yield its name, and remove it afterwards.
 
-    ``doing`` completes "while …" in the error if the engine refuses the container. toolkit chooses the
+    ``doing`` says in an error message what toolkit was doing, for example ``running sh``. toolkit chooses the
     container's name, so it can remove the container even if an interrupt comes before the engine's answer.
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
@@ -138,7 +139,9 @@ def create_container(
 
 
 def remove_stale(client: "DockerClient") -> None:
-    """Remove the containers of toolkit processes on this machine that no longer run."""
+    """Remove the containers that toolkit processes of this machine left behind; these processes no longer
+    run.
+    """
     with translate_errors("looking for containers of a killed command"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
     for container in listed:
@@ -150,7 +153,9 @@ def remove_stale(client: "DockerClient") -> None:
 
 @contextlib.contextmanager
 def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
-    """Yield the name of a container, never started, with the volume ``folder`` of the image; remove both."""
+    """Create a container, without starting it, whose volume has the contents of ``folder`` in the image.
+    Yield the container's name, and remove container and volume afterwards.
+    """
     with create_container(
         client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}
     ) as name:
@@ -212,7 +217,8 @@ def _rights(box: Box) -> dict[str, Any]:
         }
     if not box.nested:
         return {}
-    # Docker's default capabilities suffice: Apptainer mounts in its own user namespaces (see nodes.py).
+    # Docker's default capabilities suffice, because Apptainer mounts in its own user namespaces (see
+    # nodes.py).
     return {
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],

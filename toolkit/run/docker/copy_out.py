@@ -26,7 +26,7 @@ class CopyOut:
 
 
 class ChunkReader(io.RawIOBase):
-    """A file object over a stream of chunks, which can be read once."""
+    """A file object that reads a stream of chunks once."""
 
     def __init__(self, stream: Iterator[bytes]) -> None:
         self._stream, self._rest = stream, b""

@@ -48,7 +48,7 @@ class BuildOptions:
     """Options of a build.
 
     ``memory`` is the limit of each step in bytes. ``timeout`` is the limit of all steps in seconds.
-    ``arguments`` are build arguments. ``labels`` are added after the last step. ``network`` is the network of
+    ``arguments`` are build arguments. toolkit adds ``labels`` in the last step. ``network`` is the network of
     the steps: ``none``, or ``host``, which also works with engines without address translation. ``fresh``
     disables the engine's cache.
     """
@@ -85,7 +85,9 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 
 
 def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
-    """Return a client of the engine at ``where``; ``why`` is added to messages."""
+    """Return a client of the engine at the address ``where``, after the engine has answered. Error messages
+    also contain ``why``.
+    """
     with contextlib.ExitStack() as unless_it_answers:
         try:
             if where.startswith("unix://"):
@@ -103,7 +105,9 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 
 def _knock(path: str) -> None:
-    """Raise ``OSError`` if no process listens on the socket ``path``; the SDK would leak a socket."""
+    """Raise ``OSError`` if no process listens on the socket ``path``. Without this check, the SDK would leak
+    a socket.
+    """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
         knocking.connect(path)
@@ -135,7 +139,7 @@ class ParallelBuilds:
         self.go_on()
 
     def go_on(self) -> None:
-        """Raise :class:`Interrupted` if the builds were stopped."""
+        """Raise :class:`Interrupted` if :meth:`end` has stopped the builds."""
         if self._ended.is_set():
             raise Interrupted("interrupted")
 
@@ -157,7 +161,7 @@ def build_image(
     """Build the context ``files``, which includes a ``Dockerfile``, and return the ID of the untagged image.
 
     The caller tags the image after a check, so a tag never refers to an unfinished image. ``what`` names the
-    image in messages. The engine caches finished steps, even if a later step fails.
+    image in messages. The engine caches each finished step, even if a later step fails.
 
     Raises:
         CheckFailed: if a step fails; the error names the step and has its last lines.
@@ -169,7 +173,7 @@ def build_image(
             abreast.joined(log)
         with translate_errors(f"building {what}"):
             events = client.api.build(
-                # a generator, so that the context is sent while it is packed
+                # a generator, so that the SDK sends the first files while toolkit packs the next
                 fileobj=pack_context(add_labels(files, options.labels)),
                 custom_context=True,
                 dockerfile=_STEPS,
@@ -208,7 +212,9 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
 
 
 def tag_image(client: "DockerClient", image: str, tag: str) -> None:
-    """Tag an image, and remove the image that had this tag before, but keep its cached build steps."""
+    """Tag an image. Remove the image that had this tag before, but keep the cached build steps of the removed
+    image.
+    """
     former = find_image(client, tag)
     with translate_errors(f"tagging {tag}"):
         client.api.tag(image, *tag.rsplit(":", 1), force=True)
@@ -243,7 +249,7 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 
 
 def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
-    """Yield a tar of a folder in an image, in chunks. No program of the image runs."""
+    """Yield a tar of a folder in an image, in chunks. The function does not run a program of the image."""
     doing = f"copying {folder} out of {image[:19]}"
     with translate_errors(doing), create_container(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
@@ -318,7 +324,9 @@ def _quoted(text: str) -> str:
 
 
 def pack_context(files: Files) -> Iterator[bytes]:
-    """Yield a tar of the files. The bytes of the tar depend only on the names and contents of the files."""
+    """Yield a tar of the build context, in chunks. The bytes of the tar depend only on the names and contents
+    of the files.
+    """
     for name in sorted(files):
         content = files[name]
         entry = tarfile.TarInfo(name)
@@ -340,7 +348,9 @@ def _content(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:
-    """Remove the container of an interrupted step, because the engine may remove the container too late."""
+    """Remove the container of an interrupted build step at once, because the engine may remove the container
+    too late.
+    """
     if container:
         with contextlib.suppress(Exception):
             client.api.remove_container(container, force=True)

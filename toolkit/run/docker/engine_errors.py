@@ -8,7 +8,9 @@ from toolkit.errors import CheckFailed, Missing
 
 @contextlib.contextmanager
 def translate_errors(doing: str) -> Iterator[None]:
-    """Translate the SDK's errors into toolkit's errors. ``doing`` completes "while …" in the message."""
+    """Translate the SDK's errors into toolkit's errors. ``doing`` says in the message what toolkit was doing,
+    for example ``tagging X``.
+    """
     try:
         yield
     except Exception as error:
@@ -26,7 +28,7 @@ def is_engine_error(error: BaseException) -> bool:
 
 
 def no_engine(error: Exception, where: str) -> Missing:
-    """Return the error if the Docker engine at the address ``where`` does not answer."""
+    """Return the exception to raise if the Docker engine at the address ``where`` does not answer."""
     text = str(error)
     if "PermissionError" in text or "Permission denied" in text:
         return Missing(

@@ -52,7 +52,7 @@ def named_image(client: "DockerClient", name: str) -> "Image":
 
 
 def size_of(image: "Image") -> int:
-    """Return the size of an image's files in bytes, an upper limit for its archive's size."""
+    """Return the total size of an image's files in bytes. The image's archive is not larger than this."""
     size = int(image.attrs.get("Size") or 0)
     if not image.attrs.get("Descriptor"):
         return size
@@ -120,12 +120,14 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
 
 
 def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:
-    """Return the first of these IDs for which the engine has an image, or ``None``."""
+    """Return the first ID in ``ids`` for which the engine has an image, or ``None``."""
     return next((name for name in ids if find_image(client, name) is not None), None)
 
 
 def _identities(archive: Path) -> tuple[str, ...]:
-    """Return the possible IDs of an archive's images: the digests of configurations and manifests."""
+    """Return the IDs that an engine may use for the images of an archive: the digests of their configurations
+    and manifests.
+    """
     try:
         with tarfile.open(archive) as tar:
             lists = {m.name: tar.extractfile(m) for m in tar if m.name in _LISTS and m.size <= _MOST_TEXT}

@@ -24,7 +24,7 @@ _CAT = f"cat {_SOURCES[0]} {_SOURCES[1]}/* 2> /dev/null; true"
 
 
 def read_mirrors(text: str) -> Mirrors:
-    """Return the mirrors in the text of package sources, in one-line or deb822 format."""
+    """Return the mirrors in the text of ``sources.list`` files, in one-line or deb822 format."""
     addresses: dict[Archive, dict[str, None]] = {"debian": {}, "debian-security": {}}
     for line in text.splitlines():
         for match in _ADDRESS.finditer(line.partition("#")[0]):
@@ -34,7 +34,9 @@ def read_mirrors(text: str) -> Mirrors:
 
 
 def chosen_mirror() -> Mirrors:
-    """Return the mirror in the environment variable, with the usual address of its security archive."""
+    """Return the mirror in ``TOOLKIT_DEBIAN_MIRROR``, with the usual address of the mirror's security
+    archive.
+    """
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
 
@@ -50,7 +52,7 @@ def of_image(client: "DockerClient", image: str) -> Mirrors:
 
 
 def join_mirrors(*several: Mirrors) -> Mirrors:
-    """Return all mirrors without duplicates, in the order of the arguments."""
+    """Join several lists of mirrors in the order of the arguments, without duplicates."""
     archives: tuple[Archive, ...] = ("debian", "debian-security")
     return {a: tuple(dict.fromkeys(m for mirrors in several for m in mirrors.get(a, ()))) for a in archives}
 

@@ -26,11 +26,12 @@ _GRACE = "5"
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """The specification of a container.
+    """The specification of a container that simulates a machine.
 
     ``volumes`` maps each volume to its mount point. ``address`` is the container's name on ``network``.
-    ``ports`` are published at ``published``, an address and a port on this machine; for an empty port, the
-    engine chooses one. ``memory`` and ``shared_memory`` (the size of ``/dev/shm``) are in bytes.
+    The engine publishes ``ports`` at ``published``, an address and a port of this machine. If the port is
+    empty, the engine chooses a free port. ``memory`` and ``shared_memory`` (the size of ``/dev/shm``) are in
+    bytes.
     """
 
     name: str
@@ -58,11 +59,12 @@ class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
 def configuration(machine: Machine) -> dict[str, Any]:
     """Return the parameters with which the engine's API creates a container.
 
-    The container has Docker's default capabilities, which suffice for Slurm's daemons. Apptainer mounts in
-    its own user namespaces, which Docker's seccomp profile forbids without CAP_SYS_ADMIN. ``apptainer exec
-    --containall`` mounts a ``/proc``. The kernel permits this in a user namespace only if no path of the
-    node's own ``/proc`` is masked (``mnt_already_visible`` in fs/namespace.c). Therefore ``/proc/sys`` stays
-    writable, and root on a node is root on the host.
+    The container has Docker's default capabilities, which suffice for Slurm's daemons. Apptainer mounts file
+    systems in its own user namespaces. Without CAP_SYS_ADMIN, Docker's seccomp profile forbids such
+    namespaces, so toolkit disables the profile. ``apptainer exec --containall`` also mounts a new ``/proc``.
+    In a user namespace, the kernel permits this mount only if the container's own ``/proc`` has no masked
+    path (``mnt_already_visible`` in fs/namespace.c). Therefore ``/proc/sys`` stays writable, and root in the
+    container has the power of root on the host.
     """
     return {
         "Image": machine.image,
@@ -79,8 +81,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # Docker asks the host's DNS for the name of a stopped node, which often times out after ten
-            # seconds.
+            # If a node is stopped, Docker asks the host's DNS for its name. Such a request often times out
+            # after ten seconds.
             "DnsOptions": ["timeout:1", "attempts:1"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
@@ -220,7 +222,9 @@ class Nodes:
 
     @staticmethod
     def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:
-        """Remove an object, and ignore the error if another process has removed it or is removing it."""
+        """Remove a Docker object. Ignore the error if another process has removed the object or is removing
+        it.
+        """
         import docker
 
         try:

@@ -38,8 +38,9 @@ class Squash:
     """The source and the target of a squashfs; ``name`` is the image's name in messages.
 
     ``target`` is an empty file, in which the squashfs starts at ``offset``. ``added`` is a pseudo file of
-    mksquashfs. ``without`` lists files of the image to leave out. ``epoch`` is the latest modification time
-    of a file, in seconds since 1970. ``memory`` is the container's limit in bytes.
+    mksquashfs. ``without`` lists the files of the image that the squashfs does not contain. ``epoch`` is an
+    upper limit for modification times of files, in seconds since 1970. ``memory`` is the container's memory
+    limit in bytes.
     """
 
     image: str
@@ -107,7 +108,9 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
 
 
 def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
-    """Raise an error if mksquashfs failed or warned: it stores an unreadable file as an empty file."""
+    """Raise an error if mksquashfs failed or printed a warning. A warning counts, because mksquashfs stores
+    an unreadable file as an empty file.
+    """
     if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return
     what = f"packing {work.name}"

@@ -25,7 +25,8 @@ _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
     """Return the certificates that programs on this machine trust, or ``None``.
 
-    The function reads the first existing file among the files in the variables, then the files in ``system``.
+    The function reads the first file that exists. It tries the files that environment variables name, then
+    the files in ``system``.
     """
     named = (env.get(variable, "") for variable in _CERTIFICATES)
     paths = (Path(file) for file in (*named, *system) if file)
@@ -33,7 +34,9 @@ def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> byte
 
 
 def pip_settings(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the pip variables that have the same meaning inside a build."""
+    """Return pip's environment variables whose values are also valid inside a build, such as addresses of
+    indexes.
+    """
     settings = {name: env[name] for name in _PIP if env.get(name)}
     settings |= {name: env[name] for name in _PIP_PLACES if "://" in env.get(name, "")}
     return settings
