@@ -138,8 +138,8 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
-    """toolkit predicts launches of MPI implementations with recorded launches. For other implementations,
-    toolkit predicts a launch only if launcher and image have the same MPI.
+    """toolkit predicts a launch from recorded launches of the same MPI implementation. For an implementation
+    without recorded launches, toolkit predicts a launch only if launcher and image have the same MPI.
     """
     case.ask("image.mpi.version")
     mpi = case.image.mpi

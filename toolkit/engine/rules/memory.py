@@ -190,8 +190,8 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     segmentation fault.
 
     One of four launches with two ranks crashes, so this rule does not change the predicted outcome. With
-    three ranks on a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal numbers).
-    MPICH did not crash in any launch. ``--ipc`` alone is harmless.
+    three ranks on a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal process
+    numbers). MPICH did not crash in any launch. ``--ipc`` alone is harmless.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")

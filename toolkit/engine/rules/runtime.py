@@ -57,7 +57,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
 )
 def runtime_not_measured(case: Case) -> Hit | None:
     """The launch line follows the runtime's documentation. toolkit also uses the documentation for the
-    namespaces, variables and folders that ranks share. No recorded launch confirms this information.
+    namespaces, variables and folders that ranks share. No recorded launch confirms what the documentation
+    says.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -326,8 +327,8 @@ def binds_need_folders(case: Case) -> Hit | None:
 )
 def bind_not_allowed(case: Case) -> Hit | None:
     """With 'user bind control = no', the runtime skips a bind with a warning. Programs then load the image's
-    own MPI, but with variables that configure the host's MPI. Without overlay and underlay, a bind to a
-    folder that the image lacks stops the launch: "destination … doesn't exist in container".
+    own MPI, but with variables that configure the host's MPI. Without overlay and underlay, the launch fails
+    if the image lacks the destination folder of a bind: "destination … doesn't exist in container".
     """
     case.ask("host.mpis", "host.runtime")
     folders = mounted_folders(provider_guarded(case))

@@ -203,7 +203,7 @@ def preload_leaks(case: Case) -> Hit | None:
     advice=True,
 )
 def library_path_forced(case: Case) -> Hit | None:
-    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. It replaces the image's
+    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. The runtime replaces the image's
     LD_LIBRARY_PATH with the value of APPTAINERENV_LD_LIBRARY_PATH. Programs then miss libraries, or load
     libraries of the host.
     """

@@ -331,7 +331,7 @@ def pmix_refused(case: Case) -> Hit | None:
     modes=("mpirun-host", "srun-pmix"),
 )
 def rank_outside_step(case: Case) -> Hit | None:
-    """An Open MPI 4 that its own launcher did not start looks for a Slurm step before it connects to PMIx.
+    """If another launcher starts Open MPI 4, Open MPI looks for a Slurm step before it connects to PMIx.
 
     PRRTE starts the ranks on its own node outside any Slurm step. Slurm before 26.05 does not set
     SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on PRRTE's node start as worlds of size
