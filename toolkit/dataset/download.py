@@ -116,7 +116,7 @@ def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
             done += len(chunk)
             if done > most:
                 part.truncate(0)
-                raise CheckFailed(f"{without_login(url)} is longer than its {most} bytes")
+                raise CheckFailed(f"{without_login(url)} is longer than the expected {most} bytes")
             _write(part, chunk)
             tell.detail(f"{name} {format_size(done)}")
 

@@ -103,7 +103,7 @@ def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tel
     if done < file.size:
         raise Missing(f"{file.name} from {place}: the download ended after {done} of {file.size} bytes")
     if done > file.size:
-        raise CheckFailed(f"{file.name} from {place} is longer than its {file.size} bytes")
+        raise CheckFailed(f"{file.name} from {place} is longer than the expected {file.size} bytes")
     return digest.hexdigest()
 
 

@@ -45,7 +45,7 @@ class RecordFile(io.RawIOBase):
 def _records(image: IO[bytes], classes: bytes, place: str) -> Iterator[bytes]:
     for number, row in enumerate(_rows(image, place)):
         if number == len(classes):
-            raise Missing(f"{place}: the image has more rows than there are classes")
+            raise Missing(f"{place}: the image has more rows than the data set has labels")
         yield b"".join((classes[number : number + 1], *(row[colour::_COLOURS] for colour in range(_COLOURS))))
 
 

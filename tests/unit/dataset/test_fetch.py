@@ -120,7 +120,7 @@ def test_more_than_there_should_be_is_not_read_to_its_end(folder):
     heard = Heard()
     with (
         serving({**GOOD, "/images.gz": whole(packed(IMAGES + b"more" * 1_000_000))}) as (url, _),
-        pytest.raises(CheckFailed, match=r"images from .* is longer than its 30000 bytes"),
+        pytest.raises(CheckFailed, match=r"images from .* is longer than the expected 30000 bytes"),
     ):
         fetched(folder, url, tell=heard)
     assert names(folder) == []
