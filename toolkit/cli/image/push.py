@@ -85,7 +85,7 @@ def command(
         if host or cluster:
             raise BadInput(f"{target}: this target contains the host; leave out --host and --cluster")
         if facts:
-            raise BadInput(f"--facts: {target} is in a registry; only a file has a facts file")
+            raise BadInput(f"--facts: {target} is in a registry; toolkit writes facts only beside a file")
         from toolkit.image.transfer.push import push
 
         name = parse_name(target)

@@ -54,7 +54,7 @@ def command(
     if failed and all(check.name == "signature" and found.unknown_keys for check in failed):
         raise Missing(
             f"{sif}: the signer is unknown, because gpg does not have the key {found.unknown_keys[0]}",
-            fix="get the key from the signer, then: `gpg --import FILE`, or `--keyring FILE`",
+            fix="get the key from the signer; then run `gpg --import FILE`, or give `--keyring FILE`",
         )
     if failed:
         more = f"; also failed: {', '.join(check.name for check in failed[1:])}" if failed[1:] else ""

@@ -221,7 +221,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
         if name.casefold() in map(str.casefold, names[:number]):
             raise BadInput(
                 f"{option}: two files are called {name}, or their names differ only by "
-                "case; a bundle holds one of them",
+                "case; a bundle can contain only one of them",
                 fix="leave one of the files out, or rename it",
             )
 

@@ -74,7 +74,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
         if not match or not path:
             raise BadInput(f"{source}: {SUMS}: {line[:120]!r} does not name a file of a bundle")
         if (path["digest"] or match[1]) != match[1]:
-            raise BadInput(f"{source}: {SUMS}: the folder of {match[2]} is not the file's SHA-256")
+            raise BadInput(f"{source}: {SUMS}: the folder name in {match[2]} is not the file's SHA-256")
         # On some file systems, two names that differ only in the case of letters mean the same file.
         if match[2].casefold() in folded:
             raise BadInput(f"{source}: {SUMS} names {match[2]} twice, or two names that differ only by case")

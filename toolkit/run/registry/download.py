@@ -102,7 +102,7 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
             done += len(chunk)
             if done > blob.size:
                 raise CheckFailed(
-                    f"{session.host} sends more of {blob.digest[:19]}… than its {blob.size} bytes"
+                    f"{session.host} sends more of {blob.digest[:19]}… than the expected {blob.size} bytes"
                 )
             _write(file, chunk)
             on_got(done)

@@ -86,7 +86,7 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
         if not _DIGEST.fullmatch(part.digest):
             raise CheckFailed(f"{name}: its manifest names {part.digest[:80]!r}, which is not a SHA-256")
         if not 0 <= part.size <= _MOST_SIZE:
-            raise CheckFailed(f"{name}: its manifest names a part of {part.size} bytes")
+            raise CheckFailed(f"{name}: its manifest names a part with an invalid size: {part.size} bytes")
     return manifest
 
 
