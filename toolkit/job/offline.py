@@ -96,7 +96,7 @@ def check_not_there(job: JobFile) -> None:
     """Raise an error if an option names a file on the cluster, because toolkit does not connect to it."""
     if job.env_image:
         raise BadInput(
-            f"--env-image {job.env_image}: toolkit must compare it with the image on the cluster",
+            f"--env-image {job.env_image}: toolkit compares this environment with the image on the cluster",
             fix="also give `--host`",
         )
     for option, value in (("image", job.image), ("data", job.data)):

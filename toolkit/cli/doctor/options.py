@@ -104,7 +104,7 @@ def _check_live(options: DoctorOptions) -> None:
             raise BadInput("--live and --fix: cannot be combined; give one of them")
         if options.facts is not None:
             raise BadInput(
-                "--live and --facts: cannot be combined; a job needs --cluster, --host or this machine"
+                "--live and --facts: cannot be combined; --live needs a cluster, not its description"
             )
         if options.env_image is not None:
             raise BadInput("--env-image: needs an IMAGE, and cannot be combined with --live")
@@ -133,7 +133,7 @@ def _check_facts(options: DoctorOptions) -> None:
     if options.partition is not None:
         raise BadInput(
             f"--partition {options.partition}: cannot be combined with --facts, "
-            "which has the facts of its nodes",
+            "because the file already describes the nodes",
             fix=f"`toolkit probe --partition {options.partition} -o {options.facts}`",
         )
     if options.where.remote or options.ssh_config is not None:
