@@ -105,7 +105,7 @@ def test_options_name_what_is_written_and_where(run, tmp_path):
     site = sites.site(str(file))
     assert (site.title, site.defaults.account, site.host) == ("mine", "p1", "login")
     assert f"toolkit launch mnist --site {file} --host login\n" in done.stdout
-    with pytest.raises(BadInput, match="a profile is a TOML file"):
+    with pytest.raises(BadInput, match="expected the name of a TOML file"):
         CliRunner().invoke(init.command, ["-o", "here"], catch_exceptions=False)
 
 

@@ -55,7 +55,9 @@ def command(
       toolkit launch --image centre.sif --env-image my.env -- python train.py
     """
     if not files:
-        raise BadInput("-f: name a file of requirements", fix="`toolkit env create -f requirements.txt …`")
+        raise BadInput(
+            "-f: expected the name of a requirements file", fix="`toolkit env create -f requirements.txt …`"
+        )
     image = find_image(over)
     check_target(output)
     wanted = with_links(EnvRequirements(), links)
