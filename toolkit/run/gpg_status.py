@@ -30,7 +30,7 @@ def signature(status: str, text: bytes) -> Signature:
     # splitlines() would also split at a Unicode line break, which a user ID may contain.
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     verdicts = [row for row in rows if row[0] in _VERDICTS]
-    # If a second message follows the first, gpg prints a second result or stops with an error.
+    # If a second signed message follows the first, gpg prints a second result or stops with an error.
     if len(verdicts) != 1 or any(_is_trouble(row) for row in rows):
         return Signature(state="unreadable")
     word, *rest = verdicts[0]
@@ -72,7 +72,7 @@ def _is_trouble(row: list[str]) -> bool:
 
 
 def _parse_errsig(rest: list[str], text: bytes) -> Signature:
-    """Parse an ERRSIG line: key, algorithms, class, time, reason and fingerprint."""
+    """Parse an ERRSIG line, whose words are key, algorithms, class, time, reason and fingerprint."""
     if len(rest) < 6 or rest[5] != _NO_KEY:
         return Signature(state="unreadable")
     names = [word for word in (rest[6] if len(rest) > 6 else "", rest[0]) if _HEX.fullmatch(word)]

@@ -1,9 +1,9 @@
-"""Kill the children of this process if this process is killed with SIGKILL.
+"""Kill the child processes of this process if a SIGKILL kills this process.
 
-A small shell reads a pipe, and this process has the write end of the pipe. When the process exits, the kernel
-closes the pipe. The shell then kills every registered session that was not released. ``PR_SET_PDEATHSIG``
-(prctl(2)) does not suffice: it does not reach grandchildren, and a child also gets it when the *thread* that
-started it exits.
+A small shell process reads from a pipe. This process holds the pipe's write end. When the process exits, the
+kernel closes the pipe. The shell then kills every registered process session that this process did not
+release. ``PR_SET_PDEATHSIG`` (prctl(2)) does not suffice. Grandchildren do not get its signal, and a child
+gets the signal too early, when the *thread* that started the child exits.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _PATH = "/usr/bin:/bin"
 
 
 class Guard:
-    """Registers process sessions with one shell, which kills them if this process is killed.
+    """Registers process sessions with a shell, which kills the sessions if this process is killed.
 
     If this process is killed between the start of a child and :meth:`watch`, the child continues to run. A
     call of :meth:`prepare` before the start reduces this interval to one system call.
@@ -49,7 +49,9 @@ class Guard:
         self._pipe = -1
 
     def prepare(self) -> None:
-        """Start the shell once for this process; call this method before the start of a child."""
+        """Start the shell, unless this process has already started it. Call this method before the start of a
+        child.
+        """
         with self._lock:
             if self._owner != os.getpid():  # after a fork, the pipe belongs to the parent
                 self._pipe, self._owner = _start_guard(), os.getpid()

@@ -10,7 +10,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def delay_signals() -> Iterator[None]:
-    """Delay signals until the block ends.
+    """Delay signals until the ``with`` block ends.
 
     The block calls the Docker engine, which creates the object even after an interrupt. Without the delay,
     toolkit would not know about the new object and could not remove it.

@@ -1,6 +1,7 @@
-"""Store the SHA-256 of a large remote file in the cache, and use the value while the file is unchanged.
+"""Store the SHA-256 of a large remote file in the cache, and use the stored hash while the file is unchanged.
 
-The rule is the same as in :func:`toolkit.image.files.digest.known_sha256` for files of this machine.
+For files of this machine, :func:`toolkit.image.files.digest.known_sha256` decides in the same way whether a
+file is unchanged.
 """
 
 import hashlib
@@ -21,10 +22,10 @@ _STAT_OUTPUT = re.compile(r"(\d+ \d+ \d+ -?\d+\.\d{9} (-?\d+\.\d{9}))\n(\d+)\n")
 def known_remote_hash(runner: Runner, path: str) -> str:
     """Return the SHA-256 of a file on the host; use the cached value if the file is unchanged.
 
-    The host's kernel sets the change time of a file at each write and rename, and no program can set it
-    (inode(7)). A file that changed within the last two seconds may change again within the same clock tick,
-    so toolkit does not cache its hash. If the host prints no change times, toolkit reads the file. The result
-    is empty if the file does not exist.
+    The host's kernel sets a file's change time at each write and rename, and programs cannot set a change
+    time (inode(7)). toolkit does not cache the hash of a file that changed within the last two seconds. Such
+    a file may change again within the same clock tick. If the host does not print change times, toolkit
+    computes the hash each time. The result is empty if the file does not exist.
 
     Raises:
         CheckFailed: if sha256sum failed.
@@ -40,7 +41,8 @@ def known_remote_hash(runner: Runner, path: str) -> str:
 
 
 def _identity(runner: Runner, path: str) -> tuple[str, bool]:
-    """Return a text that changes with the file, and whether the last change is over two seconds ago.
+    """Return a text that changes whenever the file changes, and whether the last change is over two seconds
+    ago.
 
     The text is empty if the host does not print the file's change time.
     """

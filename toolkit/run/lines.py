@@ -9,8 +9,8 @@ _LONGEST = 4 << 20
 class Lines:
     """Passes each line to a function as soon as the line is complete.
 
-    The run time is proportional to the size of the input, even for lines of megabytes from a progress bar or
-    a core dump. A line of more than 4 MiB is passed on in parts, which limits the memory use.
+    The run time is proportional to the size of the input, even if a progress bar or a core dump writes lines
+    of megabytes. The class passes on a line of more than 4 MiB in parts, to limit the memory use.
     """
 
     def __init__(self, on_line: OnLine) -> None:
@@ -19,7 +19,7 @@ class Lines:
         self._size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Pass on the lines that are complete with ``chunk``, and keep the unfinished line."""
+        """Pass on each line that ``chunk`` completes, and keep the unfinished line for the next call."""
         first, *following = chunk.split(b"\n")
         self._rest.append(first)
         self._size += len(first)

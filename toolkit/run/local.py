@@ -124,7 +124,9 @@ class LocalRunner:
 
 
 class _LocalConversation:
-    """A command on this machine. Its standard error is a file, so that a full pipe cannot block it."""
+    """A command on this machine. The command's standard error is a file, so that a full pipe cannot block the
+    command.
+    """
 
     def __init__(self, command: Command) -> None:
         self._reading = threading.Lock()
@@ -168,7 +170,8 @@ class _LocalConversation:
             self._process.wait()
         GUARD.release(self._process.pid)
         self._closed.set()
-        # A reader gets the end of the stream now. If a child keeps the pipe open, the reader closes the pipe.
+        # A thread that reads now gets the end of the stream. If a child keeps the pipe open, this thread
+        # closes the pipe.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
             self._reading.release()
@@ -224,10 +227,11 @@ def _pump(
     on_line: OnLine,
     deadline: float | None,
 ) -> bool:
-    """Write the input and pass on lines until all streams end. Return False if the deadline comes first.
+    """Write the input to a process, and pass on its output lines until all streams end. Return False if the
+    deadline comes first.
 
-    The function alternates between reads and writes. Otherwise, a program that reads and writes large amounts
-    would cause a deadlock.
+    The function alternates between reads and writes. Without this, a process that reads and writes large
+    amounts would cause a deadlock.
     """
     ungiven = memoryview(stdin)
     lines = {"out": Lines(on_line), "err": Lines(on_line)}
@@ -258,9 +262,10 @@ def _pump(
 def _give(
     process: "subprocess.Popen[bytes]", ungiven: memoryview, waiting: selectors.BaseSelector
 ) -> memoryview:
-    """Write as many bytes to the standard input as the pipe accepts without blocking, and return the rest.
+    """Write as many bytes to the process's standard input as the pipe accepts without blocking. Return the
+    remaining bytes.
 
-    A program that does not read its input is not an error.
+    toolkit does not raise an error if the process does not read its input.
     """
     if process.stdin is None:
         return ungiven

@@ -21,7 +21,9 @@ _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
-    """Runs commands through another runner. For a missing program, tries the login shell's PATH."""
+    """Runs commands through another runner. If a program is missing, the runner also searches the login
+    shell's PATH.
+    """
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -68,7 +70,9 @@ class LoginPathRunner:
         return replace(command, env={"PATH": self._path, **command.env})
 
     def _learns(self, program: str) -> bool:
-        """Ask a login shell for its PATH, and return whether this PATH has further folders."""
+        """Ask a login shell for its PATH, and return whether this PATH has folders that the runner's PATH
+        lacks.
+        """
         if "/" in program or self._path or program in self._missed:
             return False
         self._missed.add(program)

@@ -1,4 +1,6 @@
-"""Identify the process that created a container or a folder, to remove what dead processes left."""
+"""Identify the process that created a container or a folder, so that toolkit can remove what dead processes
+left.
+"""
 
 import os
 import socket

@@ -1,4 +1,6 @@
-"""Retry a call after a lost connection, with growing pauses; only for commands that may run twice."""
+"""Retry a call after a lost connection, with growing pauses. Use this module only for commands that may run
+twice.
+"""
 
 import threading
 import time
@@ -83,7 +85,9 @@ class PatientRunner:
         return self._try_patiently(lambda: self._runner.size(target))
 
     def stop(self) -> None:
-        """Stop all retries, because the caller no longer waits for the threads that use this runner."""
+        """Stop all retries. Call this method when no caller waits any longer for the threads that use this
+        runner.
+        """
         self._stopped.set()
 
     def close(self) -> None:
@@ -100,9 +104,11 @@ def patiently(
     arrived: Callable[[], int] = lambda: 0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> _T:
-    """Repeat a call after a lost connection until the host was unreachable for ``seconds``.
+    """Repeat a call after a lost connection until it succeeds, or until the host was unreachable for
+    ``seconds``.
 
-    ``arrived`` returns the number of transferred bytes. If this number grows, the time starts again.
+    ``arrived`` returns the number of transferred bytes. If this number grows, the time of ``seconds`` starts
+    again.
 
     Raises:
         Lost: if the host was unreachable for ``seconds``, or ``stopped`` returns true.

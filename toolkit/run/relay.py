@@ -1,10 +1,11 @@
-"""Relay TCP connections over a program's standard input and output. ``python3 relay.py PORT`` is the far end.
+"""Relay TCP connections over a program's standard input and output. ``python3 relay.py PORT`` is the far end
+of the tunnel.
 
 The far end runs on a compute node. For each connection that the near end (:mod:`toolkit.run.tunnel`) accepts,
-the far end connects to 127.0.0.1:PORT. The far end exits when its input ends. The protocol consists of text
-lines, ``@ NUMBER KIND BASE64``, because a launcher between the ends may split its output at line breaks.
-Other lines, such as the banner of a login shell, are ignored. This file needs only Python 3.6, which nodes of
-RHEL 8 have.
+the far end connects to 127.0.0.1:PORT on its node. The far end exits when its input ends. The two ends
+exchange text lines, ``@ NUMBER KIND BASE64``, because a launcher between them may split its output at line
+breaks. The relay ignores other lines, such as the banner of a login shell. This file needs only Python 3.6,
+which nodes of RHEL 8 have.
 """
 
 import base64
@@ -37,7 +38,9 @@ _CONNECT_SECONDS = 10
 
 
 class Connections:
-    """The connections of one end by their numbers. ``write`` sends a line to the other end."""
+    """The relayed connections at one end of the tunnel, by their numbers. ``write`` sends a line to the other
+    end.
+    """
 
     def __init__(self, write: "Callable[[bytes], None]") -> None:
         self._write = write
@@ -51,7 +54,8 @@ class Connections:
             self._write(line.encode("ascii"))
 
     def add(self, number: int, connection: socket.socket, opened: bool = True) -> None:
-        """Relay a connection under a number; with ``opened=False``, the other end first opens its connection.
+        """Relay a connection, which gets the number ``number``. With ``opened=False``, first ask the other
+        end to open its connection.
 
         Raises:
             OSError: if the pipe to the other end is broken.
@@ -65,7 +69,9 @@ class Connections:
         carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the other end. If the number is unknown, return the kind and the number."""
+        """Handle a line from the other end. If the line has the number of an unknown connection, return the
+        kind of the line and this number.
+        """
         frame = _parse_frame(line)
         if frame is None:
             return "", 0
@@ -116,7 +122,7 @@ class _Connection:
             threading.Thread(target=work, daemon=True).start()
 
     def give(self, content: bytes) -> None:
-        """Queue bytes for the socket. Empty bytes mark the end of this direction."""
+        """Queue bytes for the socket. Empty ``content`` means that the other end sends no more bytes."""
         with self._lock:
             self._size += len(content)
             full = self._size > _MOST_WAITING

@@ -1,4 +1,4 @@
-"""Find Singularity or Apptainer on this machine, inspect a SIF file with it, and run a command.
+"""Find Singularity or Apptainer on this machine, inspect SIF files with it, and run commands in them.
 
 spython queries the version, inspects images and runs commands, but calls only a program named
 ``singularity``. Therefore toolkit adds a folder to PATH in which this name links to the real program.
@@ -88,7 +88,9 @@ def find() -> HostApptainer | None:
 
 @contextlib.contextmanager
 def _spython(path: str) -> "Iterator[_Client]":
-    """Yield spython's client, with ``singularity`` on PATH. An exit of spython becomes an error."""
+    """Yield spython's client, and add a folder with the program ``singularity`` to PATH. If spython exits,
+    raise an error.
+    """
     before = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:
         (Path(folder) / "singularity").symlink_to(path)
@@ -104,7 +106,7 @@ def _spython(path: str) -> "Iterator[_Client]":
 
 
 class _Result(TypedDict):
-    """The result of a command in spython."""
+    """The result of a command, as spython returns it."""
 
     return_code: int
     message: str | list[str]

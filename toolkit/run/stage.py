@@ -44,8 +44,8 @@ class Parcel:
 def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     """Copy the files that are missing on the host or differ there, and return the number of copied files.
 
-    A copy gets its final name after the host has computed its SHA-256. A lost connection leaves a partial
-    copy, which this call or the next call resumes.
+    toolkit renames a copy to its final name after the host's SHA-256 of the copy was correct. A lost
+    connection leaves a partial copy, which this call or the next call resumes.
 
     Raises:
         CheckFailed: if a copy has wrong bytes (the copy is deleted), or a digest cannot be computed.
@@ -63,7 +63,9 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
 
 
 def part_name(parcel: Parcel) -> str:
-    """Return the path of the partial copy, beside the target. The name contains the digest of the content."""
+    """Return the path of the partial copy, in the target's folder. The file name contains the SHA-256 of the
+    content.
+    """
     folder, name = posixpath.split(parcel.target)
     return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
 
@@ -73,12 +75,12 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     resumed = _send(direct, parcel, part, tell)
     hashes = remote_hashes(runner, [part])
     if resumed and hashes.get(part) not in {None, parcel.sha256}:
-        # A partial copy from an earlier try may have had wrong bytes.
+        # The partial copy from an earlier try may contain wrong bytes, so start again without it.
         _remove(runner, part)
         _send(direct, parcel, part, tell)
         hashes = remote_hashes(runner, [part])
     if part not in hashes:
-        # Another process may have copied the same file and finished first.
+        # Another process may have copied the same file, and renamed it before this process could.
         if remote_hashes(runner, [parcel.target]).get(parcel.target) == parcel.sha256:
             return
         raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read on the target")
@@ -89,7 +91,7 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
             fix="run the same command again; if it fails twice, check the disk of the target",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
-    # The first try may have succeeded although its result was lost.
+    # If mv fails, an earlier try may have renamed the file although its result was lost.
     if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
         moved.require(f"renaming {parcel.target} on {runner.place}")
 
@@ -101,8 +103,8 @@ def _remove(runner: Runner, path: str) -> None:
 def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
     """Copy a file in a separate thread, so that an interrupt stops the copy between two packets.
 
-    An interrupt within a packet would break the connection. The function returns whether a partial copy
-    existed.
+    An interrupt within a packet would break the connection. The function returns whether the host already had
+    a partial copy.
     """
     stopped = threading.Event()
     begun: list[int] = []
@@ -132,7 +134,8 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    """Return the SHA-256 of those files that exist on the host, and run as few commands as possible.
+    """Return path → SHA-256 for the files that exist on the host. The function runs as few commands as
+    possible.
 
     Raises:
         CheckFailed: if sha256sum failed.

@@ -1,7 +1,7 @@
 """Forward connections from a local port to a port on a remote machine.
 
-The remote end is :mod:`toolkit.run.relay`, which any launcher may start, such as srun in a job. The tunnel
-needs neither a server on a login node nor an open port between the machines.
+The program at the remote end is :mod:`toolkit.run.relay`; any launcher, such as srun in a job, may start it.
+The tunnel needs neither a server on a login node nor an open port between the machines.
 """
 
 import contextlib
@@ -19,7 +19,9 @@ _LONGEST_BANNER = 200
 
 
 class Tunnel:
-    """A listening socket on this machine. While :meth:`serve` runs, toolkit relays its connections."""
+    """A listening socket on this machine. While :meth:`serve` runs, toolkit relays the connections to this
+    socket.
+    """
 
     def __init__(self, port: int = 0) -> None:
         """Listen only on 127.0.0.1. Port 0 selects a free port.
@@ -48,7 +50,8 @@ class Tunnel:
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Relay connections until the relay in ``far`` exits. Call ``on_ready`` when the relay is ready.
+        """Relay connections until the remote relay, whose input and output is ``far``, exits. Call
+        ``on_ready`` when the relay is ready.
 
         Raises:
             CheckFailed: if the relay did not start.

@@ -1,4 +1,4 @@
-"""Ask apt in a container which package files a set of packages needs, without an installation."""
+"""Ask apt in a container which package files a set of packages needs, without installing them."""
 
 import email.utils
 import os
@@ -61,9 +61,10 @@ DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The Debian packages to download, by the name of the set of packages that an image installs together.
+    """The Debian packages to download. ``sets`` maps the name of a package set, which an image installs
+    together, to its packages.
 
-    ``date`` is the newest package index's time in seconds since 1970.
+    ``date`` is the time of the newest package index, in seconds since 1970.
     """
 
     sets: dict[str, tuple[LockedFile, ...]]
@@ -82,9 +83,9 @@ def files_of(
 ) -> PackageFiles:
     """Return the package files that each package set needs; apt in ``image`` resolves the dependencies.
 
-    With ``from_nothing``, no package counts as installed, and apt uses Debian's archive of ``release``.
+    With ``from_nothing``, apt assumes that no package is installed, and uses Debian's archive of ``release``.
     Otherwise apt uses the image's package sources and installed packages. ``architecture`` is the processor
-    type of the packages, as ``uname -m`` prints it; empty means the image's type.
+    type of the packages, such as ``x86_64``; an empty string means the image's type.
 
     Raises:
         CheckFailed: if a package does not exist, or no mirror answers.
@@ -130,7 +131,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
 
 
 def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
-    """Return the package files that apt's output names. ``mirrors`` are the mirrors of this machine."""
+    """Parse apt's output, and return the package files in it. ``mirrors`` are the mirrors of this machine."""
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
     dates = [0]
@@ -148,9 +149,10 @@ def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
 
 
 def origin_of(url: str, mirrors: Mirrors) -> str:
-    """Return a package's address in Debian's archive without the mirror; any other address is unchanged.
+    """Return a package's address in Debian's archive as ``ARCHIVE:PATH``, without the mirror. Return any
+    other address unchanged.
 
-    A known mirror may have another layout, for example a snapshot of a past day.
+    The address of a mirror in ``mirrors`` may have another form, for example for a snapshot of a past day.
     """
     for archive, addresses in mirrors.items():
         for address in addresses:

@@ -1,6 +1,6 @@
 """Resolve and install Python packages with uv, for the Python in an image.
 
-This machine does not need the same Python.
+This machine does not need the image's version of Python.
 """
 
 import re
@@ -26,7 +26,7 @@ class UnresolvedPackages(CheckFailed):
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A chosen package; ``via`` lists the packages that need it.
+    """A package with the version that uv chose; ``via`` lists the packages that need this package.
 
     ``via`` is empty for a package that the user named.
     """
@@ -38,10 +38,10 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class PinRequest:
-    """Requirements for one Python.
+    """Requirements for one version of Python.
 
-    ``python`` is its version, and ``platform`` is uv's name of its platform. ``preferred`` has the version
-    that uv keeps if possible, by package name. ``options`` are further options of uv.
+    ``python`` is this version, and ``platform`` is uv's name for the platform of this Python. ``preferred``
+    maps a package name to the version that uv keeps if possible. ``options`` are further options of uv.
     """
 
     requirements: Sequence[str]
@@ -60,10 +60,10 @@ class PinRequest:
 def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
     """Return packages that satisfy the requirements, with all dependencies.
 
-    A local wheel has an empty ``version``.
+    The ``version`` of a local wheel is empty.
 
     Args:
-        asking: the requirements.
+        asking: the requirements, with the Python version and the platform.
         build: whether uv may choose packages without a wheel.
 
     Raises:
@@ -91,8 +91,8 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
 def _only_wheels(options: Sequence[str]) -> tuple[str, ...]:
     """Return uv's options that forbid source distributions.
 
-    The options also forbid pre-releases, unless the user allows pre-releases. If all releases of a package
-    are source distributions, its newest wheel can be an old pre-release, such as deepspeed 0.3.1.dev5.
+    The options also forbid pre-releases, unless the user allows pre-releases. Of a package such as deepspeed,
+    all releases are source distributions; its newest wheel is the old pre-release 0.3.1.dev5.
     """
     stable = () if "--prerelease" in options else ("--prerelease", "explicit")
     return ("--only-binary", ":all:", *stable)
@@ -110,7 +110,8 @@ def _pins(text: str) -> list[Pin]:
 
 
 def lock_of(asking: PinRequest, *, build: bool) -> bytes:
-    """Return the text of a ``pylock.toml`` with only the files of pinned requirements.
+    """Return the text of a ``pylock.toml`` with the files of the pinned requirements, but without files of
+    dependencies.
 
     Raises:
         CheckFailed: if a file is not available, with uv's reason.
@@ -129,7 +130,8 @@ def lock_of(asking: PinRequest, *, build: bool) -> bytes:
 
 
 def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
-    """Install requirements, whose hashes uv checks, and built wheels into a new folder.
+    """Install requirements and wheels into a new folder. uv checks the hashes of the requirements; toolkit
+    built ``wheels`` itself.
 
     Raises:
         CheckFailed: if a file has another hash or is not available, or the disk is full.
@@ -161,7 +163,7 @@ def export_lock(lock: Path) -> bytes:
 
 
 def _run(words: Sequence[str], folder: str) -> Completed:
-    """Run uv without the user's settings files, as :mod:`toolkit.run.packages.wheels` does."""
+    """Run uv without uv's settings files of the user, as :mod:`toolkit.run.packages.wheels` does."""
     pip = words[0] == "pip"
     more = ("--no-config", "--cache-dir", uv_cache(), *(uv_places(()) if pip else ()))
     command = (uv_program(), *words[:2], "--quiet", *more, *words[2:])

@@ -89,7 +89,9 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
 
 
 def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
-    """Build again the wheel from which a distribution was installed. The bytes are the same each time."""
+    """Rebuild the wheel of an installed distribution from the installed files. Each rebuild gives the same
+    bytes.
+    """
     installed = distribution.files or ()
     meta = next(str(f.parent) for f in installed if f.name == "METADATA" and f.parent.suffix == ".dist-info")
     left_out = {f"{meta}/{name}" for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")}
@@ -108,7 +110,7 @@ def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -
 
 
 def _record_columns(content: bytes) -> str:
-    """Return the hash and size columns for a file with this content in RECORD.
+    """Return the hash and the size with which a wheel's RECORD lists a file with this content.
 
     Source: packaging.python.org, "Recording installed projects".
     """

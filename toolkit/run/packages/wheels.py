@@ -1,4 +1,6 @@
-"""Find the package files for another Python with uv and the package index, without an installation."""
+"""Find the package files for another version of Python with uv and the package index, without installing
+them.
+"""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,9 +26,9 @@ def lock_wheels(
 ) -> bytes:
     """Return the text of a ``pylock.toml`` with the wheels of the requirements and of all their dependencies.
 
-    ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name, such as
+    ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name of a platform, such as
     ``x86_64-manylinux_2_36``. ``what`` names the packages in errors. ``indexes`` are addresses of further
-    indexes; as pip does, uv uses the best version in all indexes.
+    package indexes. As pip does, uv uses the best version in all indexes.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
@@ -48,10 +50,12 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
 
 
 def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None) -> bytes:
-    """Return the text of a ``pylock.toml`` with every file of pinned releases that Python ``python`` can use.
+    """Return the text of a ``pylock.toml`` with every file of the pinned releases that version ``python`` of
+    Python can use.
 
-    If two indexes have the same release, uv uses the files of only one index. ``index`` is the address of the
-    only index to ask; an empty string means the default index. With ``None``, uv asks all configured indexes.
+    If two indexes have the same release, uv uses the files of only one index. uv asks only the index at the
+    address ``index``; an empty string means the default index. If ``index`` is ``None``, uv asks all
+    configured indexes.
 
     Raises:
         CheckFailed: if a release does not exist, with uv's reasons.
@@ -90,7 +94,9 @@ def _compile_requirements(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache if it is writable; otherwise uv would report a missing wheel."""
+    """Return the folder of uv's cache, after a check that it is writable. Without the check, uv would report
+    a missing wheel.
+    """
     return str(in_cache("uv"))
 
 
@@ -121,7 +127,8 @@ def uv_program() -> str:
 
 
 def uv_settings() -> dict[str, str]:
-    """Return pip's settings as variables of uv. uv itself reads the variables for certificates and proxies.
+    """Return the user's pip settings as environment variables of uv. uv itself reads the common variables for
+    certificates and proxies.
 
     With UV_SYSTEM_CERTS, uv trusts the machine's certificates, as pip does (earlier releases of uv read
     UV_NATIVE_TLS).

@@ -42,7 +42,9 @@ def error_words(answer: "Response") -> str:
 
 
 def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
-    """Return the error for a final refusal. ``source`` names the file or helper with the user's login."""
+    """Return the exception to raise if the registry finally refuses a request. ``source`` names the file or
+    helper with the user's login.
+    """
     reason = f": {words}" if words else ""
     if status == 401 and source:
         return Missing(
@@ -68,9 +70,11 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
 
 
 def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
-    """Return the error for a missing permission. Many registries send the same response for a missing image.
+    """Return the exception to raise for a missing permission or a missing image. Many registries send the
+    same response in both cases.
 
-    ``scope`` is the requested token scope. ``user`` is the user's name, or empty without a login.
+    ``scope`` is the requested token scope. ``user`` is the user's name, or an empty string if there is no
+    login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")
@@ -85,7 +89,7 @@ def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
 
 
 def unreachable_error(host: str, error: Exception) -> Missing:
-    """Return the error to raise for a network failure."""
+    """Return the exception to raise for a network failure."""
     import requests
 
     if is_distrusted(error):

@@ -26,7 +26,9 @@ class Challenge:
 
 
 def read_challenges(header: str) -> tuple[Challenge, ...]:
-    """Return the challenges in a header in their order. Parsing stops at the first invalid part."""
+    """Return the challenges in a ``WWW-Authenticate`` header, in their order. Parsing stops at the first
+    invalid part.
+    """
     text, position = header[:_LONGEST], 0
     challenges: list[Challenge] = []
     while match := _SCHEME.match(text, position):

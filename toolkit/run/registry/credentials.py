@@ -47,9 +47,10 @@ class _Helped(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A login: ``token`` is exchanged for other tokens (OAuth 2), and ``bearer`` is sent unchanged.
+    """A user's login for a registry. toolkit exchanges ``token`` for other tokens (OAuth 2), and sends
+    ``bearer`` unchanged.
 
-    ``source`` names the file or the helper in messages.
+    ``source`` names the login file or the credential helper in messages.
     """
 
     source: str
@@ -63,7 +64,7 @@ class Login:
 
 
 def find_login(host: str) -> Login | None:
-    """Return the login for ``HOST[:PORT]`` from the first file that has it, or ``None``.
+    """Return the login for ``HOST[:PORT]`` from the first login file that contains one, or ``None``.
 
     Raises:
         BadInput: if a file cannot be read.
@@ -130,7 +131,9 @@ def _keys(host: str) -> tuple[str, ...]:
 
 
 def _plain(key: str) -> str:
-    """Return the host in a key of the file. docker writes hosts; older releases wrote addresses."""
+    """Return the host in a key of a login file. docker writes a host as the key; older releases of docker
+    wrote an address.
+    """
     return key.removeprefix("https://").removeprefix("http://").partition("/")[0].lower()
 
 

@@ -40,7 +40,7 @@ def fetch_blob(
     _fill(session, name, blob, part, on_got)
     digest = f"sha256:{hash_file(part)}"
     if digest != blob.digest and offset:
-        # The file of an earlier run may have wrong bytes.
+        # The file may have wrong bytes from an earlier run, so download the blob again.
         part.unlink()
         _fill(session, name, blob, part, on_got)
         digest = f"sha256:{hash_file(part)}"
@@ -58,8 +58,8 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # A transfer that exceeds a limit is not progress; otherwise, a slow server would cause
-                # endless retries.
+                # Do not count a transfer that exceeds a limit as progress. Otherwise, a slow server would
+                # cause endless retries.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -86,7 +86,9 @@ def _append(
 
 
 def begins_at(status: int, content_range: str) -> int:
-    """Return the offset of a response's content in the blob; -1 if a partial response does not name it."""
+    """Return the offset in the blob at which a response's content starts. Return -1 if a partial response
+    does not name the offset.
+    """
     if status == 200:
         return 0
     match = _CONTENT_RANGE.fullmatch(content_range.strip())
@@ -118,7 +120,9 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
 
 
 def _write(file: FileIO, chunk: bytes) -> None:
-    """Write all bytes, because one call may write fewer bytes, for example on a nearly full disk."""
+    """Write all bytes of a chunk with repeated calls. One call may write fewer bytes, for example on a nearly
+    full disk.
+    """
     rest = memoryview(chunk)
     while rest:
         rest = rest[file.write(rest) or 0 :]

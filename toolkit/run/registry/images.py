@@ -21,7 +21,9 @@ _ACCEPT = f"{OCI_MANIFEST}, {OCI_INDEX}, {DOCKER_MANIFEST}, {DOCKER_LIST}"
 
 
 def scope(repository: str, actions: str) -> str:
-    """Return the scope of a token for a repository (distribution: "Token Scope Documentation")."""
+    """Return the scope of a token that permits ``actions`` in a repository (distribution: "Token Scope
+    Documentation").
+    """
     return f"repository:{repository}:{actions}"
 
 
@@ -45,7 +47,9 @@ def fetch_manifest(
 
 
 def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple[bytes, str]:
-    """Return a manifest and the digest in the response's header; repeat an interrupted transfer."""
+    """Download a manifest. Return its bytes and the digest in the response's header. Repeat an interrupted
+    transfer.
+    """
     import requests
 
     for number in range(1, TRIES + 1):
@@ -111,7 +115,7 @@ def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
 
 
 def wrong(what: str, expected: str, actual: str) -> CheckFailed:
-    """Return the error for bytes that do not match their digest."""
+    """Return the exception to raise for bytes that do not match their digest."""
     return CheckFailed(
         f"{what} differs from its digest: {actual[:19]}… instead of {expected[:19]}…",
         fix="run the same command again; if it happens again, the registry or a proxy has damaged data",

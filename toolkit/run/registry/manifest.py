@@ -91,12 +91,12 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
 
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
-    """Return the manifest for a SIF file. Equal files have equal manifests."""
+    """Return the bytes of a manifest for a SIF file. Equal files have equal manifests."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, (layer,)))
 
 
 def for_image(config: Descriptor, layers: tuple[Descriptor, ...]) -> bytes:
-    """Return the manifest of an image with layers."""
+    """Return the bytes of a manifest for an image with layers."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, layers))
 
 

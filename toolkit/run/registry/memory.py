@@ -1,6 +1,6 @@
-"""Remember unfinished uploads, and which repositories contain a blob.
+"""Store unfinished uploads, and the names of repositories that contain a blob, in the cache.
 
-An entry may be missing or wrong, so toolkit always asks the registry as well.
+An entry in the cache may be missing or wrong, so toolkit always asks the registry as well.
 """
 
 from urllib.parse import quote
@@ -13,7 +13,7 @@ _MOST_REPOSITORIES = 8
 
 
 class RegistryMemory(msgspec.Struct, frozen=True):
-    """Remembered facts about a blob.
+    """What the cache knows about a blob in a registry.
 
     ``uploads`` maps a repository to the address of its unfinished upload. ``repositories`` contain the blob.
     """
@@ -23,12 +23,12 @@ class RegistryMemory(msgspec.Struct, frozen=True):
 
 
 def recall(host: str, digest: str) -> RegistryMemory:
-    """Return the remembered facts about a blob; empty if this machine has no readable entry."""
+    """Return what the cache knows about a blob. The result is empty if this machine has no readable entry."""
     return hints.recall(_folder(host), _name(digest), RegistryMemory) or RegistryMemory()
 
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
-    """Remember the address at which an upload can be resumed. An empty ``location`` removes the entry."""
+    """Remember the address at which toolkit can resume an upload. An empty ``location`` removes the entry."""
     memory = recall(host, digest)
     other_uploads = {name: where for name, where in memory.uploads.items() if name != repository}
     uploads = {**other_uploads, repository: location} if location else other_uploads

@@ -35,7 +35,9 @@ class RegistryName:
 
     @property
     def wanted(self) -> str:
-        """The reference of the image's manifest: the digest if the name has a digest, otherwise the tag."""
+        """The reference with which toolkit requests the manifest: the digest if the name has a digest,
+        otherwise the tag.
+        """
         return self.digest or self.tag
 
     @property

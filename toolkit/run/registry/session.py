@@ -61,7 +61,8 @@ class RegistrySession:
         self._client.close()
 
     def find(self) -> None:
-        """Check that the registry answers. For a registry on this machine, also detect whether it uses TLS.
+        """Check that the registry answers. If the registry is on this machine, also detect whether it uses
+        TLS.
 
         Raises:
             Missing: if no registry answers, or its certificate is not trusted.
@@ -159,7 +160,7 @@ class RegistrySession:
         limits = _COMMIT if method == "PUT" else Limits()
 
         def proof(address: str) -> Proof:
-            # A presigned address on another host needs no login, and the other host must not get the user's
+            # A presigned address on another host does not need a login, and that host must not get the user's
             # password.
             return self._tokens.proof(scope) if self._is_ours(address) else prove_nothing(address)
 
@@ -189,7 +190,9 @@ def open_session(name: RegistryName, access: RegistryAccess) -> Iterator[Registr
 
 
 def _may_pass(error: Exception) -> bool:
-    """Return whether a retry may succeed, for example after an interrupted TLS connection."""
+    """Return whether a retry may succeed after this error, for example after an interrupted
+    TLS connection.
+    """
     import requests
 
     if broken_limit(error):

@@ -32,28 +32,32 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """Authenticates requests to ``host``. toolkit sends ``login`` only if the server asks for it."""
+    """Authenticates requests to ``host``. toolkit sends the user's ``login`` only if the server requires
+    authentication.
+    """
 
     def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
         self._client, self._host, self._login = client, host, login
         self._may_be_plain = may_be_plain
-        # Another host may use plain HTTP only if the user gave --plain-http.
+        # A host other than this machine may use plain HTTP only if the user gave --plain-http.
         self._is_exposed = may_be_plain and not is_loopback(host)
         self._header = {"": ""}
         self._basic = False
 
     @property
     def source(self) -> str:
-        """The name of the file or helper that has the login; empty without a login."""
+        """The name of the file or helper that has the login, or an empty string if there is no login."""
         return self._login.source if self._login else ""
 
     @property
     def user(self) -> str:
-        """The user's name for messages; empty without a login."""
+        """The user's name for messages, or an empty string if there is no login."""
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
-        """Return whether the token server issued a token for a scope, and so accepted the login."""
+        """Return whether the token server issued a token for a scope, which means that it accepted
+        the login.
+        """
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 

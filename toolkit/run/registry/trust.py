@@ -1,4 +1,6 @@
-"""Collect the certificates that toolkit trusts for a registry: from the system, variables or a private CA."""
+"""Collect the certificates that toolkit trusts for a registry: from the system, environment variables and the
+user's ``--ca``.
+"""
 
 import os
 import ssl
@@ -12,7 +14,8 @@ _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 def tls_settings(ca: Path | None, host: str) -> ssl.SSLContext:
-    """Return the TLS settings for a registry, with the certificates in docker's folder for ``HOST[:PORT]``.
+    """Return the TLS settings for a registry, including the certificates in docker's folder
+    ``certs.d/HOST[:PORT]``.
 
     Raises:
         BadInput: if a certificate file is missing or invalid.

@@ -1,4 +1,4 @@
-"""Upload a blob in chunks unless the registry has the blob, and resume an interrupted upload."""
+"""Upload a blob in chunks if the registry does not have it yet, and resume interrupted uploads."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _NO_CHUNKS = frozenset({400, 404, 405, 411, 413, 416, 501})
 
 
 class Readable(Protocol):
-    """Content that can be read from any position."""
+    """Content that a caller can read from any position."""
 
     def read_at(self, offset: int, count: int) -> bytes: ...
 
@@ -48,7 +48,7 @@ OnSent = Callable[[int], None]
 @dataclass(slots=True)
 class _Upload:
     """An upload that the registry has started. ``location`` is the address of the next request; ``done`` is
-    the number of bytes that the registry has.
+    the number of bytes that the registry has received.
     """
 
     location: str
@@ -58,7 +58,7 @@ class _Upload:
 
 
 def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent: OnSent) -> bool:
-    """Upload a blob to a repository; return False if the repository already has it.
+    """Upload a blob to a repository. Return False if the repository already has the blob.
 
     Raises:
         Missing: if the registry stops answering; the next call resumes the upload.
@@ -93,7 +93,9 @@ def _earlier_upload(session: RegistrySession, name: RegistryName, blob: Blob) ->
 
 
 def _ask_progress(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
-    """Ask the registry how many bytes of an upload it has. Return ``None`` if the upload no longer exists."""
+    """Ask the registry how many bytes of an upload it has received. Return ``None`` if the upload no longer
+    exists.
+    """
     try:
         with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
             upload = _Upload(
@@ -105,7 +107,9 @@ def _ask_progress(session: RegistrySession, name: RegistryName, location: str, b
 
 
 def _start_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Start an upload; return ``None`` if the registry copied the blob from another repository."""
+    """Start an upload. Return ``None`` if no upload is necessary, because the registry copied the blob from
+    another repository.
+    """
     query = ""
     repositories = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
     if repositories:
@@ -132,8 +136,8 @@ def _send_chunks(
 ) -> None:
     """Send the rest of a blob in chunks and finish the upload.
 
-    After an interruption, toolkit asks the registry how many bytes arrived and continues from there, at most
-    six times in a row.
+    After an interruption, toolkit asks the registry how many bytes arrived, and continues from there. toolkit
+    gives up after six failures in a row.
     """
     if upload.least > _MOST_CHUNK:
         raise _NoChunksError
@@ -179,7 +183,8 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     with answer:
         if answer.status_code in _NO_CHUNKS:
             if upload.done:
-                # The registry accepted chunks at this address before, so it has deleted the upload.
+                # The registry accepted earlier chunks at this address, so the status means that it has
+                # deleted the upload.
                 raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
             raise _NoChunksError
         upload.location = _location(answer, session)
@@ -188,7 +193,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
 
 
 def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:
-    """Send a blob in one request, for a registry that accepts no chunks."""
+    """Send a blob in one request, because some registries do not accept chunks."""
     upload = _start_upload(session, name, blob)
     if upload is not None:
         _finish(session, name, blob, upload.location, _BlobReader(blob))
@@ -211,7 +216,8 @@ def with_digest(location: str, digest: str) -> str:
 
 
 def received_bytes(header: str) -> int:
-    """Return the number of received bytes in a ``Range`` header; 0 for an empty header.
+    """Return the number of received bytes from the registry's ``Range`` header. The result is 0 for an empty
+    header.
 
     ``0-0`` means no bytes in old releases of distribution, and one byte in the specification. toolkit assumes
     no bytes and starts such an upload again, which is safe in both cases.

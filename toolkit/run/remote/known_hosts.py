@@ -20,7 +20,9 @@ _KINDS = {"ssh-rsa": "RSA", "ssh-dss": "DSA", "ssh-ed25519": "ED25519"}
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A public key. ``kind`` is the key type in the protocol, ``blob`` the bytes (RFC 4253, 6.6)."""
+    """A public key. ``kind`` is the protocol's name of the key type; ``blob`` has the key's bytes (RFC 4253,
+    6.6).
+    """
 
     kind: str
     blob: bytes
@@ -86,8 +88,8 @@ def names_of(host: str, port: int) -> tuple[str, ...]:
 def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) -> Judgement:
     """Return the verdict on the key that a host offers, from the known_hosts lines for the host's ``names``.
 
-    toolkit refuses a key that is revoked under any name. If a name has several keys, toolkit accepts each of
-    these keys. The second name counts only if its line has exactly this key.
+    toolkit refuses a key that any known_hosts line revokes. If the first name has several keys, toolkit
+    accepts each of them. For a further name, only a line with exactly the offered key matters.
     """
     all_entries = tuple(entries)
     if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):
@@ -109,7 +111,7 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
 
 
 def kinds_of(entries: Iterable[KnownHost], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the key types of a host's known keys. toolkit requests these types first."""
+    """Return the key types of a host's known keys. toolkit requests these key types first."""
     kinds = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
     return tuple(dict.fromkeys(kinds))
 
@@ -127,10 +129,10 @@ def is_named(entry: KnownHost, name: str) -> bool:
 
 
 def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
-    """Return the files in the value of ``UserKnownHostsFile``.
+    """Return the paths in the value of ``UserKnownHostsFile``.
 
-    The value contains several paths, or one path with spaces. paramiko removes the quotes, so toolkit checks
-    whether a file with the whole value as its path exists.
+    The value of this setting contains several paths, or one path with spaces. paramiko removes the quotes
+    around such a path, so toolkit first checks whether the whole value is the path of a file.
     """
     return [setting] if exists(setting) else setting.split()
 
@@ -151,7 +153,7 @@ def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> K
 
 
 def _blob(kind: str, text: str) -> bytes | None:
-    """Decode the Base64 text of a key; ``None`` if the bytes do not start with the key type."""
+    """Decode the Base64 text of a key. Return ``None`` if the bytes do not start with the key type."""
     blob = _decoded(text)
     named = len(kind).to_bytes(4, "big") + kind.encode()
     return blob if blob is not None and blob.startswith(named) else None

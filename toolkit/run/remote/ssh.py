@@ -107,7 +107,9 @@ class SshRunner:
             self._connection = None
 
     def _connection_now(self) -> Any:  # noqa: ANN401 - fabric has no types
-        """Return the open connection. After a loss, the first caller opens a new connection."""
+        """Return the open connection. After a lost connection, the first caller of this method opens a new
+        connection.
+        """
         with self._opening:
             if self._connection is None:
                 self._connection = connect(self._host, self._config)
@@ -122,7 +124,9 @@ class SshRunner:
 
     @contextlib.contextmanager
     def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
-        """Yield a temporary path beside ``target``, whose file replaces ``target`` if the block succeeds."""
+        """Yield a temporary path in the folder of ``target``. If the ``with`` block succeeds, the file at
+        this path replaces ``target``.
+        """
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
             beside = _part_name(target)
@@ -160,7 +164,7 @@ class SshRunner:
             return True
         if isinstance(error, paramiko.SSHException):
             return not isinstance(error, paramiko.ChannelException)  # a ChannelException is a refusal
-        # The channel may be closed before paramiko notices the end of the connection.
+        # paramiko may close the channel before it notices the end of the connection.
         return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
             error
         )
@@ -168,7 +172,9 @@ class SshRunner:
 
 @contextlib.contextmanager
 def _time_limit(close: Callable[[], object]) -> Iterator[None]:
-    """Call ``close`` if the block takes longer than 90 seconds, because paramiko has no such limit."""
+    """Call ``close`` if the ``with`` block takes longer than 90 seconds, because paramiko has no
+    time limit.
+    """
 
     def give_up() -> None:
         with contextlib.suppress(OSError, EOFError):  # the connection may have ended
@@ -194,13 +200,14 @@ def shell_line(command: Command) -> str:
 
 
 def _ignore_progress(_done: int, _total: int) -> None:
-    """Do nothing, for a caller without interest in the progress."""
+    """Do nothing. This is the progress function for callers that do not show progress."""
 
 
 def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
     """Write the part of a file that ``target`` does not have yet.
 
-    Each byte is written at its own offset, so that two processes can write the same file at the same time.
+    The function writes each byte at the byte's offset, so that two processes can write the same file at the
+    same time.
     """
     total = os.fstat(reading.fileno()).st_size
     writing, done = _begun(sftp, target, total)
@@ -218,7 +225,7 @@ def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progr
 def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[paramiko.SFTPFile, int]":
     """Open a file on the host for writing, and return the file and its size.
 
-    A file of more than ``total`` bytes is emptied.
+    If the file has more than ``total`` bytes, the function empties it first.
     """
     with contextlib.suppress(FileNotFoundError):  # each of these calls is a request to the host
         if (done := sftp.stat(target).st_size or 0) <= total:

@@ -62,7 +62,9 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
     from fabric.config import Config
 
     class PrivateConfig(Config):  # type: ignore[misc] # fabric has no types
-        """A configuration without the user's files, which would change toolkit's commands."""
+        """A configuration that ignores the user's fabric files, because these files would change toolkit's
+        commands.
+        """
 
         prefix = "toolkit-internal"
 
@@ -88,7 +90,9 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
 
 
 def why(error: Exception) -> str:
-    """Return an error's message without its Python class; for several addresses, all messages."""
+    """Return an error's message without the name of its Python class. If the host has several addresses, join
+    their messages.
+    """
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(failure) for failure in tried.values()))
@@ -99,8 +103,8 @@ def why(error: Exception) -> str:
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
     """Make the kernel close a connection whose other end does not answer, for example after a laptop slept.
 
-    By default, the kernel closes such a connection only after a quarter of an hour. If the gateway's
-    connection closes, the connections through the gateway close as well.
+    By default, the kernel closes such a connection only after a quarter of an hour. If the connection to a
+    gateway closes, the connections through this gateway close as well.
     """
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         with contextlib.suppress(OSError):
@@ -108,7 +112,9 @@ def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
 
 
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
-    """Return the connection and its gateways; the last is the gateway to which this machine connects."""
+    """Return a connection and the gateways on its way. This machine connects to the last entry of
+    the list.
+    """
     hops = []
     while connection is not None and not isinstance(connection, str):  # a string is a ProxyCommand
         hops.append(connection)
@@ -157,7 +163,9 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
 
 
 def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Open a connection. After a failure, close it, because paramiko's thread would continue to run."""
+    """Open a connection. After a failure, close the connection, because paramiko's thread would continue to
+    run.
+    """
     try:
         hop.open()
     except BaseException:

@@ -28,7 +28,9 @@ def destination(host: str) -> tuple[str, str]:
 
 
 def ssh_words(host: str, config: Path | None, options: Sequence[str] = ()) -> list[str]:
-    """Return the words of an ``ssh`` command up to the host. A port becomes the option ``-p``."""
+    """Return the words of an ``ssh`` command up to the host. A port in the destination becomes the option
+    ``-p``.
+    """
     name, port = destination(host)
     configured = ["-F", str(config)] if config else []
     return ["ssh", *configured, *options, *(["-p", port] if port else []), "--", name]

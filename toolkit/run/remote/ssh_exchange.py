@@ -21,7 +21,7 @@ _BY_SIGNAL = 255
 
 
 class _OutputStream:
-    """The received bytes of one stream. Each complete line is passed on immediately."""
+    """The received bytes of one output stream. The class passes on each complete line immediately."""
 
     def __init__(self, on_line: OnLine) -> None:
         self.all = bytearray()
@@ -39,8 +39,8 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
     """Exchange input and output with the command on ``channel`` until the command exits. After an error, stop
     the remote process.
 
-    The function alternates between input and output. Otherwise, a program that reads and writes large amounts
-    would cause a deadlock.
+    The function alternates between input and output. Without this, a command that reads and writes large
+    amounts would cause a deadlock.
 
     Raises:
         Lost: if the connection is lost.
@@ -72,7 +72,7 @@ def _status(channel: "paramiko.Channel") -> int:
     status: int = channel.recv_exit_status()
     if status != -1:
         return status
-    # A channel may be closed a moment before paramiko notices the end of the connection.
+    # paramiko may close the channel a moment before it notices the end of the connection.
     deadline = time.monotonic() + _GONE_SECONDS
     while channel.transport is not None and channel.transport.is_active() and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -87,9 +87,9 @@ def _has_ended(channel: "paramiko.Channel") -> bool:
 
 
 def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
-    """Send as many bytes as the host accepts now, and return how many were sent.
+    """Send as many bytes of the command's input as the host accepts now, and return their number.
 
-    A program that exits without reading its input is not an error.
+    toolkit does not raise an error if the command exits without reading its input.
     """
     if not rest or not channel.send_ready():
         return 0

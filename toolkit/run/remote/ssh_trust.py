@@ -1,4 +1,4 @@
-"""Check whether the key of an SSH host is trusted, and explain what to do if it is not.
+"""Check whether the user trusts the key of an SSH host, and say what to do if not.
 
 paramiko's parser supports neither patterns nor markers, and only one key of each type. Therefore toolkit
 parses the known_hosts files itself.
@@ -54,7 +54,7 @@ class Trust:
             raise self._refusal(key, judgement)
 
     def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
-        """Return the host key algorithms, with the algorithms of known keys first."""
+        """Sort host key algorithms: the algorithms of the host's known keys come first."""
         kinds = kinds_of(self.entries, self.names)
         return sorted(
             algorithms,
@@ -106,7 +106,9 @@ class Trust:
 
 
 def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric has no types
-    """Return the known keys for a connection's host. ``host`` is the destination; empty for a gateway."""
+    """Return the known keys for a connection's host. ``host`` is the SSH destination, or an empty string for
+    a gateway.
+    """
     exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
     system = _files(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_FILES), exists)

@@ -1,7 +1,7 @@
 """Send HTTP requests with limits on time and bytes, and with checked redirects.
 
-``requests`` alone reads a body of any size into memory, even the body of a redirect. It has no time limit for
-a whole response.
+``requests`` alone reads a body of any size into memory, even the body of a redirect. ``requests`` also has no
+time limit for a whole response.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
 
 
 class Response:
-    """The response to a request. The body is read only when a caller asks for it."""
+    """The response to a request. toolkit reads the body only when a caller asks for it."""
 
     def __init__(self, answer: "requests.Response", meter: Meter) -> None:
         self._answer, self._meter = answer, meter
@@ -155,7 +155,9 @@ class Client:
 
 
 def prove_nothing(_url: str) -> Proof:
-    """Return a function that adds no authentication. Otherwise, requests would use a password in ~/.netrc."""
+    """Return a function that adds no authentication. Without such a function, the library requests would use
+    a password from ~/.netrc.
+    """
     return lambda request: request
 
 
