@@ -61,7 +61,7 @@ class Runtime(Protocol):
     """
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
-        """Return the options that every launch has."""
+        """Return the options that toolkit gives to the runtime in every launch."""
         ...
 
     def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
@@ -73,7 +73,9 @@ class Runtime(Protocol):
         ...
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:
-        """Return the text of a file that names the image and its mounts, or empty without such a file."""
+        """Return the text of the file from which the runtime reads the image and its mounts. Return an empty
+        string if the runtime reads no such file.
+        """
         ...
 
     def workdir(self, folder: str) -> tuple[str, ...]:
@@ -81,7 +83,9 @@ class Runtime(Protocol):
         ...
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Return the facts about the runtime from a section of the probe's output, or ``None``."""
+        """Return the facts about the runtime from a section of the probe's output, or ``None`` if the host
+        lacks the runtime.
+        """
         ...
 
 
@@ -128,7 +132,7 @@ def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(1024)
 def runtime_of_name(command: str) -> Runtime:
-    """Return the runtime for a command, its path, or a name in facts; Apptainer for an unknown name."""
+    """Return the runtime with this command, path or name. Return Apptainer for an unknown name."""
     name = posixpath.basename(command)
     return next((one for one in RUNTIMES if name in one.NAMES), apptainer)
 

@@ -59,7 +59,7 @@ def standard(
     image: ImageFacts,  # noqa: ARG001 - the Runtime protocol has this argument
     found: ContainerRuntime | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return an empty tuple: Apptainer needs no options in every launch."""
+    """Return an empty tuple, because there is no option that Apptainer needs in every launch."""
     return ()
 
 
@@ -75,7 +75,7 @@ def image(spec: JobSpec) -> tuple[str, ...]:
 
 
 def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - the protocol has this argument
-    """Return an empty string: Apptainer needs no file that describes the image."""
+    """Return an empty string, because Apptainer does not need a file that describes the image."""
     return ""
 
 
@@ -85,7 +85,7 @@ def workdir(folder: str) -> tuple[str, ...]:
 
 
 def bind(source: str, target: str | None = None, *, read_only: bool = False) -> str:
-    """Return the value of ``--bind`` for a path.
+    """Return the value of Apptainer's option ``--bind`` that mounts a path.
 
     Raises:
         BadInput: if a path contains a comma or a colon, at which ``--bind`` splits its value.
@@ -102,7 +102,7 @@ def bind(source: str, target: str | None = None, *, read_only: bool = False) -> 
 
 
 def bind_image(file: str, target: str) -> str:
-    """Return the value of ``--bind`` that mounts a squashfs file.
+    """Return the value of Apptainer's option ``--bind`` that mounts a squashfs file.
 
     Raises:
         BadInput: if the path has a comma or a colon.
@@ -112,7 +112,9 @@ def bind_image(file: str, target: str) -> str:
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Return the facts in the section ``runtime``; ``None`` if the host lacks Apptainer and Singularity."""
+    """Return the facts in the section ``runtime`` of the probe's output. Return ``None`` if the host lacks
+    Apptainer and Singularity.
+    """
     path = next(iter(answer.values("path")), "")
     if not path:
         return None
@@ -142,8 +144,9 @@ def _release(answer: Answer) -> tuple[str, str] | None:
 def settings(answer: Answer) -> dict[str, str]:
     """Return the settings of apptainer.conf from lines such as ``setting mount tmp = yes``.
 
-    The first line with a value applies (apptainer/apptainer:pkg/util/apptainerconf/parser.go at v1.4.5,
-    GetDirectives and GetConfig; sylabs/singularity:pkg/util/singularityconf/parser.go at v4.3.7).
+    If a setting has several lines, the first line with a value applies
+    (apptainer/apptainer:pkg/util/apptainerconf/parser.go at v1.4.5, GetDirectives and GetConfig;
+    sylabs/singularity:pkg/util/singularityconf/parser.go at v4.3.7).
     """
     found: dict[str, str] = {}
     for name, _, value in (line.partition("=") for line in answer.values("setting")):
@@ -155,7 +158,8 @@ def settings(answer: Answer) -> dict[str, str]:
 def _unbound(answer: Answer, setuid: bool | None) -> tuple[str, ...]:
     """Return the paths that Apptainer cannot mount: missing paths and, without setuid, unreadable paths.
 
-    Apptainer 1.4.5 without setuid fails for both kinds: "mount source … doesn't exist", "permission denied".
+    For such paths, Apptainer 1.4.5 without setuid fails with "mount source … doesn't exist" or "permission
+    denied".
     """
     return (*answer.values("unbound"), *(answer.values("unseen") if setuid is False else ()))
 

@@ -1,4 +1,4 @@
-"""The types for the parts of a node that a container may share, and for a section of the probe's output."""
+"""Two types: a part of a node that a container may share, and a section of the probe's output."""
 
 from typing import Literal, Protocol
 
@@ -21,5 +21,5 @@ class Answer(Protocol):
         ...
 
     def values(self, word: str) -> tuple[str, ...]:
-        """Return the rest of each line that starts with ``word``."""
+        """Return the rest of each line that starts with ``word``, in this section of the probe's output."""
         ...

@@ -15,12 +15,14 @@ _ARCHIVES = frozenset({"docker-archive", "oci-archive"})
 
 
 def _name(image: str) -> str:
-    """Return the name of an image archive in the image store: the name of the file without its suffix."""
+    """Return the name that an image archive gets in the centre's image store: the file name without its
+    suffix.
+    """
     return posixpath.splitext(posixpath.basename(image))[0].lower()
 
 
 def _mounts(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
-    """Return Sarus's options for binds; Sarus mounts every bind writable."""
+    """Return Sarus's options for binds, without read-only binds, because Sarus mounts every bind writable."""
     return tuple(f"--mount=type=bind,source={source},destination={target}" for source, target, _ in binds)
 
 

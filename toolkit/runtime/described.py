@@ -1,4 +1,4 @@
-"""Describe a container runtime that needs only a command line by one value."""
+"""Describe a container runtime with one value, if toolkit needs only the runtime's command line."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ class Described:
     """The attributes of :class:`toolkit.runtime.Runtime`, for a runtime without its own module.
 
     ``bind`` returns the words for all binds; each bind is ``(SOURCE, TARGET, OPTIONS)``. ``name`` returns the
-    words for an image path, and ``folder`` the words for a working directory. ``start`` are the words after
-    the runtime's command, such as ``run``. ``set_env`` is the option that sets a variable of the image; it is
-    empty if the runtime sets these variables itself.
+    words for an image path, and ``folder`` returns the words for a working directory. ``start`` has the words
+    after the runtime's command, such as ``run``. ``set_env`` is the option that sets a variable of the image;
+    it is empty if the runtime sets these variables itself.
     """
 
     NAMES: tuple[str, ...]
@@ -41,7 +41,7 @@ class Described:
     MOUNTS_IMAGES: bool = False
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the options that every launch has."""
+        """Return the options that toolkit gives to the runtime in every launch."""
         own = image.environment.items() if self.set_env else ()
         return (*self.options, *(f"{self.set_env}{name}={value}" for name, value in own))
 
@@ -57,7 +57,7 @@ class Described:
         return self.name(spec.image)
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG002
-        """Return an empty string: these runtimes need no file that describes the image."""
+        """Return an empty string, because these runtimes do not need a file that describes the image."""
         return ""
 
     def workdir(self, folder: str) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Described:
     def read(self, answer: Answer) -> ContainerRuntime | None:
         """Return the facts about the runtime, or ``None`` if the host does not have it.
 
-        The version is empty if the probe did not print it.
+        The version in the facts is empty if the probe did not print it.
         """
         name = self.NAMES[0]
         if name not in answer.values("other"):

@@ -1,4 +1,5 @@
-"""The Container Engine of CSCS: ``srun --environment`` reads the image and its mounts from a file.
+"""CSCS's Container Engine. ``srun --environment`` reads the image and its mounts from an environment
+definition file (EDF).
 
 toolkit's developers have not run this runtime. Sources in eth-cscs/cscs-docs:docs/software/container-engine:
 run.md (``--environment`` accepts a path that starts with ``/`` or ``./``), edf.md (``image``, ``mounts``,
@@ -22,7 +23,7 @@ class ByFile(Described):
     """A runtime that reads the image and its mounts from a file."""
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
-        """Return the option that names the environment definition file."""
+        """Return srun's option that names the environment definition file."""
         return (f"--environment={posixpath.join(spec.directory, FILE)}",)
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:

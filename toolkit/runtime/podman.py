@@ -1,8 +1,9 @@
 """Rootless podman: write the command line of a container, and read the probe's output.
 
 The options are in podman-run(1); toolkit's developers ran them with podman 5.4.2 and crun 1.21 on cgroup v1
-(tests/matrix, flavour ``podman``). With ``--cgroups=disabled``, podman refuses ``--pid=host``. Each rank is
-then process 1 of a separate namespace, and Open MPI confuses another rank's shared memory with its own.
+(tests/matrix, flavour ``podman``). With ``--cgroups=disabled``, podman refuses ``--pid=host``. Each rank then
+has process number 1 in a separate namespace. As a result, Open MPI takes another rank's shared memory for its
+own.
 """
 
 import re
@@ -60,7 +61,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
-    """Return the options that every launch has.
+    """Return the options that toolkit gives to podman in every launch.
 
     ``--env-host`` overwrites variables of the image, so later options set the image's variables again.
     """
@@ -92,7 +93,9 @@ def _volume(bind: str) -> str:
 
 
 def image(spec: JobSpec) -> tuple[str, ...]:
-    """Return the image's name in the store of each node; for an archive, a name that only this job uses."""
+    """Return the image's name in podman's image store on each node. The image of an archive gets a name that
+    only this job uses.
+    """
     if not spec.image.startswith(("/", "$")):
         return (spec.image,)
     key = re.sub(r"[^a-z0-9]+", "-", spec.directory.rpartition("/")[2].lower()).strip("-")
@@ -100,7 +103,7 @@ def image(spec: JobSpec) -> tuple[str, ...]:
 
 
 def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - the protocol has this argument
-    """Return an empty string: podman needs no file that describes the image."""
+    """Return an empty string, because podman does not need a file that describes the image."""
     return ""
 
 
@@ -110,7 +113,9 @@ def workdir(folder: str) -> tuple[str, ...]:
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Return the facts in the section ``podman``; ``None`` if the host does not have podman."""
+    """Return the facts in the section ``podman`` of the probe's output. Return ``None`` if the host does not
+    have podman.
+    """
     path = next(iter(answer.values("path")), "")
     if not path:
         return None

@@ -1,4 +1,5 @@
-"""The schedulers that toolkit supports: each module gives the header and the variables of a job script.
+"""The schedulers that toolkit supports. The module of each scheduler provides the header and the variables of
+a job script.
 
 To add a scheduler, add a module to this package, a template to ``slurm/``, and a name to ``SCHEDULERS`` and
 to ``model/site.py``.
@@ -31,7 +32,7 @@ class Scheduler(Protocol):
     """
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:
-        """Return the scheduler's options for the head of the job script, without the prefix of each line.
+        """Return the scheduler's options at the head of the job script, without a prefix such as ``#SBATCH``.
 
         Raises:
             BadInput: if the scheduler has no option for a field of ``spec`` that the user set.
@@ -43,5 +44,5 @@ SCHEDULERS: tuple[Scheduler, ...] = (slurm, pbs)
 
 
 def scheduler_of(site: Site | None) -> Scheduler:
-    """Return the scheduler that a site profile names; Slurm if there is no profile."""
+    """Return the scheduler that a site profile names. Return Slurm if there is no profile."""
     return next((one for one in SCHEDULERS if site and site.scheduler == one.NAME), slurm)

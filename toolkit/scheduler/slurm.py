@@ -42,17 +42,19 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines = [f"--{name}={value}" for name, value in pairs if value not in (None, "")]
     lines += [f"--{line}" for line in _gpus(spec, site)]
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
-    # With this option, Slurm removes a failed node from the job, and the other nodes continue.
+    # With --no-kill, Slurm removes a failed node from the job, and the other nodes continue.
     lines += ["--no-kill"] * spec.elastic
-    # With B:, Slurm sends the signal only to the job script; the script informs the trainer.
+    # With B:, Slurm sends the signal only to the job script, and the job script informs the trainer.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
-    # With this option, a job that Slurm starts again appends to its earlier output.
+    # With --open-mode=append, a job that Slurm starts again appends to its earlier output.
     return [*lines, "--open-mode=append", *dict.fromkeys((*site_lines, *spec.sbatch))]
 
 
 def _nodes(spec: JobSpec) -> str:
-    """Return the requested number of nodes; for an elastic job, a range such as ``2-4``."""
+    """Return the number of nodes that the job requests. For an elastic job, return a range such
+    as ``2-4``.
+    """
     return f"{spec.nodes}" if spec.least_nodes == spec.nodes else f"{spec.least_nodes}-{spec.nodes}"
 
 

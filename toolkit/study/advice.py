@@ -1,10 +1,11 @@
 """Suggest a fusion threshold and a cycle time for Horovod from a timeline, with reasons (pure).
 
 The gradients of a step have B bytes and become ready one after another within the time R. If Horovod reduces
-them in k groups, each reduction takes a + b B/k. Horovod reduces the first groups while the framework
-computes later gradients. The step waits for the reductions that finish after R. toolkit measures a and b, and
-suggests the number of groups k with the shortest wait. The threshold is the next whole MiB above B/k. The
-cycle time is the time in which B/k bytes become ready. Horovod's defaults are 128 MiB and 1 ms.
+the gradients in k groups, each reduction takes the time a + b B/k. Horovod reduces the first groups while the
+framework computes later gradients. The training step waits for the reductions that finish after R. toolkit
+measures a and b, and suggests the number of groups k with the shortest wait. The threshold is the next whole
+MiB above B/k. The cycle time is the time in which B/k bytes become ready. Horovod's defaults are 128 MiB and
+1 ms.
 """
 
 import math
@@ -24,7 +25,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Settings of Horovod to try, with the measured figures for them, in bytes and milliseconds.
+    """Suggested settings of Horovod, with the measured values that lead to them, in bytes and milliseconds.
 
     ``now`` is the measured number of reductions per step, and ``groups`` is the suggested number.
     """
@@ -46,7 +47,7 @@ class Advice:
 
 
 def advise(tally: Tally) -> Advice | None:
-    """Return the settings to try, or None if the timeline has too few steps or no allreduces."""
+    """Return the suggested settings, or ``None`` if the timeline has too few steps or no allreduces."""
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None

@@ -1,4 +1,4 @@
-"""Read the figures of a run from a trainer's metrics or from the output of a command (pure)."""
+"""Read the measured values of a run from a trainer's metrics or from a command's output (pure)."""
 
 import itertools
 import re
@@ -21,7 +21,8 @@ _BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
-    """Return the figures of a training on ``ranks`` ranks. An epoch is one pass over the data.
+    """Return the measured values of a training on ``ranks`` ranks, from its metrics. An epoch is one pass
+    over the data.
 
     Raises:
         CheckFailed: if the training did not finish, was resumed from a checkpoint, has no epoch after the
@@ -78,7 +79,7 @@ def _waiting(epochs: Sequence[Epoch]) -> float | None:
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile the regular expression of ``--pattern``, which finds figures in output.
+    """Compile the regular expression of ``--pattern``, which finds measured values in the output of a run.
 
     Raises:
         BadInput: if the regular expression is invalid, or has no group.
@@ -95,12 +96,12 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
-    """Return the figures that a regular expression finds in the output of rank 0.
+    """Return the measured values that a regular expression finds in the output of rank 0.
 
-    ``texts`` yields the output in order, in parts that end at line breaks. A group ``(?P<seconds>…)`` is the
-    time of an epoch. A group ``(?P<rate>…)``, or else the first group, is a number of units per second. If
-    Slurm restarted the job, toolkit ignores the output before the restart, because it belongs to an
-    interrupted run.
+    ``texts`` yields the parts of the output in their order. Each part ends at a line break. A group
+    ``(?P<seconds>…)`` matches the time of an epoch in seconds. A group ``(?P<rate>…)``, or otherwise the
+    first group, matches a number of units per second. If Slurm restarted the job, toolkit ignores the output
+    before the restart, because it belongs to an interrupted run.
 
     Raises:
         CheckFailed: if the pattern finds no figure, finds no figure after the warm-up, or matches text that

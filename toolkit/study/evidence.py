@@ -1,4 +1,6 @@
-"""Collect the scaling evidence that a computing centre demands: figures by nodes, unmet demands (pure)."""
+"""Collect the scaling evidence that a computing centre demands: measured values by number of nodes, and unmet
+demands (pure).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +13,12 @@ from toolkit.study.statistics import MedianSpread, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """The figures for one number of nodes, measured with the largest number of ranks on these nodes.
+    """The measured values for one number of nodes, from the runs with the most ranks on these nodes.
 
-    ``seconds`` is the time of an epoch or of 1,000 units. ``wall`` is the time of the whole job in seconds,
-    or None if unknown. ``speedup`` is the time of the smallest size divided by the time of this size.
-    ``efficiency`` is the speed-up divided by the ratio of the numbers of ranks. ``gpu`` is the median GPU
-    utilisation from 0 to 1.
+    ``seconds`` is the time in seconds of an epoch or of 1,000 units. ``wall`` is the time of the whole job in
+    seconds, or None if unknown. ``speedup`` is the time on the fewest nodes divided by the time on these
+    nodes. ``efficiency`` is the speed-up divided by the factor by which the number of ranks grows. ``gpu`` is
+    the median GPU utilisation from 0 to 1.
     """
 
     nodes: int
@@ -31,7 +33,9 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class FormDemand:
-    """One demand of a form. ``met`` says whether the study meets the demand; ``fix`` says how to meet it."""
+    """One demand of a computing centre's form. ``met`` says whether the study meets the demand; ``fix`` says
+    how to meet it.
+    """
 
     text: str
     met: bool
@@ -40,7 +44,9 @@ class FormDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The figures of one series, sorted by the number of nodes, and the form's demands on this series."""
+    """The measured values of one series of runs, sorted by the number of nodes, and the form's demands on
+    this series.
+    """
 
     label: str
     rows: tuple[NodeRow, ...]
@@ -50,10 +56,10 @@ class Series:
 def evidence(
     form: Form, study: Study, points: Sequence[Point], walls: Mapping[str, float], *, script: bool
 ) -> list[Series]:
-    """Return the evidence of each series of a study.
+    """Return the scaling evidence of each series of a study, for a computing centre's form.
 
-    ``walls`` has the run times of whole jobs in seconds, by job key. ``script`` is true if a job script
-    exists.
+    ``walls`` maps the key of each job to the run time of the whole job in seconds. ``script`` is true if the
+    study has a job script to attach.
     """
     series = []
     for label in study.values or ("",):
@@ -156,7 +162,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
-    """Return the further numbers of nodes to measure for this form, as text."""
+    """Return the numbers of nodes that the user must still measure for the form, as text."""
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)
     sizes: list[int] = []

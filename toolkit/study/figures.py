@@ -26,20 +26,23 @@ _LONGEST = 2000
 
 
 def figures(text: str) -> dict[str, float]:
-    """Return the last value of each metric in a program's output. If lines have labels, only rank 0 counts.
+    """Return the last value of each metric in a program's output. If lines have rank labels, only the lines
+    of rank 0 count.
 
     >>> figures("0: epoch 1 loss: 0.7\\n0: epoch 2 loss: 0.5, val_accuracy=0.9")
     {'loss': 0.5, 'val_accuracy': 0.9}
     """
     figures_by_name: dict[str, float] = {}
     for line in text.splitlines():
-        # A later value replaces an earlier value; the order of the first values stays.
+        # A later value of a metric replaces its earlier value. The metrics keep the order in which they first
+        # occur.
         figures_by_name.update(_of_line(line))
     return figures_by_name
 
 
 def history(text: str) -> list[dict[str, float]]:
-    """Return the metrics of each line of output that has metrics. If lines have labels, only rank 0 counts.
+    """Return the metrics in each line of output that contains metrics. If lines have rank labels, only the
+    lines of rank 0 count.
 
     If a program overwrites a line, as a progress bar does, only the last text of the line counts.
 
@@ -63,7 +66,9 @@ def _of_line(line: str) -> dict[str, float]:
 
 
 def best(rows: Mapping[int, Mapping[str, float | None]]) -> dict[str, int]:
-    """Return, for each metric, the number of the task with the best value. ``nan`` is never the best."""
+    """Return, for each metric, the number of the task with the best value. ``nan`` is never the
+    best value.
+    """
     names = dict.fromkeys(name for row in rows.values() for name in row)
     figures_by_name = {}
     for name in names:

@@ -1,9 +1,10 @@
-"""Fit the model to a curve, predict larger sizes with their uncertainty, and check the model (pure).
+"""Fit the scaling model to a curve, predict times on more ranks with their uncertainty, and check the model
+(pure).
 
-The range of a prediction contains 95 of 100 draws. Each draw varies the measured times within their errors
-and fits the model again. A draw keeps every choice of terms that fits nearly as well as the best choice,
-because the measurements cannot decide between such choices. The range includes the error of a future
-measurement.
+A random draw varies the measured times within their errors and fits the model again. The range of a
+prediction contains 95 of 100 draws. A draw keeps every choice of the model's terms that fits nearly as well
+as the best choice. The measurements cannot decide between such choices. The range of a prediction includes
+the error of a future measurement.
 """
 
 import math
@@ -32,7 +33,7 @@ _SEED = 20261121
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A fitted model of one curve.
+    """The scaling model, fitted to one curve.
 
     ``weights`` are P, K, and W or L in :mod:`toolkit.study.model`. ``draws`` has the relative error and the
     weights of each draw.
@@ -71,7 +72,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCheck:
-    """A check of the model: the predicted time of the largest size, and the measured time, in seconds."""
+    """A check of the model: the predicted and the measured time on the most ranks, in seconds."""
 
     ranks: int
     predicted: MedianSpread
@@ -83,12 +84,14 @@ class FitCheck:
 
 
 def fit(curve: Curve) -> Fit | None:
-    """Fit the model to all sizes of a curve. Return None for a curve with one size."""
+    """Fit the model to all points of a curve. Return ``None`` for a curve with only one number of ranks."""
     return _fit(curve.scaling, curve.points)
 
 
 def check(curve: Curve) -> FitCheck | None:
-    """Predict the largest size of a curve from the smaller sizes. Return None for fewer than three sizes."""
+    """Predict the time on the most ranks from the points with fewer ranks. Return ``None`` for a curve of
+    fewer than three points.
+    """
     if len(curve.points) < 3:
         return None
     *smaller, largest = curve.points
@@ -101,9 +104,9 @@ def check(curve: Curve) -> FitCheck | None:
 
 
 def further(curve: Curve) -> tuple[int, ...]:
-    """Return the sizes to predict: two, four and eight times the largest measured size.
+    """Return the numbers of ranks to predict: two, four and eight times the largest measured number.
 
-    The result is empty for two measured sizes, which cannot separate serial work from communication.
+    The result is empty for a curve of two points, which cannot separate serial work from communication.
     """
     if len(curve.points) < 3:
         return ()

@@ -78,7 +78,9 @@ class Response:
             yield chunk
 
     def close(self) -> None:
-        """Finish the response. A short rest of the body is read, so that the connection can be used again."""
+        """Finish the response. Read a short unread rest of the body, so that the next request can use the
+        same connection.
+        """
         import requests
 
         left = self._answer.raw.length_remaining
@@ -165,7 +167,9 @@ def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
     import requests
 
     class BoundedSession(requests.Session):
-        """A session that follows no redirects, because requests would read the whole body of a redirect."""
+        """A session that does not follow redirects, because ``requests`` would read the whole body of a
+        redirect response.
+        """
 
         def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - the signature in requests
             return None
@@ -184,7 +188,9 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
     classes = _pool_classes(meter)
 
     class Adapter(HTTPAdapter):
-        """An adapter with metered sockets and toolkit's TLS settings; requests ignores SSL_CERT_FILE."""
+        """An adapter for ``requests`` with metered sockets and with toolkit's TLS settings, which respect
+        SSL_CERT_FILE.
+        """
 
         def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
             super().init_poolmanager(*args, ssl_context=context, **options)
@@ -212,7 +218,7 @@ def _pool_classes(meter: Meter) -> dict[str, Any]:
 
         def connect(self) -> None:
             super().connect()
-            # For TLS within TLS through a proxy, the socket is one level below.
+            # With TLS to a proxy and TLS through this proxy, the real socket is inside another TLS object.
             outer = getattr(self.sock, "socket", self.sock)
             if isinstance(outer, MeteredTls):
                 outer.meter = meter

@@ -1,4 +1,6 @@
-"""Read files over HTTP with time limits, and with the proxies and certificates in the environment."""
+"""Read files over HTTP with time limits, and with the proxies and certificates that environment variables
+name.
+"""
 
 import base64
 import contextlib
@@ -47,7 +49,9 @@ class RefusedRequest(Missing):
 
 
 class Busy(Missing):
-    """The server asks for a later retry. ``retry_after`` is the ``Retry-After`` header; empty without one."""
+    """The server asks for a later retry. ``retry_after`` is the value of the ``Retry-After`` header, or an
+    empty string if the header is missing.
+    """
 
     def __init__(self, message: str, retry_after: str) -> None:
         super().__init__(message)
@@ -55,14 +59,14 @@ class Busy(Missing):
 
 
 class Slow(Missing):
-    """The server was too slow for too long. Another source may be faster."""
+    """The server was too slow for too long. Another server with the same file may be faster."""
 
 
 class Body:
     """A file object for the body of a response. A read raises :class:`Missing` if the server stops sending.
 
-    ``start`` is the offset of the first byte: the requested offset, or 0 from a server that sends only whole
-    files.
+    ``start`` is the offset of the first byte in the file: the requested offset, or 0 if the server sends only
+    whole files.
     """
 
     def __init__(self, response: Response, url: str, limits: Limits, start: int = 0) -> None:
@@ -101,7 +105,8 @@ class FileBody:
 
 @contextlib.contextmanager
 def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
-    """Open a ``file:`` address as :func:`open_address` does; pip's configuration may contain such an address.
+    """Open a ``file:`` address, such as in pip's configuration, with the same interface as
+    :func:`open_address`.
 
     Raises:
         Missing: if the file cannot be read.
@@ -120,10 +125,11 @@ def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
 def open_address(
     url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED
 ) -> Iterator[Body]:
-    """Open an http or https address for reading. ``seconds`` limits the transfer, ``stalled`` each pause.
+    """Open an http or https address for reading. ``seconds`` limits the time of the transfer, and ``stalled``
+    the time of each pause.
 
-    ``start`` is the number of bytes to skip. If the address contains a login, toolkit sends the login only to
-    the server in this address, not to the target of a redirect.
+    ``start`` is the number of bytes to skip at the start of the file. If the address contains a login,
+    toolkit sends the login only to the server in this address, not to the target of a redirect.
 
     Raises:
         RefusedRequest: if the server does not have the file, or toolkit refuses a redirect.
@@ -146,9 +152,9 @@ def open_address(
 
 
 def pause_before(number: int, retry_after: str = "") -> float:
-    """Return the seconds to wait after failure ``number``.
+    """Return the time in seconds to wait before the next try, after ``number`` failures.
 
-    The value is the server's ``Retry-After``, or a pause that doubles with each failure; both are limited.
+    The time is the server's ``Retry-After``, or a pause that doubles with each failure. Both have a maximum.
     """
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:6]), _LONGEST_PAUSE)
@@ -173,7 +179,9 @@ def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
 
 
 def _proof(url: str) -> Callable[[str], Proof]:
-    """Return a function that sends the login in ``url`` only to the server of ``url`` (RFC 7617)."""
+    """Return a function that authenticates requests with the login in ``url``, but only to the server of
+    ``url`` (RFC 7617).
+    """
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
         return prove_nothing
@@ -204,7 +212,9 @@ def _refusal(shown: str, response: Response) -> Missing:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the innermost error of the HTTP libraries."""
+    """Return the message of the error that is the first cause of ``error``, usually an error of the operating
+    system.
+    """
     while cause := error.__cause__ or error.__context__:
         error = cause
     if isinstance(error, TimeoutError):

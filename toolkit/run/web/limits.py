@@ -1,7 +1,7 @@
 """Enforce limits on one HTTP response at its socket: the waiting time, the bytes, and the bytes per second.
 
 HTTP libraries limit only the time between two bytes. Limits at the socket also cover headers, chunk sizes and
-trailers, which these libraries read on their own.
+trailers, which these libraries read without other limits.
 """
 
 import math
@@ -38,7 +38,7 @@ class Limits:
     """The limits of one response.
 
     ``seconds`` limits the total time of waiting for bytes. ``silence`` limits the time between two bytes.
-    ``most`` is the largest number of bytes. ``slowest`` is the lowest rate in bytes per second, measured over
+    ``most`` is the maximum number of bytes. ``slowest`` is the lowest rate in bytes per second, measured over
     :data:`WINDOW`.
     """
 
@@ -49,10 +49,10 @@ class Limits:
 
 
 def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: float = WINDOW) -> Limits:
-    """Return the limits for a file of ``size`` bytes.
+    """Return the limits for the transfer of a file of ``size`` bytes.
 
     A total time limit cannot suit both a small and a large file, so this function limits the rate instead.
-    The limit of twice the size leaves room for the headers of small chunks.
+    The maximum number of bytes is twice the size and more, which leaves room for the headers of small chunks.
     """
     return Limits(seconds, silence, 2 * size + CONTROL_BYTES, SLOWEST)
 
@@ -111,7 +111,7 @@ class Meter:
 
 
 class MeteredSocket(socket.socket):
-    """A socket whose received bytes are counted by a meter."""
+    """A socket whose received bytes a meter counts."""
 
     meter: Meter | None = None
 
@@ -123,7 +123,7 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """A TLS socket whose bytes a meter counts. The handshake has the connection's time limit."""
+    """A TLS socket whose received bytes a meter counts. The TLS handshake has the connection's time limit."""
 
     meter: Meter | None = None
 
@@ -144,7 +144,9 @@ def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
 
 
 def broken_limit(error: BaseException | None) -> LimitError | None:
-    """Return the exceeded limit that caused an error of an HTTP library, or ``None``."""
+    """Return the :class:`LimitError` that caused an error of an HTTP library, or ``None`` for
+    another cause.
+    """
     while error is not None and not isinstance(error, LimitError):
         error = error.__cause__ or error.__context__
     return error

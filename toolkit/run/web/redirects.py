@@ -29,7 +29,7 @@ class Redirects:
         self._seen = [url]
 
     def target(self, location: str) -> str:
-        """Return the absolute address of ``location``, relative to the last address.
+        """Resolve ``location``, the address in a redirect, relative to the last address of the chain.
 
         Raises:
             BadRedirect: if the address is invalid, leads from TLS to plain HTTP or in a circle, or is one
