@@ -56,14 +56,16 @@ class Fit:
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
-        """Return the predicted speed-up over one rank, whose time is extrapolated from the smallest size."""
+        """Return the predicted speed-up over one rank. The time of one rank is extrapolated from the time on
+        the fewest measured ranks.
+        """
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)
         return MedianSpread(base / time.value, base / time.high, base / time.low)
 
     @property
     def serial(self) -> MedianSpread:
-        """Return the part of one rank's epoch time, from 0 to 1, that further ranks do not reduce."""
+        """Return the serial part of one rank's epoch time, from 0 to 1, which further ranks do not reduce."""
         parts = sorted(_serial(weights) for _, weights in self.draws)
         low, high = _middle_range(parts)
         value = _serial(self.weights)
@@ -115,7 +117,9 @@ def further(curve: Curve) -> tuple[int, ...]:
 
 
 def bandwidth(curve: Curve, model: Fit) -> float | None:
-    """Return the bandwidth for gradients in bytes per second, from the model; None if unknown."""
+    """Return the bandwidth in bytes per second with which ranks exchange gradients, according to the model.
+    Return ``None`` if unknown.
+    """
     parameters, steps = curve.base.figures.parameters, curve.steps
     if curve.scaling != "weak" or not parameters or not steps or model.weights[2] <= 0:
         return None
@@ -123,7 +127,9 @@ def bandwidth(curve: Curve, model: Fit) -> float | None:
 
 
 def latency(curve: Curve, model: Fit) -> float | None:
-    """Return the time of one exchange in a ring allreduce in seconds, from the model; None if unknown."""
+    """Return the time in seconds of one exchange in a ring allreduce, according to the model. Return ``None``
+    if unknown.
+    """
     steps = curve.steps
     if curve.scaling != "strong" or not steps or model.weights[2] <= 0:
         return None
@@ -139,10 +145,10 @@ def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
     errors = [_error(point, single) for point in points]
     best, weights = solutions(scaling, ranks, times, [t * e for t, e in zip(times, errors, strict=True)])[0]
     freedom = len(points) - sum(weight > 0 for weight in weights)
-    # If the times differ from the model by more than their errors, increase the errors.
+    # If the measured times differ from the model by more than their errors, increase the errors.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
-    # Users compare a prediction with a future run. Assume that this run has the error of a typical size.
+    # Users compare a prediction with a future run. Assume that the time of this run has a typical error.
     typical = median(errors) * factor
     return Fit(
         scaling=scaling,
@@ -166,7 +172,9 @@ def _draws(
 
 
 def _single_error(points: Sequence[MeasuredPoint]) -> float:
-    """Return the relative error of a single run, computed from all sizes that ran more than once."""
+    """Return the relative error of a single run's time, from all numbers of ranks that have more than one
+    run.
+    """
     squares, freedom = 0.0, 0
     for point in points:
         if len(point.runs) > 1:

@@ -1,6 +1,7 @@
-"""Read and write the folder of a study: ``study.json``, a file for each point in ``points``, timelines.
+"""Read and write the folder of a study: ``study.json``, the folder ``points`` with a file for each point, and
+timelines.
 
-All files are written atomically.
+toolkit writes each file atomically.
 """
 
 import contextlib
@@ -56,7 +57,7 @@ def save(folder: Path, study: Study) -> None:
 
 
 def load_points(folder: Path, study: Study) -> list[Point]:
-    """Return all points of a study. A point without a file has the state ``planned``.
+    """Return all points of a study, which are its runs. A point without a file has the state ``planned``.
 
     Raises:
         BadInput: if the file of a point is invalid.

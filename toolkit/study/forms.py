@@ -9,7 +9,9 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Form(Row, frozen=True, kw_only=True):
-    """The scaling evidence that one centre demands before it grants large partitions or core hours."""
+    """The scaling evidence that one computing centre demands before it grants large partitions or
+    core hours.
+    """
 
     name: str
     title: str
@@ -37,7 +39,7 @@ class Forms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @cache
 def forms() -> dict[str, Form]:
-    """Return all forms by name."""
+    """Return the forms of all computing centres by name."""
     return {form.name: form for form in read("forms", Forms).form}
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Fusion:
-    """The sums over all reductions, in bytes and microseconds. A reduction has one or several tensors.
+    """Sums of sizes in bytes and of times in microseconds, over all reductions. A reduction has one or
+    several tensors.
 
     Tensors belong to the same reduction if each tensor begins before the first of these tensors ends.
     """
@@ -39,7 +40,7 @@ class Fusion:
     def _close(self) -> None:
         """Add the last reduction to the sums, now that the sizes of its tensors are known."""
         size = sum(self._sizes.get(pid, 0) for pid in self._pids)
-        # Ignore an unfinished reduction, and a reduction without a size.
+        # Ignore an unfinished reduction, and a reduction whose size is unknown.
         if self._pids and self._time > 0 and size > 0:
             self.groups += 1
             self.tensors += len(self._pids)
@@ -50,10 +51,11 @@ class Fusion:
         self._pids, self._time = [], 0.0
 
     def line(self) -> tuple[float, float] | None:
-        """Fit a line, and return the fixed time of a reduction and the time per byte, both in microseconds.
+        """Fit a line to the times of the reductions. Return the fixed time of a reduction and the time per
+        byte, both in microseconds.
 
-        The result is None for fewer than three reductions, for reductions of nearly the same size, or if
-        larger reductions take no longer.
+        The result is ``None`` for fewer than three reductions, for reductions of nearly the same size, or if
+        larger reductions do not take longer.
         """
         if self.groups < 3:
             return None

@@ -4,10 +4,11 @@ from statistics import median
 
 
 def median_use(content: bytes) -> float | None:
-    """Return the median utilisation over all GPUs and samples, from 0 to 1; None without samples.
+    """Return the median utilisation over all GPUs and samples, from 0 to 1. Return ``None`` if there are no
+    samples.
 
-    A line of the file has the fields ``time, index, utilisation in percent, MiB in use``. If a GPU does not
-    report its utilisation, the field is ``[N/A]``. The last line may be truncated.
+    A line of ``content`` has the fields ``time, index, utilisation in percent, MiB in use``. If a GPU does
+    not report its utilisation, this field is ``[N/A]``. The last line may be truncated.
 
     >>> median_use(b"2026/11/26 05:00:00.000, 0, 90, 1024\\n2026/11/26 05:00:30.000, 0, 70, 1024\\n")
     0.8

@@ -32,7 +32,9 @@ _LESS = "a larger batch needs fewer allreduces, a faster network makes each shor
 def sentences(
     curve: Curve, model: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
 ) -> list[str]:
-    """Return the sentences about a curve. ``takes`` introduces a time, as in "an epoch takes"."""
+    """Return the sentences about a curve. ``takes`` is the subject and verb before a time, as in "an epoch
+    takes".
+    """
     largest = curve.points[-1]
     if largest is curve.base:
         only = f"Measured only on {_ranks(largest)}: measure a second size to see how the training scales."
@@ -80,9 +82,11 @@ def _threads(curve: Curve) -> Iterator[str]:
 
 
 def _causes(curve: Curve, point: MeasuredPoint, shares: Shares) -> Iterator[tuple[float, str]]:
-    """Yield each part of a step, from 0 to 1, that a single rank would not need, with a sentence."""
+    """Yield each cause of lost time in a training step: its part of the step's time, from 0 to 1, and a
+    sentence.
+    """
     alone = curve.base.seconds.value * curve.base.ranks / point.ranks
-    # A timeline counts the wait for samples as computation, so subtract this wait.
+    # A timeline counts the wait for training samples as computation, so subtract this wait.
     busy = max(shares.compute - (point.waiting or 0), 0.0)
     slower = busy * point.seconds.value / (alone * max(1 - (curve.base.waiting or 0), _WORTH))
     on = f"on {_ranks(point)}"
@@ -157,7 +161,9 @@ def _ranks(point: MeasuredPoint) -> str:
 
 
 def percent(part: float) -> str:
-    """Return a part from 0 to 1 in percent, such as ``31 %``; below ten percent, such as ``2.4 %``."""
+    """Return a part from 0 to 1 in percent, such as ``31 %``. Below ten percent, the text has a decimal
+    place, as in ``2.4 %``.
+    """
     return f"{100 * part:.0f} %" if part >= 0.0995 or part == 0 else f"{100 * part:.2g} %"
 
 

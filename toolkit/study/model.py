@@ -37,15 +37,18 @@ def seconds(scaling: Scaling, weights: Vector, ranks: float) -> float:
 def solutions(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[tuple[float, Vector]]:
-    """Return (chi squared, weights), the best first, for each choice of terms without a negative weight.
+    """Return (chi squared, weights) for each choice of the model's terms whose fit has no negative weight,
+    the best first.
 
     ``errors`` are the errors of the times in seconds. The first result is the non-negative least squares
-    solution. Other results with nearly the same chi squared show what the measurements cannot decide.
+    solution. If other results have nearly the same chi squared, the measurements cannot decide between the
+    choices.
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
     fits = []
-    # Three terms have seven choices. To try all choices is exact and needs less code than a solver.
+    # There are only seven ways to choose among three terms. Trying all of them is exact and needs less code
+    # than a solver.
     for size in range(1, min(count, len(ranks)) + 1):
         for chosen in combinations(range(count), size):
             part = _least_squares([[row[i] for i in chosen] for row in rows], times, errors)
@@ -70,7 +73,9 @@ def _chi_squared(
 def _least_squares(
     rows: Sequence[Sequence[float]], times: Sequence[float], errors: Sequence[float]
 ) -> list[float] | None:
-    """Solve the normal equations; return None if the columns are linearly dependent."""
+    """Solve the normal equations of a least squares fit. Return ``None`` if the columns are linearly
+    dependent.
+    """
     scaled = [[x / e for x in row] for row, e in zip(rows, errors, strict=True)]
     right = [t / e for t, e in zip(times, errors, strict=True)]
     count = len(rows[0])

@@ -16,13 +16,15 @@ probability of 1/20.
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:
-    """Return the environment variables of each series in a study that tests suggested settings."""
+    """Return the environment variables of each series in a study that tests the settings of ``advice``."""
     chosen = dict(variable.split("=", 1) for variable in advice.variables)
     return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Return a sentence for each size that says whether the suggestion helped; empty for other studies."""
+    """Return a sentence for each number of ranks that says whether the suggested settings helped. The result
+    is empty for other studies.
+    """
     if SUGGESTED not in study.settings:
         return []
     points: dict[tuple[int, int], dict[str, MeasuredPoint]] = {}
@@ -58,7 +60,9 @@ def _size(points: dict[str, MeasuredPoint]) -> Iterator[str]:
 
 
 def _compare_runs(first: MeasuredPoint, second: MeasuredPoint) -> int:
-    """Return -1 if all runs of ``first`` are faster than all runs of ``second``, 1 if slower, otherwise 0."""
+    """Return -1 if all runs of ``first`` are faster than all runs of ``second``. Return 1 if all are slower,
+    otherwise 0.
+    """
     if first.seconds.high < second.seconds.low:
         return -1
     return int(first.seconds.low > second.seconds.high)

@@ -29,7 +29,9 @@ class ReportCurve:
 
     @property
     def work(self) -> str:
-        """The work whose time is measured: "epoch", or a number of units if only a rate is known."""
+        """The work whose time the curve shows: "epoch", or a number of units if the study only measured a
+        rate.
+        """
         figures = self.curve.base.figures
         return f"{UNITS:,} {self.unit}" if figures.rates and figures.samples is None else "epoch"
 
@@ -61,7 +63,7 @@ class Report:
 
     @property
     def work(self) -> str:
-        """The works of all curves, such as "epoch", joined by "or"."""
+        """The kinds of work whose times the curves show, such as "epoch", joined by "or"."""
         return " or ".join(sorted({line.work for line in self.lines}, reverse=True))
 
 
@@ -101,7 +103,9 @@ def read(folders: Sequence[Path]) -> Report:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Return the name of each study, or the names of the folders if two studies have the same name."""
+    """Return the name of each study. If two studies have the same name, return the names of their folders
+    instead.
+    """
     names = [folder.load(where).name for where in folders]
     if len(set(names)) == len(names):
         return names
@@ -125,12 +129,14 @@ def _line(name: str, study: Study, curve: Curve, *, several: bool) -> ReportCurv
 def _program(study: Study) -> str:
     if study.compare == "trainer":
         return " and ".join(study.values)
-    # The folder of a user's file is private, so show only the file's name.
+    # Show only the name of a user's file, because the path of its folder is private.
     return PurePath(str(study.said.get("trainer") or "")).name
 
 
 def _series(study: Study, label: str) -> str:
-    """Return the label of a series. If the label is only a value, the option or variable precedes it."""
+    """Return the label of a series. If the label is only a value, put the name of the compared option or
+    variable before it.
+    """
     if not label or not study.compare or study.compare in {"strategy", "mode", "trainer"}:
         return label
     name = study.compare if study.compare.isupper() else study.compare.replace("_", " ")

@@ -21,7 +21,9 @@ _LARGEST = 256 << 20
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of ``result.json``. Without a job record, the fields from the record are null."""
+    """The contents of ``result.json``. Fields that come from the job record are null if the folder has no job
+    record.
+    """
 
     schema: str = "toolkit.result/1"
     trainer: str

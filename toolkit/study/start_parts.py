@@ -13,14 +13,18 @@ _PARTS = ("mount", "interpreter", "imports", "rendezvous", "first batch")
 
 
 class StartPart(msgspec.Struct, frozen=True):
-    """A phase of the start with its seconds. Phases without a recorded time between them form one phase."""
+    """A phase of the start with its seconds. If the job recorded no time between two phases, they form one
+    phase.
+    """
 
     part: str
     seconds: float
 
 
 class JobStart(msgspec.Struct, frozen=True, kw_only=True):
-    """The start of a job. ``first_step_seconds`` is None if the job recorded no trained batch."""
+    """The phases of a job's start. ``first_step_seconds`` is ``None`` if the job recorded no
+    trained batch.
+    """
 
     schema: str = "toolkit.start/1"
     job: str
@@ -71,7 +75,7 @@ def job_start(
 def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
     """Return the recorded times by name, in seconds since 1970, and the number of read calls of rank 0.
 
-    If the job script started its ranks again, the times of the earlier ranks do not count.
+    If the job script started its ranks again, the function ignores the times of the earlier ranks.
     """
     moments = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
     rank = _of_metrics(metrics)
@@ -115,7 +119,9 @@ def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
 
 
 def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the phases of a rank. Phases without a recorded time between them form one phase."""
+    """Return the phases of a rank's start. If the rank recorded no time between two phases, they form one
+    phase.
+    """
     order: Sequence[str] = ("ranks", *_MARKS)
     known = [place for place, name in enumerate(order) if name in moments]
     if not known or known[0]:

@@ -1,7 +1,8 @@
 """Compute curves from the runs of a study: medians with ranges, speed-up and efficiency (pure).
 
-The time of a run is the median time of its epochs, and the time of a size is the median time of its runs. The
-range of a size extends from the fastest to the slowest run.
+A size is a number of ranks and a number of nodes. The time of a run is the median time of its epochs, and the
+time of a size is the median time of its runs. The range of a size's time extends from the fastest to the
+slowest run.
 """
 
 import math
@@ -27,12 +28,12 @@ class MedianSpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredPoint:
-    """The measurements of one size of a curve.
+    """The measurements of a curve for one size: one number of ranks and nodes.
 
-    ``runs`` has the seconds per epoch of each run. ``speedup`` is the smallest size's epoch time divided by
-    this size's epoch time, multiplied by the ranks of the smallest size. ``efficiency`` is the speed-up
+    ``runs`` has the seconds per epoch of each run. ``speedup`` compares the epoch times of the smallest size
+    and of this size, and assumes a perfect speed-up at the smallest size. ``efficiency`` is the speed-up
     divided by the number of ranks. ``waiting`` is the part of the time, from 0 to 1, in which a rank waits
-    for samples, or None if unknown.
+    for training samples, or ``None`` if unknown.
     """
 
     ranks: int
@@ -49,10 +50,10 @@ class MeasuredPoint:
 
     @property
     def parts(self) -> dict[str, float] | None:
-        """The parts of a step's time by phase, which add up to 1; None if unknown.
+        """The phases of a training step as parts of its time, which add up to 1, or ``None`` if unknown.
 
-        A timeline has no phase ``input`` and counts the wait for samples as computation, so this property
-        separates them.
+        A timeline counts the wait for training samples as computation. This property separates the wait as
+        the phase ``input``.
         """
         waiting = self.waiting or 0.0
         if self.shares is None:
@@ -64,9 +65,9 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The measured sizes of one series, the smallest first.
+    """The measured points of one series, sorted by their number of ranks.
 
-    ``on`` names the number of nodes if the series has several curves; otherwise ``on`` is empty.
+    ``on`` is a text such as "on 2 nodes" if the series has several curves; otherwise ``on`` is empty.
     """
 
     series: str
@@ -89,7 +90,8 @@ class Curve:
 
 
 def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
-    """Return a curve for each series, or one for each number of nodes if equal ranks ran on several.
+    """Return a curve for each series. If a series ran the same number of ranks on several numbers of nodes,
+    return a curve for each number of nodes.
 
     Each curve starts with the smallest size of its series, which may have any number of nodes.
     """
@@ -150,7 +152,9 @@ def _measured_point(
 
 
 def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
-    """Return the speed-up from two times, on the assumption that the errors of the times are independent."""
+    """Return the speed-up as the ratio of two times. The range assumes that the errors of the times are
+    independent.
+    """
     if same and now == base:
         return MedianSpread(ranks, ranks, ranks)
     value = ranks * base.value / now.value
@@ -164,5 +168,5 @@ def _seconds(group: Iterable[Point]) -> list[float]:
 
 
 def _typical(figures: Sequence[Figures]) -> Figures:
-    """Return the figures of the median run."""
+    """Return the measured values of the run whose time is the median of all runs."""
     return sorted(figures, key=lambda run: median(run.seconds))[(len(figures) - 1) // 2]

@@ -24,11 +24,11 @@ _PLACES = ("{ranks}", "{nodes}", "{batch}")
 
 
 def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None) -> tuple[Size, ...]:
-    """Return all requested sizes (ranks and nodes), the smallest first.
+    """Return all requested sizes, the smallest first. A size is a number of ranks on a number of nodes.
 
-    With ``nodes``, each number of ranks runs on each number of nodes that divides it evenly, with at most
-    ``ranks_per_node`` ranks per node. Without ``nodes``, each number of ranks runs on as few nodes as
-    ``ranks_per_node`` allows (1 by default).
+    With ``nodes``, each number of ranks runs on each number of nodes that divides it evenly. A node gets at
+    most ``ranks_per_node`` ranks. Without ``nodes``, each number of ranks runs on as few nodes as possible.
+    ``ranks_per_node`` then defaults to 1.
 
     Raises:
         BadInput: if a number of ranks fits none of the numbers of nodes.
@@ -57,10 +57,10 @@ def _even(ranks: int, nodes: int, most: int | None) -> bool:
 
 
 def points(study: Study) -> list[Point]:
-    """Return all runs of a study in order.
+    """Return all runs of a study in the order in which toolkit runs them.
 
-    Each round runs every size once, so that an hour with much load affects all sizes. Runs that record a
-    timeline come last. A single rank records no timeline.
+    Each round runs every size once, so that an hour with much load on the cluster affects all sizes. Runs
+    that record a timeline come last. A run with a single rank does not record a timeline.
     """
     series = study.values or ("",)
     timed = [
@@ -80,7 +80,7 @@ def points(study: Study) -> list[Point]:
 
 
 def file_name(point: Point) -> str:
-    """Return the stem of the names of a point's files, for example ``r4-n2-1``."""
+    """Return the name of a point's files without their suffix, for example ``r4-n2-1``."""
     series = _in_file_name(point.series)
     run = "timeline" if point.profile else str(point.number)
     return "-".join(filter(None, (series, f"r{point.ranks}", f"n{point.nodes}", run)))
@@ -91,7 +91,7 @@ def _in_file_name(series: str) -> str:
 
 
 def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the job fields for a point, and the words after ``--``."""
+    """Return the fields of the job that runs a point, and the job's command: the words after ``--``."""
     fields = dict(study.said)
     env = dict(fields.get("env") or {})
     if study.compare.isupper():
@@ -111,7 +111,9 @@ def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, .
 
 
 def _value(field: str, text: str) -> int | bool | str:
-    """Convert a compared value to the type of its field. The check of the job reports an invalid value."""
+    """Convert a value of ``--compare`` to the type of its job field. If the value is invalid, the later check
+    of the job reports it.
+    """
     kind = _kind(field)
     if kind.startswith("bool"):
         return {"true": True, "false": False}.get(text.lower(), text)
@@ -119,19 +121,24 @@ def _value(field: str, text: str) -> int | bool | str:
 
 
 def _kind(field: str) -> str:
-    """Return the type of a job field as text, such as ``int | None``; empty for an environment variable."""
+    """Return the type of a job field as text, such as ``int | None``, or an empty string for an environment
+    variable.
+    """
     return str(JobFile.__annotations__.get(field, ""))
 
 
 def trainer_of(study: Study, point: Point | None = None) -> str:
-    """Return the trainer of a point, or the first trainer of a study; empty for a command."""
+    """Return the trainer of a point, or the first trainer of a study. Return an empty string if the study
+    runs a command.
+    """
     if study.compare == "trainer":
         return point.series if point else study.values[0]
     return str(study.said.get("trainer") or "")
 
 
 def batch_of(study: Study, ranks: int) -> int | None:
-    """Return the batch size of each rank if the study runs on ``ranks`` ranks, or None.
+    """Return the batch size of each rank in a run with ``ranks`` ranks, or ``None`` if the study sets no
+    batch size.
 
     Raises:
         BadInput: if the batch of all ranks cannot be divided evenly.
@@ -180,7 +187,9 @@ def check(study: Study) -> None:
 
 
 def _check_series(study: Study) -> None:
-    """Raise ``BadInput`` if a study cannot compare this option, or if two values give the same file name."""
+    """Raise ``BadInput`` if a study cannot compare values of the option, or if two values give the same file
+    name.
+    """
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in STUDY_FIELDS:
@@ -208,8 +217,8 @@ def _check_series(study: Study) -> None:
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
     """Return the differences that prevent ``new`` from resuming ``old``: (old value, new value) by field.
 
-    In this comparison, each launch option is a separate field. Fields that do not affect the figures may
-    differ.
+    In this comparison, each launch option is a separate field. The result leaves out fields that do not
+    affect the measured values.
     """
     grows = {
         "schema",
@@ -236,13 +245,14 @@ def _as_kept(study: Study) -> dict[str, Any]:
 
 
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
-    """Return the options with which a trainer runs the study's number of epochs."""
+    """Return the options with which a trainer trains the study's number of epochs."""
     epochs = study.epochs or 1
     kind = epochs_of(trainer)
     if kind == "none":
         has_iterations = any(word.split("=")[0] == "--iterations" for word in study.words)
         return [] if has_iterations else ["--iterations", str(epochs)]
-    # A trainer whose ranks each pass over all data divides --epochs by the ranks, so multiply by the ranks.
+    # If each rank of a trainer passes over all data, the trainer divides --epochs by the number of ranks.
+    # Therefore multiply the epochs by the number of ranks.
     return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 
 

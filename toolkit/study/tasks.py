@@ -23,7 +23,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a sweep. ``best`` has, for each metric, the number of the task with the best value.
+    """The result of a sweep. ``best`` maps each metric to the number of the task with the best value.
 
     The best value is the smallest value of a loss or an error, and the largest value of any other metric.
     """

@@ -1,9 +1,9 @@
 """Analyse Horovod's timeline: the phases of a step, and the ranks that are ready last.
 
-Each moment of a step belongs to the phase of the most advanced tensor: ``reduce`` before ``copy`` before
-``queue`` before ``negotiate``. The phase is ``compute`` if no tensor is in any of these phases. A step starts
-with the first negotiated gradient. A step before an evaluation or a checkpoint takes much longer than other
-steps, and is ignored.
+At each moment of a training step, the phase is the most advanced phase of any tensor: ``reduce``, else
+``copy``, ``queue`` or ``negotiate``. The phase is ``compute`` if no tensor is in any of these phases. A step
+starts when the ranks negotiate the first gradient. toolkit ignores a step before an evaluation or a
+checkpoint, because it takes much longer than other steps.
 """
 
 import math
@@ -42,7 +42,7 @@ class Tensor:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts and sums of a timeline. Times are in microseconds."""
+    """The counts and sums of the events in a timeline. Times are in microseconds."""
 
     events: int = 0
     tensors: dict[int, Tensor] = field(default_factory=dict)
@@ -195,7 +195,7 @@ def tally_events(lists: Iterable[list[Event]]) -> Tally:
 
 
 def shares(tally: Tally) -> Shares | None:
-    """Return the phases of a step as parts of the step's time, or None for fewer than three steps."""
+    """Return the part of each phase in the time of a step, or ``None`` for fewer than three steps."""
     lengths = tally.lengths
     if len(lengths) < 3:
         return None

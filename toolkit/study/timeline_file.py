@@ -1,4 +1,4 @@
-"""Read Horovod's timeline as a stream, because the file may have hundreds of megabytes and be truncated.
+"""Read Horovod's timeline as a stream. The file may have hundreds of megabytes, and may be truncated.
 
 A timeline is one JSON array in the format of Chrome's trace viewer, with one or several events per line.
 Horovod writes the closing bracket only at an orderly shutdown (horovod/common/timeline.cc).
@@ -39,7 +39,7 @@ class Event(msgspec.Struct, gc=False):
 
 
 def events(file: Path) -> Iterator[list[Event]]:
-    """Yield the events of a timeline in lists, and skip a truncated event at the end.
+    """Yield the events of a timeline in several lists. Skip a truncated event at the end.
 
     Raises:
         BadInput: if the text is not a timeline; the message has the position in the file.

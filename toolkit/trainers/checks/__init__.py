@@ -1,1 +1,3 @@
-"""The checks of ``preflight`` on nodes, ranks and the network between nodes. They do not need TensorFlow."""
+"""The checks of ``preflight`` on nodes, ranks and the network between nodes. These checks do not need
+TensorFlow.
+"""

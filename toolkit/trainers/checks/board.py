@@ -27,19 +27,21 @@ class Board:
 
     @property
     def ahead(self) -> float:
-        """The least time in seconds by which this node's clock is ahead of the clock on rank 0's node.
+        """The minimum time in seconds by which this node's clock is ahead of the clock on rank 0's node.
 
-        The value comes from the ``Date`` headers in the store's answers, which have whole seconds.
+        The value comes from the ``Date`` headers in the HTTP store's answers, whose times are whole seconds.
         """
         least, most = self._clock
         return min(max(0.0, least), most)
 
     def write(self, key: str, text: str) -> None:
-        """Store ``text`` under ``key``. Raise ``Silence`` if the store does not answer."""
+        """Store ``text`` under ``key``. Raise ``Silence`` if the HTTP store does not answer."""
         self._ask("PUT", key, text.encode())
 
     def read(self, key: str) -> str:
-        """Wait until a rank has written ``key``, and return its value. Raise ``Silence`` at the deadline."""
+        """Wait until a rank has written ``key``, and return its value. Raise ``Silence`` if the deadline
+        comes first.
+        """
         while True:
             status, body = self._ask("GET", key)
             if status == 200:

@@ -23,7 +23,9 @@ _CHUNK = 1 << 20
 
 
 def over_mpi(nodes: "Comm") -> float:
-    """Return the Gbit/s at which this rank receives over MPI. ``nodes`` has one rank of each node."""
+    """Return the rate in Gbit/s at which this rank receives data over MPI. ``nodes`` is a communicator with
+    one rank of each node.
+    """
     from mpi4py import MPI
 
     rank, size = nodes.Get_rank(), nodes.Get_size()
@@ -44,7 +46,7 @@ def over_mpi(nodes: "Comm") -> float:
 
 
 def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: float) -> float:
-    """Return the Gbit/s at which this node receives from the previous node over TCP.
+    """Return the rate in Gbit/s at which this node receives data from the previous node over TCP.
 
     ``number`` is the number of this node, from 0 to ``nodes`` - 1. Raises ``OSError`` or :class:`Silence` if
     no data arrives before the deadline.
@@ -65,7 +67,9 @@ def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: floa
 
 
 def _pour(place: tuple[str, int], deadline: float) -> None:
-    """Send data for ``_SECONDS`` seconds. Ignore errors, because the receiving rank reports errors."""
+    """Send data to the next node for ``_SECONDS`` seconds. Ignore errors, because the receiving rank reports
+    them.
+    """
     chunk = bytes(_CHUNK)
     try:
         with socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())) as connection:

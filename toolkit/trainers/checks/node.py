@@ -24,10 +24,10 @@ with thousands of nodes.
 class Facts:
     """Facts about one rank and its node. Only the first rank of a node fills in the facts about the node.
 
-    ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are free bytes in the
-    output folder and in TMPDIR, or the reason why the number is unknown. ``ahead`` is the number of seconds,
-    at least, by which the node's clock is ahead of the clock of rank 0's node. ``gbit`` is the speed at which
-    data arrived from the previous node, in Gbit/s.
+    ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are the numbers of
+    free bytes in the output folder and in TMPDIR, or the reasons why these numbers are unknown. ``ahead`` is
+    the minimum number of seconds by which the node's clock is ahead of the clock of rank 0's node. ``gbit``
+    is the speed at which data arrived from the previous node, in Gbit/s.
     """
 
     rank: int
@@ -44,7 +44,7 @@ class Facts:
 def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
     """Return the facts about this rank that ``wanted`` names.
 
-    The result has the text of an error in place of a fact that cannot be read. The function raises no
+    If a fact cannot be read, the result has the text of the error in its place. The function raises no
     exception, because an exception on one rank would make all other ranks wait.
     """
     gpus = openable(devices) if wanted.gpus_per_node else ()
@@ -62,7 +62,9 @@ def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devic
 
 
 def openable(devices: Path) -> tuple[int, ...]:
-    """Return the numbers of the NVIDIA GPUs that this process can open, as far as Slurm's cgroups permit."""
+    """Return the numbers of the NVIDIA GPUs that this process can open. Slurm's cgroups may forbid the other
+    GPUs of the node.
+    """
     found = []
     for path in devices.glob("nvidia[0-9]*"):
         number = _GPU.fullmatch(path.name)
@@ -104,5 +106,5 @@ def fingerprint(path: Path) -> str:
 
 
 def facts_of(values: Mapping[str, object]) -> Facts:
-    """Return the facts of another rank from the JSON object that this rank wrote."""
+    """Return the facts of another rank from the JSON object that the other rank wrote."""
     return Facts(**{**values, "gpus": tuple(values["gpus"])})  # type: ignore[arg-type]  # ours; JSON has no tuples

@@ -1,7 +1,8 @@
-"""Check before a training that all ranks reach the store, and that TCP works between nodes, as Gloo needs.
+"""Check before a training that all ranks reach the HTTP store, and that TCP works between nodes, because Gloo
+needs both.
 
 Each rank sends half a megabyte to the next rank, over the network interface that Gloo will use. The check
-loads neither TensorFlow nor Horovod. Rank 0 collects the faults and reports them for all ranks.
+does not load TensorFlow or Horovod. Rank 0 collects the faults and reports them for all ranks.
 """
 
 import hashlib
