@@ -23,8 +23,8 @@ _READERS = ("image", "knowledge", "model", "program")
 def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[], ImageFacts]) -> ImageFacts:
     """Return the cached facts of the file with this SHA-256; if the cache lacks them, call ``read``.
 
-    The facts depend only on the bytes of the file, the view and toolkit's code, so a copy of an image has the
-    same facts.
+    The cache key has the hash of the file, ``view`` and the state of toolkit's code, so copies of an image
+    have the same facts.
     """
     key = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
     name = hashlib.sha256(key).hexdigest()
@@ -37,7 +37,7 @@ def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[
 
 @cache
 def _code() -> tuple[tuple[str, int, int], ...]:
-    """Return path, size and modification time of toolkit's modules and tables that affect the facts."""
+    """Return the path, size and modification time of each toolkit module and table that affects the facts."""
     folders = [*(package() / part for part in _READERS), shipped_folder("recipes") / "knowledge"]
     found = []
     for folder in folders:

@@ -24,12 +24,12 @@ _TRAINS = {"backward", "fit", "apply_gradients"}
 def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]:
     """Return the changes that a script needs to run on several ranks, and the changed script.
 
-    toolkit does not change a script that already joins its ranks, or that uses a trainer class of a
+    toolkit does not change a script that already connects its ranks, or that uses a trainer class of a
     framework.
 
     Args:
         path: a training script that uses Keras or PyTorch.
-        program: the framework that joins the ranks, such as ``torch``; if ``None``, toolkit chooses.
+        program: the framework that connects the ranks, such as ``torch``; if ``None``, toolkit chooses.
 
     Raises:
         BadInput: if the file is not valid Python, or toolkit does not recognise its training code.
@@ -72,7 +72,7 @@ def _decode_script(content: bytes, path: Path) -> tuple[str, str]:
 
 
 def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
-    """Return a note for each part of the code that may join the ranks in a way that toolkit cannot follow."""
+    """Return a note for each part of the code that may connect the ranks but that toolkit cannot analyse."""
     return tuple(
         ScriptChange(line=1, what=f"check whether the ranks already join: {why}") for why in facts.unknown
     )

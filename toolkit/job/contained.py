@@ -46,7 +46,7 @@ def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
 
 
 def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
-    """Return ``view`` with the variables that a container on a node has.
+    """Start a container on a node, and return ``view`` with the environment variables in this container.
 
     toolkit prints the ``srun`` command before it runs the command. If the command is impossible or fails, the
     function returns ``view`` unchanged.

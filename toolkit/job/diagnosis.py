@@ -67,7 +67,8 @@ class LaunchRequest:
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the prediction for the launch on a host.
 
-        The modules of the site profile or of the job may add a container runtime to the host's facts.
+        If environment modules of the site profile or the job provide a container runtime, the host's facts
+        include this runtime.
         """
         known = with_runtime(host, self.site, self.modules, self.runtime)
         return Diagnosis(known, image, self, predict(known, image, self.request, self.site))
@@ -254,7 +255,7 @@ def diagnose(
 def _with_faults(
     launch_request: LaunchRequest, host: HostFacts, image: ImageFacts, contents: Contents
 ) -> LaunchRequest:
-    """Return the launch with the faults of its command, which toolkit checks against image and folder."""
+    """Check the command of a launch against the image and the folder; return the launch with the faults."""
     job = launch_request.job
     gpus = may_have_gpus(job, launch_request.site, host)
     faults = program_faults(job, image, contents, launch_request.env, gpus=gpus)

@@ -41,7 +41,7 @@ _MOST_FILES = 64
 
 
 def of_place(name: str) -> OutputExplanation:
-    """Explain the output in a file or folder, or of a recorded job or Slurm job, with the name ``name``.
+    """Explain the output of ``name``, which is a file, a folder, a recorded job or a Slurm job.
 
     Raises:
         BadInput: if the file, folder or job does not exist, or toolkit cannot read it.
@@ -139,7 +139,10 @@ def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
 
 
 def _ends(number: str) -> list[Piece]:
-    """Return the lines of Slurm's accounting about a job's end, which have no line numbers in messages."""
+    """Return the lines of Slurm's accounting about the end of a job.
+
+    Messages cite these lines without line numbers.
+    """
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
     text = "".join(f"{line}\n" for line in lines)
     return [Piece("sacct", text.encode(), counted=False)] if text else []

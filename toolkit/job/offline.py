@@ -56,7 +56,8 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If this folder does not contain the user's script, the user submits the job in another folder.
+    # If toolkit read no script in this folder, the job may start in another folder, so do not check its
+    # paths.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
     sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)

@@ -30,7 +30,8 @@ def check_program(
     ``gpus`` is true if the ranks may have GPUs.
 
     Returns:
-        the sources and the job; the command in both starts the Python that the image has.
+        the sources and the job. If the image has only ``python3``, the command in both starts ``python3`` in
+        place of ``python``.
 
     Raises:
         ProgramFault: if the job would fail, unless the user gives ``--force``.

@@ -27,10 +27,12 @@ DatedFile = tuple[LockedFile, int]
 def wheels_of(
     text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
 ) -> tuple[DatedFile, ...]:
-    """Return the wheel of each package for a Python; the size is 0 if ``text`` does not state it.
+    """Return the wheel of each package in the lock ``text`` that fits a version of Python.
 
-    ``python`` is a full version such as 3.11.4. If a wheel is on one of the hosts ``foreign``, its origin is
-    its address.
+    If ``text`` does not state the size of a wheel, the returned size is 0.
+
+    ``python`` is a full version such as 3.11.4. The origin of a wheel from one of the hosts ``foreign`` is
+    the URL of the wheel.
 
     Raises:
         CheckFailed: if a package has no wheel for this Python.
@@ -44,7 +46,7 @@ def wheels_of(
 
 
 def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
-    """Return the source distribution of each package for a version of Python.
+    """Return the source distribution of each package in the lock ``text``.
 
     Raises:
         CheckFailed: if a package has no source distribution.

@@ -50,8 +50,8 @@ def names() -> list[str]:
 def load(name: str, table: Stacks | None = None) -> Named:
     """Read a recipe by its name or path, and check its values.
 
-    If ``table`` is given, the recipe's base and architecture must be in ``table``. Omit ``table`` if you only
-    compare the recipe with its lock.
+    If ``table`` is given, the recipe's base and architecture must be in ``table``. To compare a recipe with
+    its lock, callers omit ``table``.
 
     Raises:
         BadInput: if a field is invalid; the message has the file, the line, the field and the choices.
@@ -119,7 +119,10 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
 
 
 def _no_text(want: object) -> FieldFault | None:
-    """Return the fault of the first entry of ``want`` that is not a text; msgspec does not name the entry."""
+    """Return a fault for the first value in the table ``want`` that is not a string, or None.
+
+    msgspec's own error message does not name the faulty key.
+    """
     for name, wish in want.items() if isinstance(want, dict) else ():
         if not isinstance(wish, str):
             return FieldFault(f"want.{name}", f"expected 'str', got '{type(wish).__name__}'")
@@ -152,7 +155,7 @@ def _of_base(recipe: Recipe, table: Stacks) -> Iterator[FieldFault]:
 
 
 def _user_of_mpi(recipe: Recipe) -> str:
-    """Return the first part of the image that needs an MPI for its build; empty if no part needs it."""
+    """Return the component of the recipe that toolkit must compile with an MPI, or an empty text."""
     if "mpi4py" in recipe.want:
         return "mpi4py"
     return "Horovod over MPI" if "mpi" in recipe.operations else ""

@@ -1,4 +1,4 @@
-"""Look up the files of a solution with the package manager and on the package index, and make the lock.
+"""Look up the packages for a recipe's chosen versions, in apt and on the package index, and make the lock.
 
 toolkit does not install packages on this machine and does not run their code.
 """
@@ -53,7 +53,9 @@ def resolve(
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return the lock of a solution; the image may be for another architecture than this machine's.
+    """Return the lock for the versions in ``solution``.
+
+    The image may be for another architecture than this machine.
 
     ``needs`` lists the packages and archives that the build needs. If ``newer_base`` is true, toolkit looks
     up the newest base image in the registry.
@@ -124,7 +126,7 @@ def _debian(
 
 
 class _Python:
-    """The queries to the package index for the Python of an image."""
+    """Queries the package index for packages that fit the Python of an image."""
 
     def __init__(
         self, needs: Ingredients, architecture: str, run: Sequence[LockedFile], name: str, tell: Tell

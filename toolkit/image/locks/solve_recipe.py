@@ -1,4 +1,4 @@
-"""Choose the version of each component of a recipe, or raise an error with the contradicting constraints."""
+"""Choose the version of each component of a recipe; if constraints contradict each other, raise an error."""
 
 import msgspec
 
@@ -13,12 +13,12 @@ from toolkit.model.solution import Solution
 
 
 def solve_recipe(named: Named, host: HostFacts | None = None) -> Solution:
-    """Return the chosen versions of a recipe, which fit the cluster if ``host`` is given."""
+    """Return the versions that toolkit chooses for a recipe; if ``host`` is given, they work on that host."""
     return solve_recipe_rows(named, host)[0]
 
 
 def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, ChosenRows]:
-    """Return the chosen versions of a recipe, and the row of ``stacks.toml`` for each version.
+    """Return the versions that toolkit chooses for a recipe, and the row of ``stacks.toml`` for each version.
 
     Raises:
         CheckFailed: if no stack satisfies the recipe; the message lists the constraints that contradict each
@@ -31,7 +31,10 @@ def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solu
 
 
 def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
-    """Return the recipe with exact versions, so that it means the same stack without the cluster's facts."""
+    """Return the recipe with exact versions.
+
+    From the result, toolkit gets the same stack on any machine, without the facts of the cluster.
+    """
     versions = solution.versions
     providers = {c.provider for c in solution.chosen if c.component in MPIS} - {"base", "published"}
     return msgspec.structs.replace(
@@ -44,7 +47,7 @@ def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
 
 
 def refusal(conflict: Conflict) -> CheckFailed:
-    """Return the error for a conflict, with the constraints, their reasons, and the constraint to drop."""
+    """Return the error for constraints that no stack satisfies: their reasons, and a constraint to drop."""
     return CheckFailed(
         f"{conflict.recipe}: no stack satisfies all of these constraints: {'; '.join(conflict.constraints)}",
         detail=(*(f"because {fact}" for fact in conflict.because), *conflict.relax),

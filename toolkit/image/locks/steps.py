@@ -16,7 +16,7 @@ _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """The compilation of a component from the archive ``source``, after the components in ``after``.
+    """A build step: compile one component from the archive ``source``, after the components in ``after``.
 
     ``wheels`` are the image's wheels that the compilation uses; ``requirements`` are these wheels and the
     build tools. ``extra`` are further archives that the compile script unpacks. ``words`` are the arguments
@@ -61,7 +61,7 @@ def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> s
 
 
 def strippers(lock: Lock) -> tuple[LockedFile, ...]:
-    """Return the lock's Debian packages that provide the program ``strip``."""
+    """Return the Debian packages in the lock that contain the program ``strip`` or its libraries."""
     packages = (*lock.build.debian, *lock.run.debian)
     return tuple(f for f in packages if f.name in _STRIP or f.name.startswith("binutils-"))
 

@@ -45,8 +45,8 @@ class _Layer(NamedTuple):
 def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
     """Write an OCI layout to ``folder`` from ``chunks``, the output of ``docker save``.
 
-    The whole stream is never in memory. Layers that are already compressed stay compressed; Docker engines
-    with containerd's image store send such layers.
+    The function never holds the whole stream in memory. Layers that are already compressed stay compressed;
+    Docker engines with containerd's image store send such layers.
 
     Raises:
         CheckFailed: if the stream is truncated, or does not contain exactly one image.
@@ -98,7 +98,7 @@ def _copy(source: IO[bytes], blobs: Path) -> _Blob:
 
 
 def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]:  # noqa: ANN401 - JSON of any shape
-    """Compare the digest of each unpacked layer with the image's configuration; yield the layers."""
+    """Check the digest of each decompressed layer against the image's configuration; yield the layers."""
     named = config["rootfs"]["diff_ids"]
     if len(named) != len(layers):
         raise ValueError(f"it has {len(layers)} layers, but its configuration names {len(named)}")

@@ -60,11 +60,11 @@ def read_config(image: "Image") -> OciConfig:
 def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ) -> int:
     """Return the modification time of a SIF and of all files in it, in Unix seconds.
 
-    An image that toolkit built from a lock has this time in the label ``org.opencontainers.image.created``;
-    the time is equal for two builds of one lock. For any other image, the time is ``SOURCE_DATE_EPOCH`` or
-    the image's creation time, because its label may be older than its files. A compiled Python module
-    contains the time of its source file. If this time differs, Python compiles the module again at each
-    start.
+    For an image that toolkit built from a lock, the time is in the label
+    ``org.opencontainers.image.created``. All builds of one lock have the same time. For any other image, the
+    time is ``SOURCE_DATE_EPOCH`` or the image's creation time, because its label may be older than its files.
+    A compiled Python module contains the modification time of its source file. If the source file has another
+    time, Python compiles the module again at each start.
 
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.

@@ -7,7 +7,7 @@ from toolkit.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """A compression of a SIF; ``options`` are mksquashfs's options, and ``purpose`` is the text for users."""
+    """A compression of a SIF: its options for mksquashfs, and its ``purpose`` as a text for users."""
 
     name: str
     purpose: str

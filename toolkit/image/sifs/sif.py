@@ -185,7 +185,8 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     if done.status == 0:
         return ""
     last = done.output.strip().splitlines()[-_KEPT_LINES:]
-    # Check the machine, because the runtime also reports a mount error for a broken image.
+    # A broken image and a machine that forbids mounts cause the same error of the runtime, so check the
+    # machine.
     if why := start_obstacle():
         return why
     raise CheckFailed("toolkit wrote the SIF, but no command runs in it", detail=last)

@@ -1,6 +1,6 @@
 """Write the header of a SIF in front of a squashfs at its final position (apptainer/sif: pkg/sif/create.go).
 
-The header and the table contain no time of the conversion, host name or random number, so equal content gives
+The header and the table do not depend on the host, the current time or random numbers, so equal content gives
 equal bytes.
 """
 
@@ -45,7 +45,7 @@ _ARCHITECTURES = {
 
 
 def metadata_objects(definition: str, metadata: bytes, config: bytes) -> tuple[Object, ...]:
-    """Return the objects before the squashfs, in the order in which Apptainer writes them."""
+    """Return the SIF objects that precede the squashfs, in the order in which Apptainer writes them."""
     return (
         Object(DEFINITION, definition.encode()),
         Object(JSON, metadata, "inspect-metadata.json"),

@@ -1,4 +1,4 @@
-"""Write the files that a SIF has in addition to the image's files: ``/.singularity.d`` and mount points.
+"""Write the files that a SIF adds to the files of its image: ``/.singularity.d`` and mount points.
 
 The scripts have the same effect as the scripts of Apptainer 1.4 (apptainer: internal/pkg/build/sources): a
 program gets the same variables, arguments and labels.
@@ -109,7 +109,7 @@ def runscript(config: OciConfig) -> str:
     """Return the script that starts the image's command.
 
     A container starts in the user's folder. If the image's command is relative to the image's working
-    directory, the script therefore has its full path.
+    directory, the script therefore contains the full path of the command.
     """
     entrypoint, command = _anchor_program(config.Entrypoint, config.WorkingDir), config.Cmd
     if not entrypoint:

@@ -149,7 +149,7 @@ def _folders(finder: Finder) -> Iterator[str]:
 
 
 def _newest(finder: Finder, folder: str, name: str) -> str | None:
-    """Return the file of a library with the longest version in its file name, or None."""
+    """Return the path of the library file whose name contains the longest version, or None."""
     form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
     named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]
     return posixpath.join(folder, max(named, key=len)) if named else None

@@ -68,7 +68,7 @@ def describe(
 ) -> ImageFacts:
     """Return the facts of an image; ``config`` is the image's OCI configuration.
 
-    With a ``view``, the facts are what a rank sees: the MPI of its program, and no files that mounts hide.
+    With ``view``, the facts are about the MPI of the rank's program, and exclude files that mounts hide.
 
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.
@@ -209,7 +209,7 @@ def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: Ima
 
 
 def _environment(variables: dict[str, str], undecided: dict[str, str], book: ImageEvidence) -> dict[str, str]:
-    """Return the variables that affect a launch, without partly unknown values, which would mislead users."""
+    """Return the variables that affect a launch, except variables whose values are partly unknown."""
     names = {*_of_interest(variables), *_of_interest(undecided)}
     for name in sorted(names & undecided.keys()):
         book.unknown[f"environment.{name}"] = undecided[name]

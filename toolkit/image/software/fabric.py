@@ -57,8 +57,8 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, ``line`` is the reason why the list is absent or, if ``known`` is false, why the
-    list is unknown.
+    If ``names`` is None, ``line`` is the reason. The list is then unknown if ``known`` is false, and absent
+    otherwise.
     """
 
     names: tuple[str, ...] | None
@@ -95,9 +95,9 @@ def ucx_transports(finder: Finder) -> Parts:
 def libfabric(finder: Finder, prefix: str | None) -> str | None:
     """Return the path of the libfabric that programs load, or of Intel MPI's own libfabric.
 
-    ``prefix`` is the installation prefix of Intel MPI. Its mpirun sources env/vars.sh, which adds the folder
-    of its libfabric to LD_LIBRARY_PATH unless I_MPI_ROOT is set. An mpi4py for several MPIs opens this
-    libfabric by its path. Other programs do not find it.
+    ``prefix`` is the installation prefix of Intel MPI. Unless I_MPI_ROOT is set, Intel MPI's mpirun adds the
+    folder of Intel MPI's libfabric to LD_LIBRARY_PATH (env/vars.sh). An mpi4py for several MPIs opens this
+    libfabric by its path. Other programs do not find this libfabric.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -176,7 +176,7 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:
-    """Return the names of the providers whose function names a library contains."""
+    """Return the names of the libfabric providers that a library contains, from the function names in it."""
     counted: dict[str, set[bytes]] = {}
     for match in _FUNCTION.finditer(finder.loader.texts(path)):
         if name := _PREFIXES.get(match[1].decode()):

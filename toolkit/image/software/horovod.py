@@ -18,8 +18,8 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # Search with the length before the mangled C++ name, because the longer name NCCLAllreduce ends with the
-    # same letters.
+    # Search for the mangled C++ name with its length (12), because the name NCCLAllreduce ends with the same
+    # letters.
     "ccl": (b"12CCLAllreduce",),
 }
 """Texts in a Horovod library that show for which operations it was built: class names in the C++ type
@@ -59,7 +59,7 @@ def built_for(
     """Return the version of ``framework`` for which Horovod was built, from Horovod's metadata.json.
 
     The build of Horovod writes metadata.json (horovod/horovod:horovod/tensorflow/CMakeLists.txt). If the
-    import of Horovod fails, Horovod compares the versions.
+    import of its native library fails, Horovod compares these versions with the installed versions.
     """
     library = package.libraries.get(framework)
     if library is None:

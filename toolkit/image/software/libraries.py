@@ -87,7 +87,7 @@ class Finder:
 
 
 def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | UnknownVersion | None:
-    """Return the release of glibc from a text in the system's C library, or in the C library ``loaded``.
+    """Return the release of glibc from a text in the system's C library or in the library ``loaded``.
 
     Images of Nix and Guix do not have a C library in the usual folders.
     """

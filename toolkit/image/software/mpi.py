@@ -201,7 +201,8 @@ def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) 
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return the facts in a library; its launch interfaces are unknown if ``needed`` is incomplete."""
+    """Return an MPI library's facts, without launch interfaces if ``needed`` lacks some required
+    libraries."""
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
         return reading
@@ -232,7 +233,7 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load, by soname, also without auditwheel's hash."""
+    """Return the libraries of an MPI and its plugins, by soname with and without the hash of auditwheel."""
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
@@ -339,7 +340,7 @@ like this."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return the version in a library's text if only one number can be the version, and the evidence."""
+    """Return the version in a library (None unless exactly one text looks like one), and the evidence."""
     # An Open MPI version has three numbers; two numbers are a version of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":

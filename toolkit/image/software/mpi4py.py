@@ -46,7 +46,10 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
 
 
 def _library(loader: Loader, path: str, opened: str | None) -> str | None:
-    """Return an extension's MPI: ``opened`` if its soname matches, or the library that ld.so finds."""
+    """Return the path of the MPI that an extension loads, or None.
+
+    This is the library ``opened`` if the extension needs its soname, or else the library that ld.so finds.
+    """
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
     elf = loader.elf(opened) if opened else None

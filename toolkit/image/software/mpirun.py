@@ -31,7 +31,7 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
     """Return the real path of an installation's launcher, and the path at which toolkit found the launcher.
 
     If several MPIs are installed in /usr, ``mpirun`` may belong to another MPI (update-alternatives). toolkit
-    therefore skips a launcher of another kind.
+    therefore skips a launcher of another MPI.
     """
     names = _NAMES.get(implementation, _NAMES[""])
     beside = [posixpath.join(prefix, "bin", name) for name in names]

@@ -18,7 +18,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """Values that toolkit reads only for this comparison; None if unreadable, empty if missing."""
+    """Values to compare with stack.json: None if toolkit cannot read the value, empty if it is missing."""
 
     numpy: str | None = None
     hwloc: str | None = None
@@ -98,7 +98,7 @@ def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
 
 
 def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
-    """Return the differences in Horovod's operations that its library shows: MPI, Gloo and NCCL."""
+    """Return a line if stack.json and Horovod's library list different operations (MPI, Gloo, NCCL)."""
     if also.operations is None:
         return []
     listed = {o for o in stack.horovod_operations if o in {"mpi", "gloo", "nccl"}}
@@ -114,7 +114,8 @@ def _json(tree: FileTree, path: str) -> tuple[object, str]:
         return None, ""
     try:
         value: object = msgspec.json.decode(content)
-        # A decoded value may be nested too deeply to encode it again.
+        # The encoder also checks the depth: msgspec can decode values that are nested too deeply for its
+        # encoder.
         msgspec.json.encode(value)
     except DECODE_ERRORS as error:
         return None, f"{path}: no JSON: {error}"

@@ -28,7 +28,7 @@ class PackageVersion:
 
 @dataclass(frozen=True, slots=True)
 class UnknownVersion:
-    """The reason why the version of a software in the image is unknown."""
+    """The reason why toolkit does not know the version of a package or library in the image."""
 
     reason: str
 

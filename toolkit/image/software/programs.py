@@ -136,7 +136,8 @@ def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     differing: dict[str, str] = {}
-    # the limit is reached; the result is correct for all programs before it
+    # CheckFailed means that toolkit reached its limit; the result is correct for the programs before the
+    # limit
     with suppress(CheckFailed):
         for path, library in programs.items():
             if bare.spent > _ALL:
@@ -157,7 +158,7 @@ def programs_with_fixed_path(loader: Loader, programs: dict[str, str]) -> tuple[
 
 
 def of_system(loader: Loader) -> dict[str, str]:
-    """Return the MPI of each program in the system's folders, as :func:`loaded_mpis` does for others."""
+    """Return the real path of the MPI that each program in the system's folders loads, by program."""
     with skip_forbidden_folders(loader.tree):
         return _all_loading(loader, _programs(loader, _SYSTEM), _MOST_OF_SYSTEM)
 
@@ -198,7 +199,7 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
 
 
 def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
-    """Yield the paths of ELF files, without duplicates and without programs of an MPI itself."""
+    """Yield the paths of ELF files, without duplicates and without programs that belong to an MPI."""
     paths: set[str] = set()
     for path in islice(candidates, most):
         real = files.resolve(loader.tree, path)

@@ -35,7 +35,7 @@ def why_mpi_unknown(
 
 
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
-    """Return whether PATH and LD_LIBRARY_PATH select the first MPI, and ld.so does not find another MPI."""
+    """Return whether PATH and LD_LIBRARY_PATH select the first of ``mpis``, and ld.so finds no other MPI."""
     first, *alternatives = (mpi_entry.mpi for mpi_entry in mpis)
     reached = {
         loader.real_path(path) for mpi_entry in mpis if (path := loader.find(mpi_entry.mpi.soname or ""))
@@ -50,7 +50,7 @@ def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
 
 
 def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
-    """Return the facts without a known MPI; ``other_mpis`` then lists all MPIs of the image."""
+    """Return the facts with an unknown MPI and PMIx, and with all the image's MPIs in ``other_mpis``."""
     for texts in (book.evidence, book.absent, book.unknown):
         for name in [name for name in texts if name.partition(".")[0] in _OF_MPI]:
             del texts[name]

@@ -19,7 +19,7 @@ from toolkit.model.lock import Lock
 
 
 def require_recipes(staged: StagedBundle, source: Path) -> None:
-    """Check that each recipe and its lock are valid, and that the bundle has exactly the locks' files.
+    """Check each recipe and its lock, and that the bundle contains exactly the files that its locks list.
 
     Raises:
         BadInput: if a check fails; the message has the name of the recipe or the file.
@@ -109,7 +109,7 @@ def _install_recipe(staged: StagedBundle, name: str) -> Iterator[str]:
     if own and _written(toml, staged):
         yield toml
     if (own or not _is_shipped(lock, staged)) and _written(lock, staged):
-        # The signature belongs to the replaced lock.
+        # Remove the old signature file, because it signs the lock that toolkit has just replaced.
         signature_file(config_dir() / lock).unlink(missing_ok=True)
         yield lock
     if os.path.lexists(config_dir() / lock) and signature in staged.sums and _written(signature, staged):

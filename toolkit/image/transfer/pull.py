@@ -87,7 +87,9 @@ def pull(
 
 
 def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
-    """Return the image for ``platform``, such as ``linux/arm64``, or for this machine from an index.
+    """Return the image in a multi-platform index for ``platform``, such as ``linux/arm64``.
+
+    If ``platform`` is empty, the function chooses the image for this machine.
 
     Raises:
         BadInput: if no image matches; the message lists the platforms.

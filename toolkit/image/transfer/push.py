@@ -46,7 +46,7 @@ def push(
 
         @cache
         def session() -> RegistrySession:
-            """Open the session on its first use, so that an invalid file is an error before any contact."""
+            """Open the session on first use, so that toolkit rejects an invalid file before any contact."""
             tell.step(f"Asking {target.host}")
             return stack.enter_context(open_session(target, access))
 

@@ -131,7 +131,7 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 
 
 def sbom_of(image: str, tell: Tell) -> bytes:
-    """Return the SBOM in an image of any format, or an SBOM of the packages of an image without an SBOM.
+    """Return the SBOM that an image of any format contains; if it contains none, write one from its packages.
 
     Raises: BadInput, CheckFailed, Missing: if toolkit cannot read the image.
     """

@@ -60,8 +60,8 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
     """Return the state and the signer of a file's signature, and the SHA-256 that the signature contains.
 
     Args:
-        path: the bundle or lock. This function reads only its signature; :func:`require_signed` compares the
-            SHA-256.
+        path: the bundle or lock. This function reads only the signature of ``path``; :func:`require_signed`
+            compares the SHA-256.
         keyring: a file of trusted public keys in place of the user's keyring; if given, a signature is
             required.
 

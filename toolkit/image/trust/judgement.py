@@ -25,7 +25,7 @@ WORDS: dict[SignatureState, str] = {
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF before a launch; with ``keyring``, one of its keys must have signed.
+    """Check the signatures of a SIF before a launch; ``keyring`` requires a signature by one of its keys.
 
     Without ``keyring``, a SIF without a signature may run. A SIF with a signature by an unknown key may also
     run if its bytes match the signature; the job record then contains the key.
@@ -79,7 +79,10 @@ def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) ->
 
 
 def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
-    """Return the check of all signatures: no signature is wrong, and valid signatures cover the whole SIF."""
+    """Return the check of a SIF's signatures.
+
+    The SIF passes if no signature is wrong, and if valid signatures cover the whole SIF.
+    """
     if not found:
         return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
     lines = [_describe_signature(signature) for signature in found if not signature.holds]
@@ -107,7 +110,7 @@ def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...])
 
 
 def is_wrong(checked: CheckedSignature) -> bool:
-    """Return whether a signature contradicts the file; with an expired or unknown key it does not."""
+    """Return whether a signature contradicts the file; an expired or unknown key is not a contradiction."""
     return checked.signature.state == "bad" or bool(checked.differences)
 
 

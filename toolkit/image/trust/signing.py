@@ -158,13 +158,20 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSi
 
 
 def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
-    """Return a sentence if signatures of the groups ``covered`` do not cover the whole SIF, else empty."""
+    """Return a sentence about the first object group that is not in ``covered``, or an empty text.
+
+    ``covered`` has the groups with a valid signature.
+    """
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
     return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""
 
 
 def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
-    """Return the objects in a new group if the SIF has a signature, because a signature covers a group."""
+    """Return the objects, in a new group if the SIF has a signature.
+
+    A signature covers all objects of a group, so a new object in a signed group would make the signature
+    invalid.
+    """
     if not any(entry.kind == SIGNATURE for entry in table.used):
         return extra
     group = 1 + max(entry.group for entry in table.used)

@@ -91,11 +91,12 @@ def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
 
 
 def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
-    """Return the start folder of a job on this machine, and the binds of the folders that the job needs.
+    """Return the folder in which a job on this machine starts, and the bind mounts that the job needs.
 
-    A job starts in the current folder, as with sbatch. The start folder is empty if the container has its own
-    folder with this path. The binds include the targets of symbolic links in the start folder and the project
-    folder. They also include the folders of files that the program reads elsewhere.
+    A job starts in the current folder, as with sbatch. The returned start folder is empty if the current
+    folder is a system folder, because the container has its own system folders. The binds include the targets
+    of symbolic links in the start folder and the project folder. The binds also include the folders of files
+    that the program reads outside these two folders.
     """
     if code is None or job.workdir:
         return "", ()
@@ -173,7 +174,7 @@ def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
 def with_start_folder(
     places: JobPaths, code: Code | None, job: JobFile, project: CopiedProject | None, *, remote: bool
 ) -> JobPaths:
-    """Return the paths of a job with the folder in which its command starts."""
+    """Return the job's paths, with the folder in which the job's command starts added."""
     if project is not None:
         return replace(places, start=posixpath.join(places.directory, project.start))
     if remote:
