@@ -19,7 +19,7 @@ def wrong(text: str) -> str:
     >>> wrong("node[1-4,7],login1"), wrong("node[1-")
     ('', 'write nodes as Slurm does: node1,node[3-5]')
     """
-    # fullmatch, because $ would accept a line break at the end
+    # Use fullmatch, because $ would accept a line break at the end
     if not re.fullmatch(FORM, text, re.ASCII):
         return RULE
     for part in (part for inside in re.findall(r"\[([^]]*)\]", text) for part in inside.split(",")):

@@ -1,4 +1,6 @@
-"""Describe how a rank of a job sees the image: its command, its script, and folders under mounts."""
+"""Describe how a rank of a job sees the image: the rank's command and script, and folders that mounts
+hide.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -99,7 +99,10 @@ def _copies(runner: Runner, record: JobRecord) -> dict[str, tuple[str, int]]:
 
 
 def _program(record: JobRecord) -> ProgramName | None:
-    """Return the recorded kind of program, or ``None`` for MPI, which all older records contain."""
+    """Return the recorded kind of program, or ``None`` if the record contains ``mpi``.
+
+    Older releases of toolkit wrote ``mpi`` for every program.
+    """
     return None if record.plan.program == "mpi" else record.plan.program
 
 
@@ -147,7 +150,11 @@ def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> J
 
 
 def _strategy(strategy: str, before: int, now: int) -> str:
-    """Return the recorded strategy, or the default for ``now`` ranks if the job had the default strategy."""
+    """Return the training strategy of the repeated job.
+
+    If the recorded job had the default strategy for ``before`` ranks, this is the default for ``now`` ranks.
+    Otherwise it is the recorded strategy.
+    """
     usual = trainers.usual_strategy
     return usual(now) if strategy in {"", usual(before)} else strategy
 

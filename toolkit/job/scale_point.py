@@ -64,8 +64,8 @@ def submit(
 ) -> Point:
     """Submit a run of a study, and save the key of its job before the submission.
 
-    If ``begun`` is true, the study has reached the host before, and toolkit retries an unreachable host. In a
-    new study the host's name may be wrong, so toolkit does not retry.
+    If ``begun`` is true, an earlier run of the study reached the host, and toolkit retries an unreachable
+    host. In a new study, the host's name may be wrong, so toolkit does not retry.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.

@@ -31,7 +31,7 @@ class Sources:
 
 
 def check(request: JobRequest, flags: Flags) -> Sources:
-    """Check the options and the files, as far as this needs neither long reads nor a connection.
+    """Run the checks of options and files that need neither long reads nor a connection.
 
     Raises:
         BadInput: if an option is wrong.

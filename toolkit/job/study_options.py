@@ -172,7 +172,8 @@ def _check_settings(study: Study) -> None:
 
 
 def join_studies(where: Path, study: Study) -> Study:
-    """Return the study merged with the earlier study in its folder; the new study may only add runs.
+    """Return the study merged with the earlier study in its folder; the new study may add runs but not change
+    any.
 
     Options that do not affect the figures, such as a time limit, are from the new study.
 
@@ -204,7 +205,7 @@ def join_studies(where: Path, study: Study) -> Study:
 
 
 def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
-    """Return the series of runs that test the settings a timeline suggests; empty without ``--prove``.
+    """Return a series of runs for each setting that the timeline of ``--prove`` suggests; empty without it.
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.

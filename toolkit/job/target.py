@@ -76,9 +76,9 @@ def target_of(
 ) -> Target:
     """Read the image, check its signatures, and probe the host.
 
-    This function does not change the host, so toolkit retries a broken connection. ``remote`` is true if
-    toolkit must copy files to the host. If ``compare`` is true, toolkit compares the host's copy of the image
-    during the probe. ``memory`` may contain an earlier probe of the host.
+    This function does not change the host, so toolkit can safely retry after a broken connection. ``remote``
+    is true if toolkit must copy files to the host. If ``compare`` is true, toolkit compares the image with
+    its copy on the host during the probe. ``memory`` may contain an earlier probe of the host.
     """
     patient = PatientRunner(runner, tell_of_loss(tell), AWAY_SECONDS)
     try:
@@ -149,9 +149,9 @@ def copies_of(target: Target) -> dict[str, tuple[str, int]]:
 def find_copy(
     runner: Runner, image: StartableImage, base: str, *, compare: bool
 ) -> tuple[str, tuple[Parcel, ...]]:
-    """Return the image's path on the host, and the file to copy into the host's folder ``base``.
+    """Return the image's path on the host, and the file to copy to the host's folder ``base``.
 
-    If ``compare`` is true, toolkit does not copy the image if the host already has an identical file.
+    If ``compare`` is true and the host already has an identical file, there is no file to copy.
     """
     if image.cluster_path or image.local_file is None:
         return image.cluster_path, ()

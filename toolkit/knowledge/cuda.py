@@ -10,14 +10,14 @@ from toolkit.versions import older, parse, within
 
 
 class Minima(Row, frozen=True, kw_only=True):
-    """The oldest driver for each release of CUDA."""
+    """The oldest driver version that works with each release of CUDA."""
 
     minimum: dict[str, str]
 
 
 class Compat(Row, frozen=True, kw_only=True):
-    """The driver branches with which a release of ``cuda-compat`` works; ``drivers`` has version bounds for
-    each branch.
+    """The drivers with which a release of ``cuda-compat`` works; ``drivers`` has version bounds for each
+    driver branch.
     """
 
     cuda: str
@@ -25,7 +25,7 @@ class Compat(Row, frozen=True, kw_only=True):
 
 
 class Gpu(Row, frozen=True, kw_only=True):
-    """A type of GPU: a pattern for its name, and the first and last CUDA release that supports it."""
+    """A type of GPU: a pattern for its name, and the first and last CUDA releases that support it."""
 
     name: str
     family: str
@@ -36,7 +36,7 @@ class Gpu(Row, frozen=True, kw_only=True):
 
 
 class Wheel(Row, frozen=True, kw_only=True):
-    """The compute capabilities for which the wheels of some TensorFlow releases contain code."""
+    """The GPU compute capabilities for which the wheels of some TensorFlow releases contain code."""
 
     versions: str
     cuda: str
@@ -76,7 +76,7 @@ class KnownBad(Row, frozen=True, kw_only=True):
 
 
 class Plugin(Row, frozen=True, kw_only=True):
-    """Networks that a library supports only with a plugin."""
+    """The networks that NCCL supports only with a plugin."""
 
     fabrics: tuple[str, ...]
     library: str

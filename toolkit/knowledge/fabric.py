@@ -52,26 +52,26 @@ _LINKED = {"InfiniBand": "infiniband", "Ethernet": "roce"}
 
 
 class OpenIb(Row, frozen=True, kw_only=True):
-    """Open MPI releases whose component openib uses a network by default: ``versions`` for InfiniBand,
-    ``ethernet`` for RoCE and iWARP.
+    """Bounds of the Open MPI releases whose component openib uses a fast network by default: ``versions`` for
+    InfiniBand, ``ethernet`` for RoCE and iWARP.
     """
 
     versions: str
     ethernet: str
 
     def serves(self, row: Fabric, version: str) -> bool:
-        """Return whether the openib of an Open MPI release uses this network by default."""
+        """Return whether the component openib of Open MPI ``version`` uses the network ``row`` by default."""
         return within(version, self.ethernet if row.name in {"roce", "iwarp"} else self.versions)
 
 
 class Small(Row, frozen=True, kw_only=True):
-    """A size in bytes below which programs fail or may fail."""
+    """A memory size in bytes; below ``small``, programs fail or may fail."""
 
     small: int
 
 
 class LockLimits(Small, frozen=True, kw_only=True):
-    """Limits of locked memory in bytes: below ``small`` RDMA may fail, up to ``refused`` NCCL fails."""
+    """Limits of locked memory in bytes: RDMA may fail below ``small``, and NCCL fails up to ``refused``."""
 
     refused: int
 
@@ -95,8 +95,8 @@ def fabric() -> FabricKnowledge:
 def fabrics_of(
     devices: tuple[str, ...], seen: tuple[str, ...], links: dict[str, str] | None = None
 ) -> tuple[Fabric, ...]:
-    """Return the fast networks of a host, from its RDMA devices (``devices``) and the names of other networks
-    (``seen``).
+    """Return the fast networks of a host, from its RDMA devices (``devices``) and the names of its other
+    networks (``seen``).
 
     ``links`` maps devices to their link layer, because many network cards support both InfiniBand and RoCE.
     """
@@ -108,8 +108,9 @@ def fabrics_of(
 
 
 def is_fleeting(interface: str) -> bool:
-    """Return whether an interface has a name that container engines give. Such an interface disappears with
-    its container.
+    """Return whether an interface has a name that container engines use.
+
+    The engine removes such an interface with its container.
     """
     return interface.startswith(fabric().interfaces.fleeting)
 
@@ -121,8 +122,8 @@ def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
 
 
 def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the first interface of a fast network, and the interfaces that work in parallel with it; empty
-    without a fast network.
+    """Return the first interface of a fast network and the interfaces that work in parallel with this
+    interface; empty without a fast network.
     """
     known = fabric().interfaces
     fast = [name for name in interfaces if name.startswith(known.fast)]

@@ -17,7 +17,7 @@ class Kernel(Row, frozen=True, kw_only=True):
 
 
 class Levels(Row, frozen=True, kw_only=True):
-    """The levels of x86-64, the oldest first."""
+    """The names of the x86-64 levels, the lowest level first."""
 
     levels: tuple[str, ...]
 
@@ -48,8 +48,8 @@ def glibc() -> GlibcKnowledge:
 
 
 def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
-    """Return the row with the oldest kernel for a glibc release; ``None`` if the release is older than the
-    table.
+    """Return the row with the oldest kernel for a glibc release; ``None`` if the release is older than all
+    rows.
     """
     rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
     return next(rows, None)

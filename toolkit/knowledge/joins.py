@@ -1,4 +1,6 @@
-"""Read ``joins.toml``: calls and imports in a Python program that show whether its ranks join each other."""
+"""Read ``joins.toml``: calls and imports in a Python program that show whether the program connects its
+ranks.
+"""
 
 from functools import cache
 
@@ -8,8 +10,9 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Join(Row, frozen=True, kw_only=True):
-    """One way in which ranks join each other: dotted names that the program calls or imports. ``*`` matches
-    any text.
+    """One way in which a program connects its ranks: dotted names that the program calls or imports.
+
+    ``*`` matches any text.
     """
 
     name: str
@@ -32,16 +35,20 @@ class RankVariables(Row, frozen=True, kw_only=True):
 
 
 class HiddenCode(Row, frozen=True, kw_only=True):
-    """Calls that run code outside the program's text; ``harmless`` lists programs that do not join ranks."""
+    """Calls that run code that is not in the program's text.
+
+    ``harmless`` lists programs that such a call may start and that do not connect ranks.
+    """
 
     calls: tuple[str, ...]
     harmless: tuple[str, ...]
 
 
 class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Calls whose arguments set the rendezvous of the ranks.
+    """Calls whose arguments set the rendezvous address of the ranks.
 
-    ``arguments`` maps the name of an argument to its position. ``says`` is a name for the call itself.
+    ``arguments`` maps the name of an argument to its position. ``says`` is the setting that the call itself
+    makes, whatever its arguments are.
     """
 
     calls: tuple[str, ...]
@@ -50,14 +57,14 @@ class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Sayings(Row, frozen=True, kw_only=True):
-    """Variables and calls with which a program sets the rendezvous of its ranks."""
+    """Variables and calls with which a program sets the rendezvous address of its ranks."""
 
     variables: tuple[str, ...]
     call: tuple[SayingCall, ...]
 
 
 class Needs(Row, frozen=True, kw_only=True):
-    """Things that a program needs: files that calls read (``files``), second packages of modules
+    """What a program needs: calls that read a file (``files``), modules that need a second package
     (``beside``), and names that only TensorFlow 1 has.
     """
 
@@ -67,7 +74,7 @@ class Needs(Row, frozen=True, kw_only=True):
 
 
 class PlainPackages(Row, frozen=True, kw_only=True):
-    """Import names of packages that do not join ranks."""
+    """Import names of packages that do not connect ranks."""
 
     packages: tuple[str, ...]
 
@@ -93,6 +100,6 @@ def joins() -> JoinKnowledge:
 
 @cache
 def distribution_of(module: str) -> str:
-    """Return the name on a package index of the package that programs import as ``module``."""
+    """Return the package index's name of the package that programs import as ``module``."""
     known = joins().distributions
     return known.get(module, module) if module != "source" else module

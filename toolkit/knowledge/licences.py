@@ -23,8 +23,8 @@ class Licence(Row, frozen=True, kw_only=True):
     """The licence of a component.
 
     ``spdx`` is an identifier of the SPDX list. ``name`` is the name of a licence that is not on the list.
-    ``until`` lists earlier licences, the oldest first: first release without the earlier licence → SPDX
-    identifier.
+    ``until`` maps a release to the SPDX identifier of the licence that all earlier releases have, the oldest
+    first.
     """
 
     spdx: str = ""
@@ -32,8 +32,8 @@ class Licence(Row, frozen=True, kw_only=True):
     until: dict[str, str] = msgspec.field(default_factory=dict)
 
     def of(self, version: str) -> str:
-        """Return the SPDX identifier of the licence of a version; empty if the licence is not on the SPDX
-        list.
+        """Return the SPDX identifier of the licence that a version has; empty if the SPDX list lacks the
+        licence.
         """
         return next((spdx for end, spdx in self.until.items() if older(version, end)), self.spdx)
 
@@ -44,15 +44,15 @@ class Licence(Row, frozen=True, kw_only=True):
 
 @cache
 def licences() -> dict[Component, Licence]:
-    """Return component → licence, from the content of ``licences.toml``."""
+    """Return the licence of each component in ``licences.toml``, by component name."""
     return read("licences", dict[Component, Licence])
 
 
 def terms(versions: Mapping[str, str]) -> dict[Component, str]:
-    """Return component → licence as a term of an SPDX expression.
+    """Return the licence of each component as a term of an SPDX expression, by component name.
 
-    ``versions`` maps each component of a stack to its version. The result omits components without a row,
-    such as the base.
+    ``versions`` maps each component of a stack to its version. The result omits components that
+    ``licences.toml`` does not list, such as the base image.
     """
     return {name: row.term(versions[name]) for name, row in licences().items() if name in versions}
 

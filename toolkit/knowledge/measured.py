@@ -1,4 +1,6 @@
-"""Read ``measured.toml``: the releases, launches and rules that recorded launches cover."""
+"""Read ``measured.toml``: the releases, kinds of launch and rules that the project has tested with real
+launches.
+"""
 
 from functools import cache
 
@@ -8,8 +10,9 @@ from toolkit.knowledge.reading import read
 
 
 class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The releases, launches and rules that recorded launches cover. A release has the form ``NAME SERIES``;
-    :mod:`toolkit.engine.basis` defines the form of a launch.
+    """The releases, kinds of launch and rules that the project has tested with real launches.
+
+    A release has the form ``NAME SERIES``; :mod:`toolkit.engine.basis` defines the form of a launch.
     """
 
     ranks_per_node: int

@@ -17,7 +17,9 @@ Sees = Literal["pmix", "pmi2", "none"]
 
 
 class MpiRow(Row, frozen=True, kw_only=True):
-    """A row about releases of an MPI implementation; without ``versions``, the row is about all releases."""
+    """A row of ``mpi.toml`` about releases of an MPI implementation; without ``versions``, about all
+    releases.
+    """
 
     implementation: str
     versions: str = ""
@@ -28,14 +30,14 @@ class MpiRow(Row, frozen=True, kw_only=True):
 
 
 class Mismatch(MpiRow, frozen=True, kw_only=True):
-    """The outcome for an MPI library that does not support the launcher's interface.
+    """The outcome of a launch if the MPI library does not support the interface that the launcher offers.
 
     ``ssh`` is true if the image has a program that starts daemons on other nodes. ``munge`` is true if the
     PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH.
-    ``speaks`` is an interface that the MPI was built for. :class:`Inside` explains ``amd_unthreaded``. With
-    ``first``, the rank fails before it reads settings of the MPI, except settings that are also ``first``.
-    ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` are other recorded outcomes of
-    the same launch.
+    ``speaks`` is an interface that the MPI was built for. :class:`Inside` explains ``amd_unthreaded``. If
+    ``first`` is true, the rank fails before it reads any MPI setting, except settings that have ``first``,
+    too. ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the other outcomes
+    that repetitions of the same launch had.
     """
 
     outcome: Outcome
@@ -54,8 +56,10 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):
-    """The outcome for an MPI library if daemons of another release start the rank; ``launcher`` bounds the
-    daemons' release.
+    """The outcome of a launch in which the rank's MPI and the daemons that start the rank have different
+    releases.
+
+    ``launcher`` bounds the release of the daemons.
     """
 
     launcher: str
@@ -64,10 +68,11 @@ class Daemons(MpiRow, frozen=True, kw_only=True):
 
 
 class Inside(MpiRow, frozen=True, kw_only=True):
-    """The outcome for a launcher inside the container.
+    """The outcome of a launch whose launcher (mpirun) runs inside the container.
 
-    ``amd_unthreaded`` is true if the processor is from AMD and its cores have one thread each. ``without``
-    names a variable that neither image nor launch sets. ``empty`` names a variable whose value is empty.
+    ``amd_unthreaded`` is true if the processor is from AMD and its cores have one thread each. The row
+    applies only if neither image nor launch sets the variable ``without``, and if the variable ``empty`` has
+    an empty value.
     """
 
     outcome: Outcome
@@ -109,11 +114,12 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
     ``lift`` is a value that avoids the defect on a host without a fast network; on other hosts, the value
     would disable the fast network. ``{interface}`` in ``lift`` is the name of the host's only network
-    interface. ``by_chance`` are other recorded outcomes of the same launch. A row with the outcome ``ok``
-    warns of a fault that few launches have. ``under`` bounds the release of the host's Open MPI that starts
-    the ranks. ``batch`` is true if the launcher runs on a node of its ranks. ``launched_by`` lists the host
-    MPIs under whose mpirun the defect was measured ("mpich <5"); the list is empty if srun and mpirun behave
-    alike. ``netmod`` is the network module that MPICH uses by default.
+    interface. ``by_chance`` lists the other outcomes that repetitions of the same launch had. A defect with
+    the outcome ``ok`` stops only few launches, and toolkit warns of it. ``under`` bounds the release of the
+    host's Open MPI that starts the ranks. ``batch`` is true if the launcher runs on a node that also runs its
+    ranks. ``launched_by`` lists the host MPIs under whose mpirun the defect was measured ("mpich <5"); the
+    list is empty if srun and mpirun behave alike. ``netmod`` is the network module that MPICH uses by
+    default.
     """
 
     id: str
@@ -133,11 +139,15 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     netmod: str = ""
 
     def lifts(self, mpi: ImageMpi) -> bool:
-        """Return whether ``lift`` works for this MPI: the MPI has the network module that ``lift`` names."""
+        """Return whether ``lift`` avoids the defect for this MPI; if ``lift`` names a network module, the MPI
+        has it.
+        """
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def holds_under(self, mpi: HostMpi | None) -> bool:
-        """Return whether the defect was measured under the host's MPI ``mpi``, or under every launcher."""
+        """Return whether the defect occurs under the mpirun of the host's MPI ``mpi``, or under every
+        launcher.
+        """
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (
             mpi and mpi.implementation == name and within(mpi.version or "", bounds)
@@ -147,10 +157,10 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
 
 class BatchLauncher(Row, frozen=True, kw_only=True):
-    """A launcher of a batch system other than srun, and the outcome for an image's MPI under this launcher.
+    """A launcher of a batch system other than Slurm, and the outcome if it starts ranks of an image's MPI.
 
-    An empty ``implementation`` means every MPI. ``versions`` bounds the releases of the MPI. The first row
-    that matches decides, and the last row about a launcher is about every MPI.
+    An empty ``implementation`` means every MPI. ``versions`` bounds the releases of the MPI. toolkit uses the
+    first matching row; the last row about a launcher matches every MPI.
     """
 
     program: str
@@ -171,7 +181,7 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
 
 
 class OutsideStep(Row, frozen=True, kw_only=True):
-    """The variable from which ranks detect a Slurm step.
+    """The variable from which ranks detect that they are in a Slurm job step.
 
     ``told_by_slurm`` bounds the Slurm releases that set ``variable`` in batch scripts.
     """
@@ -181,10 +191,10 @@ class OutsideStep(Row, frozen=True, kw_only=True):
 
 
 class Sharing(MpiRow, frozen=True, kw_only=True):
-    """A row about one way in which ranks of a node share memory.
+    """The outcome of a launch in which the ranks of a node share memory in one way.
 
-    ``device`` is a prefix of MPICH's device. toolkit compares ``own_shm`` and ``ucx`` (version bounds) with
-    facts about the image.
+    ``device`` is a prefix of MPICH's device. The row applies only to images whose facts match ``own_shm`` and
+    the version bounds ``ucx``.
     """
 
     outcome: Outcome
@@ -194,7 +204,8 @@ class Sharing(MpiRow, frozen=True, kw_only=True):
 
 
 class SharedMemory(Sharing, frozen=True, kw_only=True):
-    """The outcome if shared memory is smaller than ``least`` bytes; with ``enough`` bytes, the MPI works.
+    """The outcome of a launch with less than ``least`` bytes of shared memory; with ``enough``, the MPI
+    works.
 
     ``least`` and ``enough`` are for two ranks on a node. Sizes between ``least`` and ``enough`` were not
     measured.
@@ -205,16 +216,17 @@ class SharedMemory(Sharing, frozen=True, kw_only=True):
 
 
 class Apart(MpiRow, frozen=True, kw_only=True):
-    """The outcome if each rank of a node has its own /dev/shm."""
+    """The outcome of a launch in which each rank of a node has a separate /dev/shm."""
 
     outcome: Outcome
     because: str
 
 
 class Namespaces(Sharing, frozen=True, kw_only=True):
-    """The outcome if the ranks of one node are in separate user namespaces.
+    """The outcome of a launch in which the ranks of a node are in separate user namespaces.
 
-    ``by`` limits the row to messages through UCX, for an MPI that also has other transports.
+    If ``by`` is ``ucx``, the row is only about messages through UCX, because the MPI also has other
+    transports.
     """
 
     because: str
@@ -226,8 +238,9 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
 
 
 class Libfabric(MpiRow, frozen=True, kw_only=True):
-    """The outcome for an MPI library that does not find libfabric when it opens it. ``alone`` is true if the
-    MPI also finds no launcher.
+    """The outcome of a launch in which the MPI library does not find libfabric.
+
+    ``alone`` is true if the MPI also finds no launcher.
     """
 
     outcome: Outcome
@@ -253,7 +266,7 @@ class Variables(Row, frozen=True, kw_only=True):
 
 
 class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """MPI releases with properties that several rules use. The name of each field is the property."""
+    """MPI releases with a property that several rules use. The name of each field describes the property."""
 
     orte: MpiRow
     prrte: MpiRow
@@ -299,7 +312,7 @@ def mpi() -> MpiKnowledge:
 
 def mpi_of_file(implementation: str, path: str) -> str | None:
     """Return the release of an Open MPI or MPICH from the real file name of its library; ``None`` if the name
-    does not show it.
+    does not identify the release.
     """
     known = mpi().library_file.get(implementation, {})
     return known.get(without_hash(Path(path).name))
@@ -313,7 +326,7 @@ def bundled_pmix(open_mpi: str) -> str | None:
 
 
 def counts(wanted: Count, number: int) -> bool:
-    """Return whether a number of nodes or ranks is ``one``, ``several`` or ``any``, as a row of ``mpi.toml``
-    requires.
+    """Return whether a number of nodes or ranks satisfies ``wanted`` in a row of ``mpi.toml``: ``one``,
+    ``several`` or ``any``.
     """
     return wanted == "any" or (wanted == "one") == (number == 1)

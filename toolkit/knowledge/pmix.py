@@ -16,11 +16,12 @@ _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 
 
 class Pair(Row, frozen=True, kw_only=True):
-    """The outcome for a PMIx server and a PMIx client; ``launcher`` bounds the release of the host's Open
-    MPI.
+    """The outcome of a launch with this PMIx server and this PMIx client; ``launcher`` bounds the release of
+    the host's Open MPI.
 
-    With ``late``, the ranks complete their work, but fail when they exit. ``found`` is false if the client
-    does not find the server. The MPI then decides the outcome, and ``outcome`` is for an unknown MPI.
+    If ``late`` is true, the ranks complete their work, but fail when they exit. ``found`` is false if the
+    client does not find the server. The outcome then depends on the MPI, and ``outcome`` applies only to an
+    unknown MPI.
     """
 
     client: str
@@ -36,10 +37,10 @@ class Pair(Row, frozen=True, kw_only=True):
 
 
 class Shared(Row, frozen=True, kw_only=True):
-    """The outcome for clients on a node that all received the PMIx identity of the same process.
+    """The outcome of a launch in which all ranks of a node received the PMIx identity of the same process.
 
-    With ``late``, the ranks run in worlds with one rank per node, and fail only when they exit. ``by_chance``
-    are other recorded outcomes of the same launch.
+    If ``late`` is true, the ranks run in separate worlds, each with one rank per node, and fail only when
+    they exit. ``by_chance`` lists the other outcomes that repetitions of the same launch had.
     """
 
     client: str
@@ -58,8 +59,9 @@ class Caution(Row, frozen=True, kw_only=True):
 
 
 class Stores(Row, frozen=True, kw_only=True):
-    """The stores in which a PMIx server and its clients share data. ``offered`` maps each store to bounds of
-    PMIx releases.
+    """The data stores that a PMIx server and its clients share.
+
+    ``offered`` maps the name of each store to bounds of the PMIx releases that offer it.
     """
 
     files: tuple[str, ...]
@@ -69,8 +71,8 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """PMIx clients that fail if they lack a component that the server names, and PMIx servers that name such
-    components.
+    """Version bounds of PMIx clients that fail if they lack a component that the server requests, and of PMIx
+    servers that request components.
     """
 
     client: str
@@ -96,8 +98,8 @@ def pmix() -> PmixKnowledge:
 
 
 def pmix_of_file(path: str) -> str | None:
-    """Return the release of PMIx from the real file name of its library; ``None`` if the name does not show
-    it.
+    """Return the release of PMIx from the real file name of its library; ``None`` if the name does not
+    identify the release.
     """
     return pmix().library_file.get(without_hash(Path(path).name))
 
@@ -127,6 +129,6 @@ def release_of(plugin: str) -> int:
 
 
 def releases(major: int) -> tuple[str, ...]:
-    """Return the known PMIx releases with a major number, including ``MAJOR.0.0``."""
+    """Return the known PMIx releases that have the major number ``major``, including ``MAJOR.0.0``."""
     known = {name for name in pmix().library_file.values() if name.startswith(f"{major}.")}
     return tuple(sorted({f"{major}.0.0", *known}))

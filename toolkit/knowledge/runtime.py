@@ -36,8 +36,10 @@ class Retired(Row, frozen=True, kw_only=True):
 
 
 class Vulnerable(Row, frozen=True, kw_only=True):
-    """Releases of a runtime with a published security fault. ``setuid`` and ``setting`` limit the affected
-    installations.
+    """Releases of a runtime with a published security fault.
+
+    If ``setuid`` is true, the fault affects only setuid installations. If ``setting`` is given, the fault
+    affects only installations with this setting.
     """
 
     name: str
@@ -124,7 +126,7 @@ class NeededKernel(Row, frozen=True, kw_only=True):
     backported: str = ""
 
     def lacks(self, kernel: str) -> bool:
-        """Return whether a kernel is too old, and its distribution does not add features to old kernels."""
+        """Return whether a kernel is too old; False if its distribution adds the features to old kernels."""
         return older(kernel, self.kernel) and not re.search(self.backported or "$^", kernel)
 
 
@@ -200,8 +202,8 @@ def vulnerabilities_of(name: str, version: str) -> tuple[Vulnerable, ...]:
 
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
-    """Return the row that decides between kernel and squashfuse for a setuid release; ``None`` if always the
-    kernel mounts.
+    """Return the row that decides between kernel and squashfuse for a setuid release; ``None`` if the kernel
+    always mounts the image.
     """
     return next(
         (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
@@ -222,5 +224,5 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def _kin(name: str) -> str:
-    """Return the runtime name in the tables, because related runtimes share rows."""
+    """Return the name under which the tables list a runtime, because related runtimes share rows."""
     return _KIN.get(name, name)

@@ -59,10 +59,10 @@ class Setting(Row, frozen=True, kw_only=True):
       toolkit predicts the launch without the variable and marks the prediction as not measured.
 
     The row applies to MPIs of ``implementation`` and ``versions``, with a device that has a prefix in
-    ``device``, and with a PMIx client within ``client``. With ``speaks``, the row applies only to MPIs that
-    support this interface, because other MPIs do not read the variable. ``nodes`` and ``modes`` limit the
-    launches to which the row applies. With ``first``, the setting stops a rank before the rank looks for its
-    launcher.
+    ``device``, and with a PMIx client within ``client``. If ``speaks`` is given, the row applies only to MPIs
+    that support this launch interface, because other MPIs do not read the variable. ``nodes`` and ``modes``
+    limit the launches to which the row applies. If ``first`` is true, the setting stops a rank before the
+    rank looks for its launcher.
     """
 
     name: str
@@ -86,8 +86,8 @@ class Component(Row, frozen=True, kw_only=True):
     """The outcome if a setting requests this component of Open MPI, and the image has the component. The
     first row whose ``versions`` match the image decides.
 
-    ``by`` is the component's transport to a fast network. ``unless`` has settings with which the component
-    works without a fast network.
+    ``by`` is the transport with which the component uses a fast network. ``unless`` has settings with which
+    the component works without a fast network.
     """
 
     framework: str

@@ -21,8 +21,8 @@ class LogSignature(Row, frozen=True, kw_only=True):
     ``unless`` is a pattern for a line that the output must not have. ``finding`` is the id of the rule that
     predicts the fault; empty if no rule predicts it. ``general`` marks lines that report a failure without
     its reason; toolkit omits such lines if it finds a cause. ``alive`` marks lines that toolkit ignores after
-    Slurm has started to stop the step, because ranks then lose their file system. ``retry`` has precedence
-    over the line's fault class.
+    Slurm has started to stop the step, because ranks then lose their file system. ``retry``, if given,
+    overrides the retry advice of the line's fault class.
     """
 
     id: str
@@ -60,10 +60,11 @@ class FaultRow(Row, frozen=True, kw_only=True):
     """A fault class: an explanation that is true for every fault of the class, and steps that fix such a
     fault, the best step first.
 
-    ``retry`` says who or what can remove the fault. ``signatures`` are id prefixes of log signatures in this
-    class, for lines that ``faultlines.toml`` does not match. ``subjects`` are patterns for words that show
-    this class in a line with general words of failure. ``files`` are patterns for files of libraries that
-    raise exceptions of this class.
+    ``retry`` says what removes the fault: another attempt, another node, or a change by the user, in the
+    image or at the site. ``signatures`` are id prefixes of log signatures in this class, for lines that
+    ``faultlines.toml`` does not match. ``subjects`` are patterns for words that show this class in a line
+    with general words of failure. ``files`` are patterns for files of libraries that raise exceptions of this
+    class.
     """
 
     id: str
@@ -99,8 +100,10 @@ class FaultKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class LineKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of ``faultlines.toml``. The first row that matches a line decides; toolkit checks only
-    lines that contain a stem.
+    """The content of ``faultlines.toml``.
+
+    The first row that matches a line decides its fault class. toolkit checks only lines that contain a stem,
+    which is a lower-case part of a word.
     """
 
     stems: tuple[str, ...]
@@ -109,12 +112,14 @@ class LineKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @cache
 def classes() -> dict[str, FaultRow]:
-    """Return id → fault class."""
+    """Return all fault classes, by id."""
     return {row.id: row for row in read("classes", FaultKnowledge).class_}
 
 
 def fault_lines() -> tuple[FaultLine, ...]:
-    """Return the rows of ``faultlines.toml`` in order; the first row that matches a line decides."""
+    """Return the rows of ``faultlines.toml`` in order; the first row that matches a line decides its fault
+    class.
+    """
     return _lines().line
 
 
@@ -165,5 +170,5 @@ class NumberKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 @cache
 def families() -> dict[str, CodeFamily]:
-    """Return id → family of error codes."""
+    """Return all families of error codes, by id."""
     return {family.id: family for family in read("numbers", NumberKnowledge).family}

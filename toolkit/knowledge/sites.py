@@ -92,7 +92,7 @@ def site(name: str) -> Site:
 
 
 def parse(text: str, file: str) -> Site:
-    """Parse the text of a profile; messages name ``file``.
+    """Parse the text of a profile; error messages name ``file``.
 
     Raises:
         BadInput: the profile is wrong; the message has file, line, field and choices.

@@ -9,7 +9,7 @@ from toolkit.model.job import JobState
 
 
 class States(Row, frozen=True, kw_only=True):
-    """toolkit's name of a job state → Slurm's words for this state."""
+    """Slurm's words for each job state, by toolkit's name of the state."""
 
     of: dict[JobState, tuple[str, ...]]
 

@@ -34,8 +34,8 @@ class Base(Row, frozen=True, kw_only=True):
     """A release of a distribution as base image.
 
     ``image`` is the published image. ``brings`` lists components that the base already contains, so the
-    solver does not add other versions of these components. With ``asked``, the solver uses the base only if
-    the recipe names it.
+    solver does not add other versions of these components. If ``asked`` is true, the solver uses the base
+    only if the recipe names this base.
     """
 
     name: str
@@ -70,15 +70,15 @@ class Version(Row, frozen=True, kw_only=True):
     """One version of a component from one provider, and the components that it needs.
 
     ``requires``: components that the image must have, with these versions. ``fits``: versions that components
-    must have if the image has them. ``without``: components that the image must not have. With ``asked``, the
-    solver uses the row only if the recipe names the component. Empty ``architectures`` means all
+    must have if the image has them. ``without``: components that the image must not have. If ``asked`` is
+    true, the solver uses the row only if the recipe names the component. Empty ``architectures`` means all
     architectures.
 
-    The inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged; ``tools`` for
-    compiling; the source ``archive``; options for its ``configure`` script. ``environment`` has variables of
-    the finished image. ``patches`` are files of ``recipes/patches`` for the source. ``note`` explains why the
-    solver refuses the row. ``speaks`` describes an MPI library. ``driver`` bounds the NVIDIA driver for a
-    CUDA release.
+    The row lists the inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged;
+    ``tools`` for compiling; the source ``archive``; options for its ``configure`` script. ``environment`` has
+    variables of the finished image. ``patches`` are files of ``recipes/patches`` for the source. ``note``
+    explains why the solver refuses the row. ``speaks`` has the facts about an MPI library. ``driver`` bounds
+    the NVIDIA driver for a CUDA release.
     """
 
     version: str

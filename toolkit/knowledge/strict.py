@@ -56,7 +56,7 @@ def plain_text(content: bytes, file: str) -> str:
 
 
 def tables(text: str, file: str) -> dict[str, Any]:
-    """Parse TOML text; messages name ``file``.
+    """Parse TOML text; error messages name ``file``.
 
     Raises:
         BadInput: the text is not TOML; the message names the line.

@@ -10,8 +10,10 @@ from toolkit.model.prediction import Mode
 
 
 class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fact that may decide the outcome. ``values`` are other common values; ``command`` is a command that
-    prints the fact.
+    """A fact that may decide the outcome of a launch; toolkit suggests to look it up if a ticket does not
+    state it.
+
+    ``values`` are other common values; ``command`` is a command that prints the fact.
     """
 
     fact: str

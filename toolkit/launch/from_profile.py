@@ -53,10 +53,12 @@ def write(
     shown: CommandFacts | None = None,
     copies: bool = False,
 ) -> UncontactedJob:
-    """Return the job for ``site`` with its script; the script expects the image at its path on the cluster.
+    """Return the job for ``site`` with its script, which expects that the user has copied the image to the
+    site.
 
-    ``key`` is the key of the new job. ``fix`` sets the launch mode and further words of the launch. ``shown``
-    are facts from the program's source. If ``copies`` is true, each rank runs in its own folder.
+    ``key`` is the key of the new job. ``fix`` sets the launch mode and adds options to the launch command.
+    ``shown`` are facts that toolkit read in the program's source code. If ``copies`` is true, each rank runs
+    in its own folder.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -120,7 +122,10 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return ``site`` with the job's folder if the path of this folder contains a variable of the cluster."""
+    """Return the site with the job's folder as ``directory``, if the path of this folder contains a variable.
+
+    The job script expands variables only in values of the site.
+    """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site
 

@@ -80,7 +80,7 @@ def assumption_line(host: HostFacts) -> tuple[str, ...]:
 
 
 def _why(site: Site | None, modules: Sequence[str]) -> str:
-    """Return words for the module or path that provides a container runtime; empty without such a value."""
+    """Return a phrase about the module or path that provides the container runtime, or an empty text."""
     if site and "/" in site.container.command:
         return "the site profile names its path"
     if site and site.container.modules:

@@ -19,7 +19,7 @@ this account.
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """A running virtual cluster. ``ssh -F SSH_CONFIG login`` opens a shell on its login node.
 
-    ``users`` is the number of class accounts in addition to ``user``.
+    ``users`` is the number of accounts for students, in addition to ``user``.
     """
 
     name: str
@@ -35,12 +35,12 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Return the names of the class accounts."""
+        """Return the names of the accounts for students."""
         return accounts(self.users)
 
     def folder_of(self, account: str) -> Path:
-        """Return the folder on this machine with the SSH keys of a class account; the teacher gives it to the
-        student.
+        """Return the folder on this machine with the SSH keys of a student's account; the teacher gives the
+        folder to the student.
         """
         return self.ssh_config.parent / USERS / account
 
@@ -64,7 +64,7 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     ``state`` is ``partial`` if a container is missing or stopped, or if a node accepts no jobs. If another
     user created the cluster, ``ssh_config`` and ``users`` are empty, because only the creator has the SSH
-    keys. ``users`` lists the names of the class accounts.
+    keys. ``users`` lists the names of the accounts for students.
     """
 
     schema: str = "toolkit.cluster/1"
@@ -81,5 +81,5 @@ def hosts(nodes: int) -> tuple[str, ...]:
 
 
 def accounts(count: int) -> tuple[str, ...]:
-    """Return the names of the first ``count`` accounts for a class."""
+    """Return the names of the first ``count`` accounts for the students of a class."""
     return tuple(f"user{number:02}" for number in range(1, count + 1))

@@ -1,8 +1,8 @@
 """Facts that toolkit reads from a host or an image, without conclusions, and the evidence for each fact.
 
-If a field is ``None``, a table has the reason under the field's dotted name. The table ``absent`` lists
-things that do not exist, ``unknown`` lists facts that toolkit could not read. ``evidence`` maps a dotted name
-to the line with the fact: ``"srun --mpi=list: pmix_v5 pmi2"``.
+If a field is ``None``, one of two tables has the reason, under the field's dotted name. The table ``absent``
+lists things that do not exist, ``unknown`` lists facts that toolkit could not read. ``evidence`` maps a
+dotted name to the line with the fact: ``"srun --mpi=list: pmix_v5 pmi2"``.
 """
 
 from typing import Annotated
@@ -363,9 +363,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Differences between ``stack`` and the image's real contents, one line for each difference."""
 
     def component_versions(self) -> dict[str, str]:
-        """Return component → version, with component names as in recipes; the result omits missing
-        components.
-        """
+        """Return the version of each component in the image, by the component's name in recipes."""
         mpi = self.mpi
         known: dict[str, str | None] = {
             "tensorflow": self.tensorflow,

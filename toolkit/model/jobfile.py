@@ -241,7 +241,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     min_free: str | None = None
 
     def given_values(self) -> dict[str, object]:
-        """Return name → value for the fields that are not ``None``, in the order of the struct."""
+        """Return a dictionary of the fields that are not ``None``, in the order of the struct."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -318,9 +318,9 @@ class LaunchOptions(JobFields, total=False):
     waits until the job ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote. ``force`` launches
     although toolkit predicts a failure. ``verify_key`` is a file of public keys; toolkit refuses an image
     without a signature by one of these keys. ``no_verify`` skips the signature check. ``explain`` adds
-    comments to the script that name the source of each value. ``copies`` allows a program whose ranks do not
-    join; each rank then runs an independent copy. ``project`` is the folder that toolkit copies to another
-    machine, by default the folder of the script. With ``sync=False`` toolkit copies no project.
+    comments to the script that name the source of each value. ``copies`` allows a program that does not
+    connect its ranks; each rank then runs an independent copy. ``project`` is the folder that toolkit copies
+    to another machine, by default the folder of the script. With ``sync=False`` toolkit copies no project.
     """
 
     arguments: Sequence[str]

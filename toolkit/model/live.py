@@ -23,7 +23,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """Return the rate in bytes per second."""
+        """Return the transfer rate of the message in bytes per second."""
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -37,9 +37,9 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """The output of the ranks of a trial.
 
-    ``sizes`` has the world size that each rank found, ``hosts`` has each rank's node, and ``sums`` has
-    whether each rank's sum is right. ``ended`` is the number of ranks that finished. ``program`` is the
-    language of the trial program, ``python`` or ``c``.
+    ``sizes`` has the world size that each rank found, ``hosts`` has each rank's node, and ``sums`` says for
+    each rank whether the rank computed the right sum. ``ended`` is the number of ranks that finished.
+    ``program`` is the language of the trial program, ``python`` or ``c``.
     """
 
     sizes: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""The predicted outcome of each launch mode, and the plan of its launch line."""
+"""The predicted outcome of each launch mode, and the plan of its launch command."""
 
 from typing import Literal, get_args
 
@@ -65,7 +65,7 @@ recorded launch.
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The shape of a job, and the user's choices for its ranks.
+    """The numbers of nodes and ranks of a job, and the user's choices for its ranks.
 
     ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``. The launcher then
     runs on a node that also has ranks. ``allocation`` is true if the job has a Slurm allocation; without an
@@ -74,7 +74,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's options.
     ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if unknown.
     ``program`` is the program kind that the user chose, or ``None``. ``command`` is the command of each rank;
-    it is empty if unknown. ``joins`` are the libraries with which the user's script joins its ranks; it is
+    it is empty if unknown. ``joins`` are the libraries with which the user's script connects its ranks; it is
     empty if unknown. ``says`` maps the variables and arguments with which command and script set the
     rendezvous to values.
     """
@@ -112,7 +112,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The words of a launch line; toolkit quotes the words only when it renders a script.
+    """The words of a launch command; toolkit quotes the words only when it renders a script.
 
     ``launcher`` has the launcher and its options, as in ``("srun", "--mpi=pmix")``; :mod:`toolkit.launch`
     adds the numbers of nodes and ranks. ``inside`` is true if the launcher runs inside the container

@@ -51,7 +51,7 @@ class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def description(self) -> str:
-        """Return a text about the signer that follows the name of the file."""
+        """Return a phrase about the signer, which a message appends to the name of the file."""
         match self.state:
             case "good":
                 return f"signed by {self.user or 'a key without a name'}, key {self.fingerprint}"

@@ -65,7 +65,7 @@ class NodeChoice:
 
 
 def _wrong(nodes: str) -> str:
-    """Return the reason why ``--nodes`` cannot have a value, or an empty text for a valid value."""
+    """Return the reason why a value of ``--nodes`` is invalid, or an empty text for a valid value."""
     if nodes.isascii() and nodes.isdecimal():
         most = len(str(nodelist.MOST_NODES))
         return (

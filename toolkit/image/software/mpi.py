@@ -201,8 +201,7 @@ def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) 
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return an MPI library's facts, without launch interfaces if ``needed`` lacks some required
-    libraries."""
+    """Return the facts in an MPI library; its interfaces are unknown if ``needed`` omits a library."""
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
         return reading

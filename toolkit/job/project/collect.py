@@ -165,7 +165,7 @@ def _folders(files: list[File]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The ignore patterns that apply in a folder, each with the folder of its file.
+    """The ignore patterns that apply in a folder, each with the folder of the ignore file that contains it.
 
     toolkit's own patterns override ``.gitignore``, and ``.toolkitignore`` overrides both.
     """
@@ -179,7 +179,7 @@ class _Rules:
         return _Rules((*self.git, git), (*self.own, own))
 
     def ignore(self, path: str, *, folder: bool) -> bool:
-        """Return whether toolkit does not copy a path; the last matching pattern applies."""
+        """Return whether toolkit omits a path from the copy; the last matching pattern decides."""
         last = False
         for rules, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
             ignored = decision(rules, path.removeprefix(base), folder=folder)

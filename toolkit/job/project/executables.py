@@ -123,7 +123,7 @@ def _interpreter(name: str, first: str, image: str, contents: Contents) -> Itera
 
 
 def _commands(name: str, text: str, image: str, contents: Contents) -> Iterator[LaunchFault]:
-    """Yield a fault for the first command that a shell script certainly runs and the image lacks."""
+    """Yield a fault for the first command that the shell script certainly runs but that the image lacks."""
     if re.search(r"\bPATH=|\bactivate\b", text) and "conda" not in text:
         return
     own = {path for pair in _OWN.findall(text) for path in pair}

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The pattern of one line; if ``negated``, the pattern includes a path again.
+    """The pattern of one line in an ignore file.
+
+    ``negated`` is true for a pattern with ``!``, which cancels earlier patterns for a matching path.
 
     If ``folders`` is true, the pattern matches only folders.
     """
@@ -27,7 +29,9 @@ def patterns(text: str) -> tuple[Pattern, ...]:
 
 
 def decision(rules: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
-    """Return whether the last pattern that matches a path ignores the path; ``None`` without a match."""
+    """Return whether the patterns ignore a path; the last matching pattern decides, and ``None`` means no
+    match.
+    """
     last = None
     for pattern in rules:
         if pattern.matches(path, folder=folder):

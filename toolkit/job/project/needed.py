@@ -178,7 +178,9 @@ def _gpu(code: Code, need: Need) -> LaunchFault:
 
 
 def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
-    """Yield a fault for a relative import in a script that Python starts by its path, which then fails."""
+    """Yield a fault if a script that Python starts by its path has a relative import, because the import
+    fails.
+    """
     if code.facts.script is None or not facts.relative:
         return
     imported = facts.relative[0]

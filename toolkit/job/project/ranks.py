@@ -1,4 +1,4 @@
-"""Detect programs whose ranks would train separately, because the program never joins them."""
+"""Detect programs whose ranks would train separately, because the program never connects the ranks."""
 
 from toolkit.errors import CheckFailed
 from toolkit.job.project.code import Code
@@ -9,7 +9,7 @@ from toolkit.render import quote_word
 
 
 def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
-    """Raise an error if a job has several ranks and its program never joins its ranks.
+    """Raise an error if a job has several ranks and its program never connects these ranks.
 
     Raises:
         CheckFailed: if the program never joins its ranks. The fix names three alternatives: one rank, a
@@ -28,7 +28,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
 
 
 def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
-    """Return the fault of a job with several ranks whose program never joins its ranks, or ``None``."""
+    """Return the fault of a job with several ranks that its program never connects, or ``None``."""
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if ranks == 1 or not code.facts.serial:
         return None

@@ -82,9 +82,10 @@ def _arguments(code: Code) -> list[str]:
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:
-    """Return the shell script's name and the launcher that each rank would start, or ``None``.
+    """Return the launcher that each rank would start, and the name of the shell script that calls it, or
+    ``None``.
 
-    The script's name is empty if the command itself is a launcher.
+    The script's name is empty if the command itself starts the launcher.
     """
     name = posixpath.basename(code.facts.program)
     if name in LAUNCHERS:
@@ -116,7 +117,10 @@ def _absent(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
 
 
 def _script(code: Code) -> str:
-    """Return the file that Python or a shell would run; empty without a file, or if toolkit has read it."""
+    """Return the script that Python or a shell would run.
+
+    The result is empty if the command names no script, or if toolkit has already read the Python script.
+    """
     at, words = code.facts.script, code.words
     if at is not None:
         return words[at] if words[at] != "-" and not code.facts.facts else ""

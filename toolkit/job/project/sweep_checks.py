@@ -18,7 +18,7 @@ _MOST_SHOWN = 12
 def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     """Raise an error if the program does not use a value of the sweep.
 
-    A program gets a value through a placeholder in its words, or through a ``TOOLKIT_SWEEP`` variable.
+    A program gets a value through a placeholder in its command, or through a ``TOOLKIT_SWEEP`` variable.
 
     Raises:
         CheckFailed: if the program does not use a value; the error names the value and both ways to use it.
@@ -28,7 +28,7 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     words = (job.arguments or ()) if job.trainer else (job.command or ())
     texts = [*_texts(code)]
     if code is not None and not (code.facts.facts or code.facts.script is not None):
-        # The program's text is not on this machine, so toolkit cannot check it.
+        # The program's source is not on this machine, so toolkit cannot check it.
         return
     names = sweep_values.names_of(job.sweep)
     unused = [
@@ -49,7 +49,7 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
 
 
 def _texts(code: Code | None) -> Iterator[str]:
-    """Yield the words of a program's command, and the text of each program file."""
+    """Yield each word of a program's command, and the text of each of the program's files."""
     if code is None:
         return
     yield from code.words

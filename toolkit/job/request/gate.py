@@ -44,7 +44,7 @@ class ImageClearance:
 
 
 def demand_of(request: JobRequest, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the keys that the options, settings and site profile of a job require of its image.
+    """Return the keys that must have signed a job's image, from the job's options, settings and site profile.
 
     Raises:
         BadInput: as in :func:`toolkit.job.request.keys.merge_demands`.
@@ -53,7 +53,8 @@ def demand_of(request: JobRequest, verify_key: str | None, no_verify: bool) -> K
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the required keys for a job without its own settings, such as a recorded job.
+    """Return the keys that must have signed the image of a job without its own settings, such as a recorded
+    job.
 
     Args:
         site: the name of the site profile; empty or ``None`` without a site.
@@ -171,7 +172,7 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
 
 
 def _why(required: RequiredKey) -> str:
-    """Return the site or file that requires a key, as words for an error; empty for a command-line option."""
+    """Return the end of an error message: the site or file that requires a key; empty for an option."""
     return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
 
 

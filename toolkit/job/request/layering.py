@@ -146,9 +146,9 @@ def _of_project(
 
 
 def required_by_settings() -> RequiredKey | None:
-    """Return the key that the settings or the environment require of an image, or ``None``.
+    """Return the key that must have signed an image because of a settings file or a variable, or ``None``.
 
-    The environment overrides ``toolkit.toml``, which overrides the user's file.
+    The environment variable overrides ``toolkit.toml``, which overrides the user's settings file.
 
     Raises:
         BadInput: if a settings file is wrong.
@@ -187,7 +187,9 @@ def _with_variables(merged: MergedJob) -> MergedJob:
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return the settings; a variable without a value (``env: [NAME]``) gets the user's value."""
+    """Return the settings; a variable without a value (``env: [NAME]``) gets its value from the user's
+    shell.
+    """
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
         return {**raw, "env": variables.parse_pairs(env, os.environ, label)}

@@ -143,7 +143,9 @@ def _copy(runner: Runner, result: ResultFile, path: Path, digest: str, detail: C
 
 
 def in_words(record: JobRecord, files: Sequence[ResultFile]) -> str:
-    """Return a line with a job's largest result files and the command that fetches them, or empty.
+    """Return a line with a job's largest result files and the command that fetches them.
+
+    The line is empty if the job has no result files.
 
     The job's output files are not result files.
     """

@@ -11,7 +11,7 @@ from toolkit.model.progress import Tell
 
 
 def folder_of(job: str | None, tell: Tell) -> Path:
-    """Return the folder with the metrics of a job or of a trainer's run; copy new metrics to it first.
+    """Copy new metrics of a job to this machine, and return the folder with the metrics of the job or run.
 
     Args:
         job: a folder on this machine, or the key of a job; ``None`` for the last job.

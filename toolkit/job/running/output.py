@@ -52,7 +52,7 @@ def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
 
 
 class _OutputPlace:
-    """The host of a job, to which toolkit connects only once, at the first read."""
+    """The host of a job; toolkit connects to this host only once, at the first read."""
 
     def __init__(self, record: JobRecord, stack: contextlib.ExitStack, reach: Reach) -> None:
         self._record, self._stack, self._reach = record, stack, reach

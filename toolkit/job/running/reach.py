@@ -104,7 +104,9 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
 
 
 def _look(job_records: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask Slurm about the jobs of one host over one connection; return old records without an answer."""
+    """Ask Slurm about the jobs of one host over one connection; if Slurm does not answer, return the old
+    records.
+    """
     from toolkit.launch.tracking import jobs
 
     with contextlib.suppress(ToolkitError), connect_to_job(job_records[0]) as runner:

@@ -59,7 +59,7 @@ def retry_faults(
 
 
 def _node_of(output_explanation: OutputExplanation) -> list[str]:
-    """Return the name of the faulty node, or an empty list if the output names no faulty node."""
+    """Return a list with the name of the faulty node; empty if the output names no faulty node."""
     named = (
         output_explanation.retry == "node"
         and output_explanation.root is not None

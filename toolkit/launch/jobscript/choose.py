@@ -33,9 +33,11 @@ class ModeChoice:
 def choose(
     verdict: Verdict, mode: Mode | None, *, force: bool, alternatives: tuple[Mode, ...] = ()
 ) -> ModeChoice:
-    """Return the mode of the engine, or ``mode`` if toolkit predicts its success or ``force`` is true.
+    """Return the launch mode ``mode`` or, if it is ``None``, the mode that the engine chose.
 
-    If the engine does not choose a mode, the function returns the first mode of ``alternatives`` with a
+    If toolkit predicts a failure for this mode, the function returns the mode only if ``force`` is true.
+
+    Without ``mode`` and the engine's choice, the function returns the first mode of ``alternatives`` with a
     predicted success. The modes in ``alternatives`` work only for some programs; for example, Gloo works only
     for Horovod.
 
@@ -79,7 +81,10 @@ def _fix(verdict: Verdict, mode: Mode | None) -> str:
 
 
 def _try_out(prediction: Prediction) -> str:
-    """Return the fix for a mode with an unknown outcome: ranks may silently start as worlds of size 1."""
+    """Return the fix for a mode with an unknown outcome.
+
+    The fix is to find the outcome first, because ranks may silently start as worlds of size 1.
+    """
     if NO_ANSWER in prediction.because:
         return "the machine was too busy to answer: run the command again"
     trial = trial_of(prediction.mode).replace("MODE", prediction.mode)

@@ -1,4 +1,4 @@
-"""Build the preflight check for a program without MPI, which checks whether the ranks join one world."""
+"""Build the preflight of a program without MPI: it checks whether all ranks connect to each other."""
 
 import posixpath
 import re
@@ -19,7 +19,7 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
 
 def has_check(plan: Plan) -> bool:
-    """Return whether the preflight can join the ranks: the job script must set the ranks' addresses."""
+    """Return whether the preflight can connect the ranks, whose addresses the job script must set."""
     return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
 
 
@@ -30,7 +30,7 @@ def words(spec: JobSpec, plan: Plan) -> tuple[str, ...]:
 
 
 def program_text() -> str:
-    """Return the text of the program that joins and counts the ranks."""
+    """Return the text of the program that connects and counts the ranks."""
     return (shipped_folder("slurm") / FILE).read_text(encoding="utf-8")
 
 

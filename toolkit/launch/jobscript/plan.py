@@ -37,12 +37,12 @@ def launch_words(
     dropped: Iterable[str] = (),
     binds: Iterable[str] = (),
 ) -> list[list[str]]:
-    """Return the launch command for ``command`` in groups of words; a script has one group in a line.
+    """Return the launch command for ``command`` in groups of words; a script has one line for each group.
 
     The groups are the launcher, the variables to remove, the container's options, the image, the variables to
     set, and the ranks' command. The ranks read the user's variables from a file, so that their values are not
-    in the process list. ``dropped`` are more options for the ``env`` that removes variables. ``binds`` are
-    additional mounts of this command.
+    in the process list. ``dropped`` are additional options for the command ``env -u``, which removes
+    variables. ``binds`` are additional mounts of this command.
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
@@ -74,7 +74,7 @@ def launch_words(
 def _counts(spec: JobSpec, plan: Plan) -> list[str]:
     """Return the launcher options with the numbers of nodes and processes.
 
-    The launcher starts torchrun once on each node, and gives it all cores of the node.
+    The launcher starts torchrun once on each node, and gives torchrun all cores of the node.
     """
     launcher = launcher_of(plan)
     if not plan.starter:
@@ -112,7 +112,7 @@ def by_agent(plan: Plan) -> bool:
 
 
 def tells_ranks(plan: Plan) -> bool:
-    """Return whether the job script writes a file that sets the variables with a rank's number."""
+    """Return whether the job script writes a file that sets each rank's number in variables such as RANK."""
     return RANKS_FILE in plan.wrapper and plan.starter not in {"accelerate", "deepspeed"}
 
 

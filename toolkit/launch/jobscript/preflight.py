@@ -37,7 +37,7 @@ def _has_framework(image: ImageFacts) -> bool:
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
-    """Return whether the preflight checks the MPI of the job's program, instead of toolkit's own check."""
+    """Return whether the preflight tests the program's own MPI and not with the image's copy of toolkit."""
     if image is None or _is_own(image, trainer=bool(spec.trainer)):
         return False
     return bool(_of_program(image, user_site=spec.user_site))
@@ -71,7 +71,8 @@ def title_of(plan: Plan) -> str:
 def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
     """Return whether toolkit's own check in the image runs in the same Python as the job.
 
-    toolkit's check also serves a program without MPI, such as ``hostname``, which has the same launcher.
+    toolkit's check also works for a program without MPI, such as ``hostname``, because its launcher is the
+    same.
     """
     program = image.program
     return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)

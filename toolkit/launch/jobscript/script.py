@@ -96,7 +96,7 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # The script has already changed to the job's folder; it may compute the name of this folder.
+            # The script has already changed to the job's folder, whose name may be known only in the job.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
@@ -233,9 +233,10 @@ def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
 
 
 def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
-    """Return the texts that the job's shell expands, each with the form that it has in the script.
+    """Map each text that the job's shell must expand to the quoted form that the script contains.
 
-    The shell expands variables only in values of a site profile. It does not change the user's words.
+    The shell expands variables only in values of a site profile. The shell does not expand words from the
+    user.
     """
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}

@@ -53,7 +53,7 @@ def complete_job(merged: MergedJob, site: Site | None) -> MergedJob:
 
 
 def _with_array(merged: MergedJob) -> MergedJob:
-    """Return the job with the array of its sweep.
+    """Return the job with a job array for its sweep: one task for each combination of values.
 
     Raises:
         BadInput: if the job has both an array and a sweep, or a task limit without a sweep.

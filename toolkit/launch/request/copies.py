@@ -1,4 +1,4 @@
-"""Run several copies of a program that does not join its ranks, each with a number and its own folder."""
+"""Run independent copies of a program as ranks, each with a number and a separate folder."""
 
 import msgspec
 
@@ -25,5 +25,8 @@ The program makes paths absolute, because the command may name files in the star
 
 
 def in_own_folders(spec: JobSpec) -> JobSpec:
-    """Return the job with copies as ranks; each copy has ``TOOLKIT_COPY`` and starts in its own folder."""
+    """Return the job with a command that starts each rank in a separate folder.
+
+    The variable ``TOOLKIT_COPY`` contains the number of the rank.
+    """
     return msgspec.structs.replace(spec, command=("sh", "-c", _COPY, "copy", *spec.command))

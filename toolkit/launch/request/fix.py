@@ -23,7 +23,10 @@ from toolkit.versions import within
 
 @dataclass(frozen=True, slots=True)
 class FoundFix:
-    """A launch as the user would write it, and a changed launch that works."""
+    """A launch without the engine's options (``before``, ``plan``), and a launch that works (``after``).
+
+    ``before`` is the prediction for ``plan``.
+    """
 
     before: Prediction
     plan: Plan

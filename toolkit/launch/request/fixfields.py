@@ -1,4 +1,4 @@
-"""Check the words that a fix file adds to a launch.
+"""Check the options that a fix file adds to a launch command.
 
 Another user may have written the fix file. The words of a fix file become options of ``singularity exec``
 before the image.
@@ -16,7 +16,7 @@ _WITH_VALUE = ("--env", "--no-mount")
 
 
 def faults(fix: Fix) -> Iterator[tuple[str, str]]:
-    """Yield the field and the fault of each word in a fix that a launch does not accept."""
+    """Yield the field and the fault of each invalid value in a fix file."""
     before = ""
     for word in fix.launch.container:
         value = before in _WITH_VALUE and not word.startswith("-")

@@ -64,7 +64,7 @@ class _Reader:
     _open: list[_Open] = field(default_factory=list)
 
     def take(self, event: yaml.Event) -> None:
-        """Process the next event of the parser."""
+        """Process the next event of the YAML parser."""
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise BadInput(f"{self.file}:{line}: anchors (&, *) are not supported; repeat the value")

@@ -67,8 +67,8 @@ DEFAULTS = JobFile(
 def merge(layers: Iterable[JobLayer]) -> MergedJob:
     """Return the job with the last value of every field; toolkit merges the variables in ``env`` by name.
 
-    ``trainer`` and ``command`` exclude each other: the later source applies. ``arguments`` belong to a
-    trainer.
+    ``trainer`` and ``command`` exclude each other: the later source applies. ``arguments`` are the arguments
+    of the trainer, so they do not apply to a command.
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}

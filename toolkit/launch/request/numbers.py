@@ -1,4 +1,4 @@
-"""Check the numbers in values of a valid form; Slurm may still refuse a value with valid numbers."""
+"""Check the numbers in a job's values, such as times, if the values have a valid form."""
 
 import re
 
@@ -17,7 +17,10 @@ _REVERSED = "write a range from the smaller to the larger number, unlike {}"
 
 
 def wrong(form: str, value: str) -> str:
-    """Return the fault of the numbers in a value, or an empty string; ``form`` is the name of its pattern."""
+    """Return the fault of the numbers in a value, or an empty string.
+
+    ``form`` is the name of the pattern that the value matches.
+    """
     if form == "nodes":
         return nodelist.wrong(value) if value else ""
     if form not in _WITH_NUMBERS:

@@ -130,7 +130,7 @@ def describe_values(row: Row) -> str:
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Return the values of a list, each as a pair: the text with its quotation marks, or the plain text."""
+    """Split a list of values; return each value as a pair of quoted and plain text, one of which is empty."""
     found, at = [], 0
     while True:
         match = _VALUE.match(text, at)

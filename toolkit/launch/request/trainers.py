@@ -44,21 +44,27 @@ class TrainerProgram:
 
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
-    """Return the launch modes that the engine does not choose itself: Gloo for a job that needs no MPI."""
+    """Return the launch modes that the engine never chooses but that the job can use.
+
+    This is Gloo for a trainer whose strategy does not need MPI.
+    """
     table = known.trainers()
     strategies = {name for row in table.framework for name in row.strategies}
     return ("gloo",) if job.trainer and job.strategy not in {*table.strategies.mpi, *strategies} else ()
 
 
 def program_of(command: Sequence[str]) -> ProgramName:
-    """Return the kind of program that a trainer's command is, from its last ``--strategy``."""
+    """Return how a trainer connects its ranks, such as ``horovod``, from its last ``--strategy`` option."""
     chosen = [value for word, value in pairwise(command) if word == "--strategy"]
     rows = (row for row in known.trainers().framework if chosen and chosen[-1] in row.strategies)
     return next((row.program for row in rows), "horovod")
 
 
 def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
-    """Return the job with a strategy for the image's framework if the image does not contain TensorFlow."""
+    """Return the job with a strategy for the image's framework.
+
+    The job is unchanged if the user chose a strategy or the image contains TensorFlow.
+    """
     if job.trainer is None or job.strategy or "tensorflow" not in image.absent:
         return job
     rows = (row for row in known.trainers().framework if getattr(image, row.fact) is not None)

@@ -186,7 +186,7 @@ def _why(host: HostFacts) -> str:
 
 
 def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:
-    """Return a partition as in a site profile; ``counted`` is true if Slurm counts GPUs in some partition."""
+    """Return a partition for a site profile; ``counted`` is true if Slurm counts the cluster's GPUs."""
     return Partition(
         name=part.name,
         default=part.default,

@@ -38,7 +38,7 @@ class StepEnd:
 
     @property
     def line(self) -> str:
-        """The values as a line that the engine can parse, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
+        """The end as a line for the engine's parser, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
         ran = f"ran {self.elapsed} of {self.limit}" if self.limit else f"ran {self.elapsed}"
         memory = f"used {self.memory}" if self.memory else ""
         memory_request = f"asked for {self.memory_request}" if self.memory_request else ""

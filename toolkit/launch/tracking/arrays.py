@@ -28,7 +28,7 @@ def indexes(written: str) -> tuple[int, ...]:
 
 
 def foremost(states: Iterable[JobState]) -> JobState:
-    """Return an array's state: ``running`` or ``pending`` if a task has this state, else failures first."""
+    """Return the state of an array: the state of its tasks that comes first in :data:`_FOREMOST`."""
     return min(states, key=_FOREMOST.index, default="unknown")
 
 

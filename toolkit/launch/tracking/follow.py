@@ -156,7 +156,7 @@ class _Tail:
         return size is not None and self._offset >= size
 
     def turn_to(self, path: str) -> None:
-        """Continue with the file ``path``."""
+        """Read from the file ``path`` from now on."""
         if path != self._path:
             self._path, self._offset = path, 0
 

@@ -228,7 +228,7 @@ def kept_output(record: JobRecord) -> str:
 
 
 def _remove_secrets(runner: Runner, record: JobRecord) -> None:
-    """Delete an ended job's file with secret values, because Slurm may kill the script before it does so."""
+    """Delete an ended job's file with secret values, which remains if Slurm kills the script too early."""
     if record.spec.secrets:
         folders = {record.spec.directory, *(task_folder(record, task) for task in record.tasks)}
         paths = sorted(posixpath.join(folder, variables.SECRETS) for folder in folders)
@@ -342,7 +342,7 @@ def _live(runner: Runner, record: JobRecord) -> list[str]:
 
 def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
     group = process.group_of(record)
-    # Change the record first, because the process that launched the job also sees its end.
+    # Change the record first, because the process that launched the job also notices the end of the job.
     before, record = record, records.update(record, state="cancelled")
     if not process.end(group):
         records.save(before)

@@ -49,7 +49,9 @@ class JobStatus:
     tasks: tuple[JobTask, ...] = ()
 
     def of_tasks(self, written: str) -> "JobStatus":
-        """Return the status with one task in this state for each index in Slurm's list ``written``."""
+        """Return this status with one array task, in the same state, for each task index in the text
+        ``written``.
+        """
         tasks = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
             for index in indexes(written)

@@ -122,7 +122,7 @@ def resubmit(
         )
     if later := _active_successors(runner, record):  # the user has resumed the job with sbatch
         return successors.continue_under(record, later)
-    # The script's begin time has passed.
+    # Override the script's begin time, which has passed.
     now = ("--begin=now",) if record.spec.begin else ()
     hand_over(runner, record.spec, secrets)
     try:

@@ -27,7 +27,7 @@ def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[st
 
 
 def later(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of later jobs than the record's last job, with the same folder.
+    """Return the numbers of jobs in the same folder that are newer than the record's last job.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -51,7 +51,7 @@ def active_successors(runner: Runner, record: JobRecord) -> list[str]:
 
 
 def continue_under(record: JobRecord, under: Sequence[str]) -> JobRecord:
-    """Return the record with the numbers of the jobs that resume it; the last becomes the record's number."""
+    """Add the numbers of the resuming jobs to the record; the last number becomes the record's job number."""
     known = record.numbers or (record.id,)
     return records.update(
         record,

@@ -25,8 +25,8 @@ def all_alone(text: str, record: JobRecord) -> bool:
     """Return whether each rank of a job reports that it is rank 0 of a world of size 1.
 
     A report is a line with a rank and a world size. The result is False if a rank reports a larger world, or
-    if the output has fewer reports than ranks. A starter that does not join ranks may start one process on
-    each node.
+    if the output has fewer reports than ranks. If a starter such as torchrun starts the ranks, one report for
+    each node is enough.
     """
     spec, starter = record.spec, record.plan.starter if record.plan else ""
     if spec.ranks < 2:
@@ -43,7 +43,7 @@ def all_alone(text: str, record: JobRecord) -> bool:
 
 
 def same_epochs(text: str, ranks: int) -> str:
-    """Return the words about an epoch that all ``ranks`` ranks print, or an empty string."""
+    """Return the text of an epoch line if all ``ranks`` ranks print the same line, or an empty string."""
     if ranks < 2:
         return ""
     ranks_of: dict[str, set[str]] = {}
