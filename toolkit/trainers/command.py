@@ -32,8 +32,9 @@ _TIME_TO_SPEAK = 1.0
 def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     """Train with the options of the command line, and exit. If this rank fails, abort all ranks.
 
-    Exit status: 0 trained, 1 failed, 2 an option or the data is wrong, 3 a package is not installed, 75
-    stopped on request after writing a checkpoint. After status 75 the same command resumes the training.
+    Exit status: 0 after a complete training; 1 after a failure; 2 for a wrong option or wrong data; 3 for a
+    missing package; 75 after a requested stop with a checkpoint. After status 75, the same command resumes
+    the training.
     """
     trainer, options = parse(trainer, words)
     # Hide TensorFlow's start-up messages, which do not help users.
@@ -52,8 +53,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         (trainer.run or train)(trainer, options, world, threads)
         _leave(world, 0)
     except Trouble as error:
-        # If Horovod cannot be loaded, this rank cannot abort the other ranks, which wait. The exit status
-        # makes mpirun, or srun with --kill-on-bad-exit, abort the job.
+        # If this rank cannot load Horovod, it cannot abort the other ranks, which wait. The exit status makes
+        # mpirun, or srun with --kill-on-bad-exit, abort the job.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
     except Stopped as wish:
@@ -65,7 +66,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     except Exception as error:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
         if world:
             world.failing(error)
-        # If all ranks have the same fault, rank 0 reports it and aborts the others.
+        # If all ranks have the same fault, only rank 0 reports the fault, and aborts the other ranks.
         time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
         if is_lost_rank(error):
             print(f"{trainer.name}: {_lost(world)}", file=sys.stderr)
@@ -77,8 +78,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
 def _prepare_devices(world: World, trouble: Trouble | None) -> int:
     """Select the devices of this rank, and return the number of its threads.
 
-    If any rank has a fault, all ranks stop. A rank with a fault therefore still joins the others to report
-    it.
+    If any rank has a fault, all ranks stop. A rank with a fault therefore still joins the other ranks, and
+    reports its fault to them.
     """
     if world.size == 1:
         world.agree(trouble)
@@ -92,7 +93,9 @@ def _prepare_devices(world: World, trouble: Trouble | None) -> int:
 
 
 def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
-    """Return the trainer that the options configure, and its options; a wrong option exits with status 2."""
+    """Return the trainer that the options configure, and its options. If an option is wrong, exit with status
+    2.
+    """
     parser = _parser(trainer)
     values = parser.parse_args(words)
     chosen = vars(values)
@@ -178,7 +181,9 @@ def _add_output(add: Callable[..., None]) -> None:
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:
-    """Exit with an error if options exclude each other or have no effect. Only one rank prints the error."""
+    """Exit with an error if options exclude each other or would have no effect. Only one rank prints the
+    error.
+    """
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit: only for --batch-size auto, not for {options.batch_size}")
     if wrong := find_framework_refusal(trainer, options):
@@ -189,7 +194,9 @@ def _refuse(trainer: Trainer, options: Options) -> None:
 
 
 def _look(trainer: Trainer, options: Options) -> Trouble | None:
-    """Return the first fault of the data or the output folder, or None, before TensorFlow is loaded."""
+    """Check the data and the output folder before the trainer loads TensorFlow. Return the first fault, or
+    ``None``.
+    """
     try:
         if options.data:
             if not options.data.is_dir():

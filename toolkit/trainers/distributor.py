@@ -8,7 +8,7 @@
     def names():
         return sorted(Path("data").glob("*.tfrecord"))
 
-    mine = names()          # each rank gets its share of the list that the function returned on rank 0
+    mine = names()          # each rank gets a share of the list that the function returned on rank 0
 
 The module behaves like ``DataDistributor`` of HPC4Neuro, but the code is independent.
 """
@@ -42,11 +42,12 @@ class DataDistributionError(Exception):
 
 
 class DataDistributor:
-    """A decorator for a function that lists items. On each rank, the new function returns the rank's share.
+    """A decorator for a function that lists items. On each rank, the decorated function returns this rank's
+    share of the items.
 
-    Only rank 0 calls the original function. Rank after rank gets the next item of the list: with 10 items and
-    4 ranks, rank 0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item is assigned exactly once,
-    and the numbers of items per rank differ by at most one.
+    Only rank 0 calls the original function. The ranks get the items in turn. With 10 items and 4 ranks, rank
+    0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item is assigned exactly once, and the
+    numbers of items per rank differ by at most one.
 
     With ``shutdown_on_error``, rank 0 prints an error and all ranks exit with status 1. Otherwise all ranks
     raise the error.
@@ -83,7 +84,7 @@ class DataDistributor:
                     hands = self._dealt(loader(*args, **kwargs), shuffle)
                 except Exception as error:  # noqa: BLE001 - the other ranks wait, and must hear of any error
                     failure, cause = _error_text(error), error
-            # All ranks first receive the fault, if there is one, and then each rank receives its own items.
+            # All ranks first receive the failure, or None. Then each rank receives its share of the items.
             failure = self._communicator.bcast(failure, root=0)
             if failure is not None:
                 self._fail(failure, cause)
@@ -93,7 +94,9 @@ class DataDistributor:
         return mine
 
     def _dealt(self, items: Iterable[T], shuffle: bool) -> list[bytes]:
-        """Return the pickled items of each rank; raise ``DataDistributionError`` for too few items."""
+        """Return the pickled items of each rank. Raise ``DataDistributionError`` if there are fewer items
+        than ranks.
+        """
         size = self._communicator.Get_size()
         if not isinstance(items, Iterable) or not isinstance(items, Sized):
             raise DataDistributionError(

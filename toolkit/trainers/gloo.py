@@ -1,11 +1,11 @@
 """Start Horovod ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once for each rank.
 
-Every task of a step that ``srun --mpi=none`` started runs this program before its command. Task 0 opens the
-store, an HTTP server in which Horovod looks up its peers, as in ``horovod/runner/http/http_server.py``. The
-other tasks look for the store on the first node of the step, at a few ports that follow from the numbers of
-job and step. The server at a port confirms which step it serves. The program therefore needs no file, which
-could be out of date, and jobs that share a node do not connect to each other. When all tasks have joined,
-each task receives its Horovod variables and executes its command.
+Every task of a job step that ``srun --mpi=none`` starts runs this program first, and then its command. Task 0
+opens the store, an HTTP server in which Horovod looks up its peers, as in
+``horovod/runner/http/http_server.py``. The other tasks look for the store on the first node of the step, at a
+few ports that follow from the numbers of job and step. The server at a port confirms which step it serves.
+The program therefore needs no file, which could be out of date, and jobs that share a node do not connect to
+each other. When all tasks have joined, each task receives its Horovod variables and executes its command.
 
 Tasks prove with an HMAC in each request that they know the job's secret. Horovod's own client sends no such
 header, so Horovod's keys are below a URL path that follows from the secret.

@@ -29,7 +29,7 @@ _TIME_TO_HEAR = 5.0
 def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
     """Check all ranks, their network and their nodes. Return the verdict and this rank's network interface.
 
-    ``environment`` has the variables that :mod:`toolkit.trainers.gloo` sets for a rank.
+    ``environment`` contains the variables that :mod:`toolkit.trainers.gloo` sets for a rank.
     """
     rank, size = int(environment["HOROVOD_RANK"]), int(environment["HOROVOD_SIZE"])
     host, interface = environment["HOROVOD_HOSTNAME"], environment.get("HOROVOD_GLOO_IFACE", "")
@@ -64,7 +64,9 @@ def _failed_verdict(sentence: str) -> PreflightVerdict:
 
 
 def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
-    """Send bytes to the next rank, and receive bytes from the previous rank. Return the fault, if any."""
+    """Send bytes to the next rank, and receive bytes from the previous rank. Return a sentence about the
+    first fault, or an empty string.
+    """
     left, right = (rank - 1) % size, (rank + 1) % size
     with socket.create_server((address, 0)) as listener:
         host, port = listener.getsockname()
@@ -100,21 +102,23 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
         told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
         worst = next((said for said, _ in told if said), "")
         verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
-        # A failed message between ranks is reported alone, because it stops the job whatever the other faults
-        # are.
+        # If a message between ranks failed, report only this fault, because it alone stops the job.
         verdict = replace(verdict, failures=(worst,)) if worst else verdict
         board.write("verdict", json.dumps(asdict(verdict)))
     said = json.loads(board.read("verdict"))
     board.write(f"done-{rank}", "")
     if rank == 0:
-        # The store closes when rank 0 exits, so rank 0 waits until all other ranks have read the verdict.
+        # The HTTP store closes when rank 0 exits, so rank 0 waits until all other ranks have read the
+        # verdict.
         for other in range(size):
             board.read(f"done-{other}")
     return PreflightVerdict(tuple(said["failures"]), tuple(said["warnings"]), said["nodes"], said["slowest"])
 
 
 def _message(rank: int) -> bytes:
-    """Return the test message of a rank. Each 32-byte piece of the messages of all ranks is unique."""
+    """Return the test message that a rank sends. No 32-byte piece occurs twice in the messages of
+    all ranks.
+    """
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)
 
@@ -138,11 +142,13 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
 
 
 def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the address that Gloo will use: the first of ``interface``, or the host name's address."""
+    """Return the address that Gloo will use: the first address of ``interface``, or the address of the host
+    name.
+    """
     found = next((address for name, address in known if name == interface), "")
     return found or socket.gethostbyname(socket.gethostname())
 
 
 def connect_ring(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the environment variables select Gloo and give the address of its store."""
+    """Return whether the environment variables select Gloo and give the address of Gloo's HTTP store."""
     return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

@@ -19,7 +19,9 @@ _ONE_STREAM_GBIT = 4.0
 
 @dataclass(frozen=True)
 class PreflightVerdict:
-    """The result of the preflight. ``failures`` stop the job; ``slowest`` is the lowest Gbit/s of a node."""
+    """The result of the preflight. ``failures`` stop the job; ``slowest`` is the lowest network speed of a
+    node in Gbit/s.
+    """
 
     failures: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -28,7 +30,9 @@ class PreflightVerdict:
 
 
 def judge(facts: Sequence[Facts], wanted: Requirements, *, tcp: bool = False) -> PreflightVerdict:
-    """Return the verdict from the facts of all ranks. With ``tcp``, Python measured the speed over TCP."""
+    """Derive the preflight's verdict from the facts of all ranks. ``tcp`` is true if Python measured the
+    network speed over TCP.
+    """
     hosts = list(dict.fromkeys(one.host for one in facts))
     speeds = [one.gbit for one in facts if one.gbit is not None]
     failures = [*_nodes(hosts, wanted), *_gpus(facts, wanted), *_space(facts, wanted)]

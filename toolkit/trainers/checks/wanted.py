@@ -1,4 +1,4 @@
-"""Read the conditions that a preflight checks from the command line."""
+"""Parse the options of a preflight: the conditions that it checks."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from toolkit.trainers.words import count, positive, size
 class Requirements:
     """Conditions that must hold before a training; ``None`` means that toolkit does not check the condition.
 
-    ``seconds`` is the time limit for all messages together. ``fabric_gbit`` is the network speed of one node
-    in Gbit/s. ``output`` is the folder that needs ``min_free`` bytes; TMPDIR needs ``min_free_tmp`` bytes.
-    ``image`` is the image file. ``max_skew`` is the largest difference in seconds between the clocks of two
-    nodes.
+    ``seconds`` is the time limit for all messages of the preflight together. ``fabric_gbit`` is the expected
+    network speed of one node in Gbit/s. ``output`` is the folder that needs ``min_free`` bytes; TMPDIR needs
+    ``min_free_tmp`` bytes. ``image`` is the path of the image file. ``max_skew`` is the largest permitted
+    difference in seconds between the clocks of two nodes.
     """
 
     tasks: int

@@ -13,8 +13,8 @@ _PIXELS = 4
 def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
     """Flip half of the images, and shift each image by up to 4 pixels in each direction, with black borders.
 
-    ``images`` has the shape (batch, height, width, channels). ``draw`` is a seed of two int32 numbers. The
-    method is from He et al. 2015, arXiv:1512.03385, section 4.2.
+    ``images`` has the shape (batch, height, width, channels). ``draw`` is the random seed, which consists of
+    two int32 numbers. The method is from He et al. 2015, arXiv:1512.03385, section 4.2.
     """
     import tensorflow as tf
 

@@ -1,4 +1,6 @@
-"""Read the binary version of CIFAR-10. A record has 3,073 bytes: the class, and a plane for each colour."""
+"""Read the binary version of CIFAR-10. A record has 3,073 bytes: the class, then all red, all green and all
+blue values of the image.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +48,8 @@ def _samples(folder: Path, names: tuple[str, ...]) -> Samples:
 
     records = np.concatenate([_records(folder / name) for name in names])
     planes = records[:, 1:].reshape(-1, COLOURS, SIDE, SIDE)
-    # Layers need the colours of a pixel side by side. One copy here costs less than a copy in each step.
+    # Layers need the colour values of a pixel side by side. To reorder all images here costs less than in
+    # each step.
     return Samples(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
 
 

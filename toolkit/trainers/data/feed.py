@@ -14,32 +14,40 @@ Portion = Any
 
 
 class Feed(Protocol):
-    """Turns sample numbers into the arguments of a compiled function, and the arguments into batches."""
+    """Converts sample numbers into arguments of the compiled training function, and these arguments into
+    batches inside the function.
+    """
 
     signature: Any
     """TensorFlow's specification of the compiled function's first argument, a :data:`Portion`."""
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
-        """Start to read the samples of a table. ``turn`` is the number of earlier epochs."""
+        """Start to read the samples whose numbers ``table`` contains. ``turn`` is the number of earlier
+        epochs.
+        """
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return the inputs and classes of one step of a portion. Call this method for the steps in order."""
+        """Return the inputs and classes for one step of a portion. Call this method for one step after
+        another.
+        """
 
     def waited(self) -> float | None:
-        """Return the total time in seconds that steps needed to get their batches; ``None`` if unknown."""
+        """Return the total time in seconds for which training steps waited for their batches, or ``None`` if
+        unknown.
+        """
 
 
 class Portions(Protocol):
-    """A table of sample numbers that is read in portions of several steps."""
+    """A table of sample numbers, which a training loop reads in portions of several steps."""
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the compiled function's argument for the steps ``start`` to ``stop`` - 1."""
+        """Return the compiled training function's argument for the steps ``start`` to ``stop`` - 1."""
 
 
 class InMemory:
     """Samples in the memory of the host, from which the CPU gathers each batch.
 
-    TensorFlow does not gather bytes on a GPU: it would copy all samples back to the CPU for each batch.
+    A GPU cannot gather the batches, because TensorFlow would copy all samples back to the CPU for each batch.
     """
 
     def __init__(self, samples: Samples) -> None:
@@ -75,7 +83,7 @@ class NumberTable:
 
 
 class Streamed:
-    """Samples that several threads read or generate before a step needs the samples."""
+    """Samples that several threads read or generate in advance, before a training step needs them."""
 
     def __init__(self, source: Source) -> None:
         import tensorflow as tf
@@ -93,7 +101,8 @@ class Streamed:
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
 
-        # The device is idle during this wait, because a step starts only after the previous step.
+        # The GPU or CPU that trains is idle during this wait, because a step starts only after the previous
+        # step.
         with tf.device("/CPU:0"):
             with tf.control_dependencies([step]):
                 begun = tf.timestamp()
@@ -108,7 +117,9 @@ class Streamed:
 
 
 class Stream:
-    """An iterator over the batches of a table, which TensorFlow reads in the background."""
+    """An iterator over the batches of a table of sample numbers. TensorFlow reads the batches in the
+    background.
+    """
 
     def __init__(self, source: Source, table: "numpy.ndarray", turn: int = 0) -> None:
         import tensorflow as tf
@@ -118,7 +129,7 @@ class Stream:
         self._batches = iter(one_by_one.batch(table.shape[1]).prefetch(tf.data.AUTOTUNE))
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the iterator over the remaining batches. Read the portions in order."""
+        """Return the iterator over the remaining batches. The caller must read the portions in order."""
         return self._batches
 
 

@@ -1,7 +1,7 @@
 """Read JPEG or PNG images from one folder per class: ``DIR/train/CLASS/*.jpg`` and ``DIR/val/CLASS/*.jpg``.
 
-The class numbers follow the order of the folder names in ``train``. A step reads each file by its number, so
-toolkit assigns files to ranks like samples in memory.
+The class numbers follow the order of the folder names in ``train``. A training step reads each file by its
+number, so toolkit assigns files to ranks like samples in memory.
 """
 
 import os
@@ -21,7 +21,9 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Images of ``side`` x ``side`` pixels: new random crops each epoch with a seed, or centre crops."""
+    """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre crop if ``seed`` is
+    ``None``.
+    """
 
     def __init__(
         self, paths: Sequence[str], classes: Sequence[int], side: int, seed: int | None = None
@@ -37,7 +39,9 @@ class Images:
         return self._count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class. ``number`` increases over all epochs (see ``Source.item``)."""
+        """Return one image and its class. ``number`` counts the samples of all epochs
+        (see ``Source.item``).
+        """
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, self._count)
@@ -46,7 +50,9 @@ class Images:
         return image, self._classes[sample]
 
     def fault(self, sample: int) -> str:
-        """Return why the file of a sample cannot be read; empty for a readable file."""
+        """Return the reason why the file of a sample cannot be read, or an empty string for a
+        readable file.
+        """
         path = self._names[sample]
         try:
             return views.fault(Path(path).read_bytes(), path)

@@ -16,7 +16,8 @@ FIX = "fetch the files again with: toolkit data get NAME"
 
 
 def shape(path: Path, dimensions: int) -> tuple[int, ...]:
-    """Return the array's shape from the file's header, after a check against the size of the file.
+    """Return the shape of the array in an idx file. Check that the shape in the header matches the size of
+    the file.
 
     Raises:
         Trouble: if the file is missing, is not an idx file of that many dimensions, or is cut short.

@@ -32,8 +32,8 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordIndex:
-    """The offsets of all records. A row of ``places`` has the file's index in ``paths``, the offset and the
-    length in bytes of a record's data.
+    """The offsets of all records. A row of ``places`` describes one record: the index of its file in
+    ``paths``, and the offset and the length of its data in bytes.
     """
 
     paths: tuple[Path, ...]
@@ -44,7 +44,7 @@ class RecordIndex:
 
     @staticmethod
     def begin(path: Path) -> int:
-        """Return the length in bytes of a file's first record.
+        """Return the length in bytes of the data in a file's first record.
 
         Raises:
             Trouble: if the file does not begin with a record.
@@ -57,7 +57,8 @@ class RecordIndex:
 
 
 def index_records(paths: Sequence[Path]) -> RecordIndex:
-    """Return the index of all records of these files, in order. Cache the index if the folder is writable.
+    """Return the index of all records of these files, in order. Cache the index beside the files if their
+    folder is writable.
 
     Raises:
         Trouble: if a file is truncated or is not a TFRecord file; the message names the file.
@@ -106,7 +107,9 @@ def _length(file: int, at: int, size: int, path: Path) -> int:
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """Return a digest of the files' names, sizes and times, for the name of the cached index."""
+    """Return a digest of the files' names, sizes and modification times. The digest is a part of the cached
+    index's file name.
+    """
     digest = hashlib.sha256()
     for path in paths:
         try:

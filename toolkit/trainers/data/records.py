@@ -3,8 +3,8 @@
 
 A record is a ``tf.train.Example`` with ``image/encoded``, a JPEG or PNG, and ``image/class/label``, a number
 from 1 to 1000; 0 means "no class". :mod:`toolkit.trainers.data.recordindex` finds each record by its number.
-Records are therefore assigned to ranks like samples in memory: shuffled over all shards, each once in a pass.
-This module does not verify the checksums of records.
+toolkit therefore assigns records to ranks like samples in memory: shuffled over all shards, and each record
+once in a pass. This module does not verify the checksums of records.
 """
 
 import os
@@ -35,10 +35,11 @@ _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrec
 
 
 class Records:
-    """Images of ``side`` x ``side`` pixels: new random crops each epoch with a seed, or centre crops.
+    """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre crop if ``seed`` is
+    ``None``.
 
-    ``lowest`` is the label of the first class. ``classes`` is the number of classes; if it is ``None``, no
-    label is too large.
+    ``lowest`` is the label of the first class. ``classes`` is the number of classes; with ``None``, labels
+    have no upper limit.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class Records:
         return os.pread(self._files[shard], length, offset)
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class. ``number`` increases over all epochs (see ``Source.item``)."""
+        """Return one image and its class. ``number`` counts the samples of all epochs
+        (see ``Source.item``).
+        """
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, len(self))
@@ -78,7 +81,9 @@ class Records:
         return image, tf.cast(self._check_label(found[LABEL], name), tf.int32) - self._lowest
 
     def _check_label(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
-        """Return the label, or fail in the graph for an invalid label, which on a GPU makes the loss NaN."""
+        """Return the label. For an invalid label, fail in TensorFlow's graph, because on a GPU such a label
+        would make the loss NaN.
+        """
         import tensorflow as tf
 
         known = (label >= self._lowest) & (label <= self._highest)
@@ -87,7 +92,7 @@ class Records:
             return tf.identity(label)
 
     def fault(self, sample: int) -> str:
-        """Return why a record cannot be used; empty for a correct record."""
+        """Return the reason why toolkit cannot use a record, or an empty string for a correct record."""
         import numpy as np
         import tensorflow as tf
 
@@ -103,7 +108,7 @@ class Records:
         return views.fault(found[IMAGE].numpy(), name) or (f"{name}: {strange}" if strange else "")
 
     def mislabelled(self, label: int) -> str:
-        """Return why a label belongs to no class; empty for a valid label."""
+        """Return the reason why a label does not belong to a class, or an empty string for a valid label."""
         if label < self._lowest:
             return f"its label is {label}, and labels begin at {self._lowest}; renumber them"
         if label > self._highest:
@@ -117,7 +122,8 @@ class Records:
 
 
 def _open_shards(paths: Sequence[Path]) -> list[int]:
-    """Open all shards, and return their file descriptors. Raise a low limit of open files first.
+    """Open all shards, and return their file descriptors. If the process's limit of open files is too low,
+    raise this limit first.
 
     Raises:
         Trouble: if a shard cannot be opened, for example because the hard limit is too low.
@@ -168,7 +174,8 @@ def load(
 
 
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
-    """Return the shards, in order of their numbers, of the first existing part, such as ``train``.
+    """Return the shards of a data set's part, such as ``train``, in the order of their numbers. ``parts``
+    lists the part's possible names.
 
     Raises:
         Trouble: if there are no shards, or a shard is missing.
@@ -194,7 +201,9 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
 
 
 def _look(index: RecordIndex) -> None:
-    """Check the names of the features in the first record, because TensorFlow's message fills a page."""
+    """Check that the first record has the expected features, because TensorFlow's own error message would
+    fill a page.
+    """
     import tensorflow as tf
 
     shard, offset, length = index.places[0]

@@ -19,10 +19,11 @@ def deal(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the sample tables of a rank with several devices. A row has the batches of all devices.
+    """Return the tables of sample numbers for a rank with several devices. A row has the batches of all
+    devices for one step.
 
-    The arguments and the tables are as in :func:`share`, where each device has the part of a rank. In the
-    last, smaller step, the first devices may have one sample more than the others.
+    The arguments and the tables are as in :func:`share`, except that each device counts as a rank there. In
+    the last, smaller step, the first devices may have one sample more than the others.
     """
     import numpy as np
 
@@ -55,19 +56,19 @@ def share(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return one rank's sample numbers in an epoch, in tables with one row per step.
+    """Return the numbers of the samples on which a rank trains in an epoch, in tables with one row per step.
 
-    A second table has the last, smaller step, if there is one. In an epoch, the ranks together make
-    ``passes`` passes over the data (default: as many passes as ranks). A pass is a shuffle of all ``count``
-    samples that depends only on ``seed`` and the number of the pass. All ranks compute the same shuffle
-    without messages. The passes form one stream, and each step takes ``batch`` samples per rank from the
-    stream. One process with a batch of ``size * batch`` would take the same batches. The samples that do not
-    fill a step form one smaller step. If there are as many passes as ranks, all ranks have equally many
-    samples in this step.
+    If the last step is smaller, a second table has this step. In an epoch, the ranks together make
+    ``passes`` passes over the data (default: as many passes as ranks). In each pass, toolkit shuffles all
+    ``count`` samples in an order that depends only on ``seed`` and the number of the pass. All ranks compute
+    the same order without messages. The passes form one stream, and each step takes ``batch`` samples per
+    rank from the stream. One process with a batch of ``size * batch`` would take the same batches. The
+    samples at the end that do not fill a step form one smaller step. If there are as many passes as ranks,
+    all ranks have equally many samples in this step.
 
-    The first ``done`` samples of the stream were used before, perhaps by another number of ranks. If fewer
-    samples are left than there are ranks, the last whole step includes them. If there is no whole step,
-    several ranks train on the same sample.
+    The function skips the first ``done`` samples of the stream: a training with perhaps another number of
+    ranks has used them. If fewer samples than ranks remain after the last whole step, this step includes
+    them. If there is no whole step, several ranks train on the same sample.
     """
     import numpy as np
 

@@ -17,9 +17,9 @@ class Source(Protocol):
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         """Return sample ``number``, counted from 0: its input, of a fixed shape, and its class as an int32.
 
-        Numbers continue to increase in later epochs: with N samples, N + 2 is sample 2 in the second epoch. A
-        random crop can therefore depend on the number. The function is TensorFlow graph code, which runs for
-        many samples at once, in several threads.
+        The number continues to increase in later epochs. With N samples, number N + 2 is sample 2 in the
+        second epoch. A random crop can therefore depend on the number, and differs between epochs. This
+        method is TensorFlow graph code, which TensorFlow runs for many samples at once in several threads.
         """
 
 

@@ -1,4 +1,4 @@
-"""Crop images: to the centre for tests; for training, at random and differently in each epoch.
+"""Crop images. Crops for tests are centred; crops for training are random and differ in each epoch.
 
 Random numbers depend on a seed, the number of the epoch, and the sample's number. Crops are therefore the
 same on every rank, with any number of ranks, and in a resumed training.
@@ -22,7 +22,8 @@ _AREA, _ASPECT, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 
 
 def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return the number of the epoch, and the number of the sample among ``count`` samples.
+    """Split a number over all epochs into the number of the epoch and the number of the sample, from 0 to
+    ``count`` - 1.
 
     >>> turn_and_sample(7, 5)
     (1, 2)
@@ -46,7 +47,7 @@ def random_view(
     sample: "tf.Tensor",
     name: "tf.Tensor",
 ) -> "tf.Tensor":
-    """Return a random crop of a JPEG or PNG; without ``seed``, return a crop of its centre.
+    """Return a random crop of a JPEG or PNG. Without ``seed``, return a crop of the image's centre.
 
     The error message starts with ``name`` if ``encoded`` is neither a JPEG nor a PNG.
     """
@@ -61,7 +62,9 @@ def random_view(
 
 
 def fault(encoded: bytes, name: str) -> str:
-    """Return why TensorFlow cannot decode an image, beginning with ``name``; empty for a correct image."""
+    """Return the reason why TensorFlow cannot decode an image, starting with ``name``. Return an empty string
+    for a correct image.
+    """
     import tensorflow as tf
 
     if not encoded.startswith((_JPEG, _PNG)):
@@ -87,7 +90,9 @@ def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
-    """Return a random crop of a JPEG or PNG, flipped in half of the cases, as bytes (side, side, 3)."""
+    """Return a random crop of a JPEG or PNG as an array of bytes with the shape (side, side, 3). Flip half of
+    the crops.
+    """
     import tensorflow as tf
 
     def window(shape: "tf.Tensor") -> "tf.Tensor":
@@ -107,7 +112,9 @@ def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
 
 
 def _crop(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
-    """Decode a window (top, left, height, width) of an image, and decode nothing else of a JPEG."""
+    """Decode a window (top, left, height, width) of an image. If the image is a JPEG, decode only this
+    window.
+    """
     import tensorflow as tf
 
     def jpeg() -> "tf.Tensor":

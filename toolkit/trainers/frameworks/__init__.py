@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 class TrainingLoop(Protocol):
-    """Trains a model on this rank's share of the samples, in step with all other ranks."""
+    """Trains a model on this rank's share of the samples. All ranks make their steps together."""
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
-        """Train the rest of epoch ``number``, counted from 0, and return the results of the epoch."""
+        """Train the steps of epoch ``number``, counted from 0, that are not done yet. Return the results of
+        the epoch.
+        """
 
     def evaluate(self, data: "Data") -> "Score":
         """Return the model's score on ``data``. Each rank evaluates a part of the samples."""
@@ -36,13 +38,15 @@ class TrainingLoop(Protocol):
         """The number of the model's parameters."""
 
     def collect(self) -> None:
-        """Copy sharded values to rank 0. All ranks must call this method before ``state`` and ``save``."""
+        """Copy values that are sharded over the ranks to rank 0. All ranks must call this method before
+        ``state`` and ``save``.
+        """
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return the state of model and optimizer as unsharded arrays."""
+        """Return the state of model and optimizer as complete arrays, not shards."""
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load the state that rank 0 passes in ``arrays`` on all ranks."""
+        """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``."""
 
     def save(self, path: "Path") -> None:
         """Write the model to a file."""
@@ -81,6 +85,8 @@ def framework_of(world: "World") -> Framework:
 
 
 def framework_named(name: FrameworkName) -> Framework:
-    """Return the module for a framework's name. The module imports the framework when it needs it."""
+    """Return the module for a framework's name. The returned module imports the framework itself only when
+    necessary.
+    """
     module: Framework = importlib.import_module(f"{__name__}.{name}")
     return module

@@ -36,7 +36,9 @@ def gpus(_: "World") -> tuple[int, list[int]]:
 
 
 def seed(number: int) -> None:
-    """Set the seed of NumPy. JAX has no global seed, because each random draw takes a key."""
+    """Set the seed of NumPy. JAX has no global seed, because each random function takes a key as
+    an argument.
+    """
     import numpy as np
 
     np.random.seed(number)

@@ -1,4 +1,4 @@
-"""Train with PyTorch, in which ranks average gradients by DistributedDataParallel or FSDP."""
+"""Train with PyTorch. The ranks average gradients with DistributedDataParallel or FSDP."""
 
 from typing import TYPE_CHECKING
 
