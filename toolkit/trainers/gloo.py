@@ -1,20 +1,21 @@
 """Start Horovod ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once for each rank.
 
 Every task of a job step that ``srun --mpi=none`` starts runs this program first, and then its command. Task 0
-opens the store, an HTTP server in which Horovod looks up its peers, as in
-``horovod/runner/http/http_server.py``. The other tasks look for the store on the first node of the step, at a
-few ports that follow from the numbers of job and step. The server at a port confirms which step it serves.
-The program therefore needs no file, which could be out of date, and jobs that share a node do not connect to
-each other. When all tasks have joined, each task receives its Horovod variables and executes its command.
+opens the store: an HTTP server in which Horovod ranks look up each other, as in
+``horovod/runner/http/http_server.py``. The other tasks look for the store on the first node of the job step.
+They try a few ports, which they compute from the numbers of job and step. The server at a port says to which
+job step it belongs. Therefore jobs that share a node do not connect to each other, and the program needs no
+file, which could be out of date. When all tasks have joined, each task receives its Horovod variables and
+executes its command.
 
-Tasks prove with an HMAC in each request that they know the job's secret. Horovod's own client sends no such
-header, so Horovod's keys are below a URL path that follows from the secret.
+With an HMAC in each request, a task proves that it knows the job's secret. Horovod's own client cannot send
+one, so the store keeps Horovod's keys below a URL path that only such tasks can compute.
 
 This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both modules, as
-one file, into images without toolkit. The program reads ``HOROVOD_GLOO_IFACE``,
-``HOROVOD_GLOO_TIMEOUT_SECONDS``, and ``HOROVOD_START_TIMEOUT``, the seconds within which all ranks must join.
-Exit status: the command's status; 1 if ranks do not find each other; 2 for wrong arguments; 126 or 127, as in
-shells, if the command cannot be started.
+one file, into images without toolkit. The program reads the variables ``HOROVOD_GLOO_IFACE``,
+``HOROVOD_GLOO_TIMEOUT_SECONDS`` and ``HOROVOD_START_TIMEOUT``. ``HOROVOD_START_TIMEOUT`` is the time in
+seconds within which all ranks must join. Exit status: the command's status; 1 if ranks do not find each
+other; 2 for wrong arguments; 126 or 127 if the command cannot be started, as in shells.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ from toolkit.trainers.rendezvous import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Four limits in seconds: for all ranks to join (mounting an image takes time; the preflight has more); for
-# one answer; for a store that no longer answers to count as closed; for rank 0 to report first, because srun
-# stops the other ranks when rank 0 fails.
+# Four times in seconds. All ranks must join within the first; mounting an image takes time. The store must
+# send one answer within the second. A store that does not answer for the third counts as closed. Other ranks
+# report an error later than rank 0 by the fourth, because srun stops them when rank 0 fails.
 _SECONDS, _ANSWER_SECONDS, _GONE_SECONDS, _TIME_TO_SPEAK = 240, 5.0, 15.0, 3.0
 
 _PEER_SECONDS = "300"  # Gloo's default of 30 s is too short: ranks load TensorFlow at different speeds.
-# Largest size in bytes of a value in the store; thousands of ranks have less than a megabyte of addresses.
+# The largest size in bytes of a value. The addresses of thousands of ranks need less than a megabyte.
 _LARGEST = 1 << 24
 _LARGEST_HELLO = 4096
 _HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
@@ -100,12 +101,14 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
     }
-    # If no interface is found, Gloo uses the address of the host's name.
+    # If interface_of() finds no interface, Gloo uses the address of the host's name.
     return {name: value for name, value in variables.items() if value}
 
 
 def read_task(environment: Mapping[str, str]) -> Task:
-    """Return this task from Slurm's variables. Raise ``RendezvousFault`` if they are missing or wrong."""
+    """Describe this task from Slurm's variables. Raise ``RendezvousFault`` if a variable is missing
+    or wrong.
+    """
     rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if rank >= size:
         raise RendezvousFault(f"SLURM_PROCID is {rank} in a step of {size} tasks")
@@ -124,7 +127,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the first part of the URL path of a step's keys, which only the job's ranks can compute."""
+    """Return the start of the URL path of a step's keys. Only ranks that know the secret can compute it."""
     return proof(secret, b"path", step.encode())
 
 
@@ -147,7 +150,7 @@ class Store(ThreadingHTTPServer):
         super().__init__((address, port), _Handler)
 
     def server_bind(self) -> None:
-        """Bind without the usual look-up of this host's name, which may take a minute."""
+        """Bind the server's socket without looking up this host's name, which may take a minute."""
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
@@ -156,7 +159,9 @@ class Store(ThreadingHTTPServer):
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the answer to a rank that joins. The rank connected to the address ``at`` of this node."""
+        """Return the store's answer to a rank that joins. The rank connected to this node's
+        address ``at``.
+        """
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -168,8 +173,8 @@ class Store(ThreadingHTTPServer):
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
-                # Rank 0 may finish immediately and close the store, so all other ranks must read their place
-                # first.
+                # Rank 0 may finish at once and close the store, so all other ranks must first read their
+                # variables.
                 absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
             if absent:
                 return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
@@ -178,8 +183,8 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete a scope after all ranks have left it: before Horovod 0.23, a rank may leave while other
-        ranks still read.
+        """Delete the keys of a scope when the last rank leaves the scope. Before Horovod 0.23, a rank may
+        leave while other ranks still read.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -236,7 +241,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, body, proof(secret, b"answer", nonce, body))
 
     def _names(self) -> tuple[str, str] | None:
-        """Return the scope and the key of a request; ``None`` if its path does not prove the secret."""
+        """Return the scope and the key in a request's path, or ``None`` if the path lacks the
+        secret start.
+        """
         # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret path.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
@@ -258,7 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _task(said: bytes) -> Task | None:
-    """Return the task from the JSON text of a request; ``None`` if the text does not describe a task."""
+    """Return the task that a request's JSON text describes, or ``None`` if it does not describe a task."""
     try:
         task = Task(**json.loads(said))
     except (ValueError, TypeError):
@@ -267,7 +274,7 @@ def _task(said: bytes) -> Task | None:
 
 
 def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
-    """Open the store at the first free port of ``ports``. Raise ``RendezvousFault`` if no port is free."""
+    """Open the store at the first free port of ``ports``. Raise ``RendezvousFault`` if all are in use."""
     why = ""
     for port in ports:
         try:
@@ -278,7 +285,7 @@ def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "
 
 
 def serve_beside(store: Store) -> None:
-    """Run the store in a child process, so that signals and the exit status belong to the command alone."""
+    """Run the store in a child process, so that this process can become the command and get its signals."""
     if os.fork():
         return store.server_close()
     try:
@@ -295,11 +302,12 @@ def serve_beside(store: Store) -> None:
 def join(
     task: Task, ports: Sequence[int], caller: str, seconds: float, secret: bytes
 ) -> tuple[dict[str, str], str, tuple[str, int]]:
-    """Wait until all ranks have joined. Return the rank's variables, its address, and the store's address.
+    """Wait until all ranks have joined. Return this rank's Horovod variables, this rank's address, and the
+    HTTP store's address.
 
-    ``caller`` is the address of the node where srun was called. In a batch script this is the first node,
-    which tasks can then reach without a name service. Raises ``RendezvousFault`` if not all ranks join within
-    ``seconds``, or the task does not find the store.
+    ``caller`` is the address of the node where srun was called. In a batch script, this node is the first
+    node of the job, so tasks can reach it without a name service. Raises ``RendezvousFault`` if not all ranks
+    join within ``seconds``, or this task does not find the HTTP store.
     """
     begun = heard = time.monotonic()
     limit = seconds + (_TIME_TO_SPEAK if task.rank else 0)
@@ -328,7 +336,9 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return the possible addresses of the first node, and the error message if no address has the store."""
+    """Return the possible addresses of the first node, and the message if the store answers at none
+    of them.
+    """
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"
@@ -340,7 +350,9 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
 
 
 def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
-    """Ask the store at ``place``. Return its answer, empty if it is not for this step, and our address."""
+    """Ask the HTTP store at ``place`` to join. Return the answer, which is empty if the store is not for this
+    job step, and this task's address.
+    """
     connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
     nonce, body = os.urandom(16).hex(), json.dumps(task._asdict()).encode()
     try:

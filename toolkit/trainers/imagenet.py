@@ -55,7 +55,9 @@ def check(data: Path) -> None:
 
 
 def load(data: Path, side: int = SIDE, seed: int = 1, classes: int = CLASSES) -> tuple[Data, Data]:
-    """Return the training and test images. ``classes``, the number of classes, is for TFRecords only."""
+    """Return the training and test images. ``classes`` is the number of classes; only TFRecords need this
+    argument.
+    """
     if _form(data) is folder:
         return folder.load(data, side, seed)
     return records.load(data, side, seed, classes=classes)
@@ -66,7 +68,9 @@ def _form(data: Path) -> ModuleType:
 
 
 def _classes(data: Path) -> int:
-    """Return the number of class folders; 0 if the data has no class folders or cannot be read."""
+    """Return the number of class folders in a data set. Return 0 if it has no class folders or cannot be
+    read.
+    """
     try:
         return sum(path.is_dir() and path.name[0] != "." for path in (data / folder.TRAIN).iterdir())
     except OSError:

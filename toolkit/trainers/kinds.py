@@ -1,4 +1,6 @@
-"""Types for the packages ``ranks``, ``learning`` and ``frameworks``, none of which this module imports."""
+"""Types that the packages ``ranks``, ``learning`` and ``frameworks`` share. This module does not import these
+packages.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal

@@ -1,11 +1,12 @@
 """The dense network of the classic tutorial, on MNIST: ``python -m toolkit.trainers.mnist``.
 
-With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs, each over as many samples as the data set has.
-Two ranks train two epochs each and together see every image four times, as in the tutorial. The tutorial's
-ranks shuffle independently. The ranks of this trainer divide one shuffle after another, so no image repeats
-before every image was used once (see :mod:`toolkit.trainers.data.shares`). If the ranks divided one pass per
-epoch, there would be half as many steps. With three seeds, two such epochs reach a test accuracy of 0.9715 to
-0.9773; two epochs of this trainer reach 0.9769 to 0.9803.
+With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs. In an epoch, a rank trains on as many samples
+as the data set has. Two ranks train two epochs each and together see every image four times, as in the
+tutorial. In the tutorial, each rank shuffles all images independently. In this trainer, the ranks divide each
+shuffled pass among themselves. No image repeats before every image was used once (see
+:mod:`toolkit.trainers.data.shares`). If the two ranks divided only one pass per epoch, there would be half as
+many steps. Two such epochs reach a test accuracy of 0.9715 to 0.9773 with three seeds. Two epochs of this
+trainer reach 0.9769 to 0.9803.
 """
 
 from functools import partial

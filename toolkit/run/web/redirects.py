@@ -6,7 +6,8 @@ from urllib.parse import urljoin, urlsplit
 from toolkit.errors import CheckFailed
 
 MOST_REDIRECTS = 10
-"""The largest number of redirects of one request; browsers follow 20, and known registries need at most two.
+"""The largest number of redirects of one request; browsers follow 20, and known registries need at
+most two.
 """
 
 _ANY_METHOD = frozenset({307, 308})

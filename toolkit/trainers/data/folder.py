@@ -21,7 +21,7 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre crop if ``seed`` is
+    """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre if ``seed`` is
     ``None``.
     """
 

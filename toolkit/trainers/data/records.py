@@ -35,7 +35,7 @@ _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrec
 
 
 class Records:
-    """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre crop if ``seed`` is
+    """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre if ``seed`` is
     ``None``.
 
     ``lowest`` is the label of the first class. ``classes`` is the number of classes; with ``None``, labels

@@ -1,1 +1,3 @@
-"""Update the weights: learning rates, optimizers, precision, and the compiled training step."""
+"""Everything that determines how a training updates the weights: learning rates, optimizers, precision, and
+the compiled training step.
+"""

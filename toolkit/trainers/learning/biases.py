@@ -1,8 +1,8 @@
-"""Skip the gradients of biases that a batch normalisation cancels.
+"""Skip the gradients of biases that have no effect because of a batch normalisation.
 
 The normalisation subtracts the mean of a batch, so a bias before the normalisation has no effect on the loss.
-The bias's gradient is 0 except for rounding, but computing it reads all gradients of the layer again.
-ResNet50 has 53 such layers.
+The gradient of such a bias is 0 except for rounding, but to compute it, TensorFlow reads all gradients of the
+layer again. ResNet50 has 53 such layers.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def spare_biases(model: "tf.keras.Model") -> int:
     """Set the gradient of each bias before a batch normalisation to 0. Return the number of changed layers.
 
-    The layers keep their Keras classes, so that the model is saved as a plain Keras model. Do not freeze the
-    normalisations later: a frozen normalisation does not cancel the bias, whose gradient is then needed.
+    The layers keep their Keras classes, so that Keras saves the model as a plain Keras model. Do not freeze
+    the normalisations later. Before a frozen normalisation, a bias has an effect and needs its gradient.
     """
     import tensorflow as tf
 
@@ -33,7 +33,9 @@ def spare_biases(model: "tf.keras.Model") -> int:
 
 
 def _is_normalised(convolution: "tf.keras.layers.Layer") -> bool:
-    """Return whether a trainable batch normalisation over channels is the only reader of this convolution."""
+    """Return whether a trainable batch normalisation over channels is the only layer that reads the output of
+    a convolution.
+    """
     import tensorflow as tf
 
     reader = only_reader(convolution, tf.keras.layers.BatchNormalization)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def build(
     make: "Callable[[], tf.keras.Model]", world: "World", learning: Learning, batch: int
 ) -> "tuple[tf.keras.Model, tf.keras.optimizers.Optimizer, Step]":
-    """Build the model, the optimizer and the step for ``batch`` samples, in the scope of the strategy.
+    """Build the model, the optimizer and the training step for ``batch`` samples, inside the strategy's
+    ``scope()``.
 
     Raises:
         Trouble: if the model has no layer to which a chosen option applies.
@@ -29,7 +30,7 @@ def build(
     try:
         return _build(make, world, learning, batch)
     except Trouble as trouble:
-        # All ranks have the same fault. agree() makes only one rank report the fault.
+        # All ranks have the same fault. With agree(), only one rank reports the fault.
         world.agree(trouble)
         raise
 
@@ -55,7 +56,8 @@ def _build(
 def by_xla(learning: Learning) -> bool:
     """Return whether XLA compiles the forward and backward pass.
 
-    ``auto`` means off, because no measurement has shown XLA to be faster. On a CPU, dense networks reach 0.9
-    and convolutions 0.56 of their speed without XLA (docs/learning-benchmarks.md). GPUs were not measured.
+    ``auto`` means off, because no measurement has shown XLA to be faster. With XLA on a CPU, dense networks
+    train at 0.9 times and convolutions at 0.56 times the speed without XLA (docs/learning-benchmarks.md).
+    toolkit's developers did not measure XLA on GPUs.
     """
     return learning.xla == "on"

@@ -1,4 +1,6 @@
-"""Find convolutions whose computation toolkit may replace, and the only layer that reads their output."""
+"""Find convolutions whose computation toolkit may replace, and the layer that reads a
+convolution's output.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
-    """Return the plain convolutions with a bias whose output is not an output of the model.
+    """Return the plain convolutions that have a bias and whose output is not an output of the model.
 
     The result includes layers of nested models.
     """
@@ -36,7 +38,9 @@ def _plain(layer: "tf.keras.layers.Layer") -> bool:
 def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
-    """Return the only layer that reads a convolution, if its class is ``kind`` and it has no other input."""
+    """Return the layer that reads a convolution's output. Return ``None`` for several such layers, another
+    class than ``kind``, or a layer with other inputs.
+    """
     if len(convolution.outbound_nodes) != 1:
         return None
     reader = convolution.outbound_nodes[0].layer

@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 
 def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Callable[[], tf.keras.Model]":
-    """Return a function that makes the model and then sets a random seed of this rank.
+    """Return a function that creates the model and then sets a random seed that only this rank has.
 
-    The function draws the initial weights before it sets the seed, so the weights are equal on all ranks.
-    Rank 0 draws the same random numbers as a single process.
+    The returned function draws the initial weights before it sets the seed, so the weights are equal on all
+    ranks. Rank 0 draws the same random numbers as a training in a single process.
     """
     if not rank:
         return make
@@ -27,7 +27,9 @@ def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Ca
 
 
 def fold_seed(seed: int, rank: int) -> int:
-    """Return a rank's seed, statistically independent of the seeds of other ranks and of other trainings."""
+    """Return a seed for a rank that is statistically independent of the seeds of other ranks and other
+    trainings.
+    """
     import numpy as np
 
     return int(np.random.SeedSequence((seed, rank)).generate_state(1)[0] >> 1)

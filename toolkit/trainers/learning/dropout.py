@@ -12,8 +12,8 @@ _BITS = (1, 2, 4, 8, 16)
 def draw_bits(model: "tf.keras.Model") -> int:
     """Make all dropout layers of a model use :func:`drop_out`. Return the number of changed layers.
 
-    The layers keep their Keras classes, so that the model is saved as a plain Keras model. A layer with its
-    own seed does not change and keeps its random numbers.
+    The layers keep their Keras classes, so that Keras saves the model as a plain Keras model. The function
+    does not change a layer that has a seed, so this layer keeps its random numbers.
     """
     import tensorflow as tf
 
@@ -42,7 +42,8 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
 
 
 def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
-    """Draw ``count`` random numbers of ``bits`` bits. Return which numbers are at least ``least``.
+    """Draw ``count`` random numbers of ``bits`` bits. For each number, return whether it is at least
+    ``least``.
 
     The numbers are parts of 64-bit draws: first the lowest bits of every byte, then the next bits, and so on.
     """

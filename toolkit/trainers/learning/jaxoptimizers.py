@@ -1,4 +1,6 @@
-"""Adam and SGD for JAX, with the options of a trainer. XLA compiles these functions with the step."""
+"""Adam and SGD for JAX, with the options of a trainer. XLA compiles the functions of this module together
+with the training step.
+"""
 
 from typing import Any
 
@@ -27,7 +29,9 @@ def slots(parameters: Tree, learning: Learning) -> Tree:
 def update(
     learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
 ) -> tuple[Tree, Tree]:
-    """Return the updated parameters and optimizer state. Biases and normalisations do not decay."""
+    """Return the updated parameters and the updated state of the optimizer. Weight decay does not apply to
+    biases and normalisations.
+    """
     step = _adam if learning.optimizer == "adam" else _sgd
     return step(learning, parameters, slots, gradients, rate)
 
@@ -54,7 +58,9 @@ def _adam(
 
 
 def _sgd(learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree) -> tuple[Tree, Tree]:
-    """Return the result of one step of SGD. The velocity does not include the learning rate."""
+    """Return the result of one step of SGD. As in PyTorch, the velocity does not include the
+    learning rate.
+    """
     import jax
 
     momentum = learning.momentum

@@ -1,4 +1,5 @@
-"""Normalise over the batches of all devices, if one device has too few samples for good statistics.
+"""Compute batch normalisations over the batches of all devices, for trainings in which one device has too few
+samples for good statistics.
 
 Goyal et al. 2017, arXiv:1706.02677, section 3.3, use separate statistics for each device. Peng et al. 2018,
 arXiv:1711.07240, use the statistics of all devices.
@@ -15,21 +16,23 @@ if TYPE_CHECKING:
 def synchronise(model: "tf.keras.Model", world: "World") -> int:
     """Make all batch normalisations use the mean and variance over all devices. Return how many changed.
 
-    The layers keep their Keras classes, so that the model is saved as a plain Keras model.
+    The layers keep their Keras classes, so that Keras saves the model as a plain Keras model.
     """
     import tensorflow as tf
 
     kind = tf.keras.layers.BatchNormalization
     found = [layer for layer in model.submodules if isinstance(layer, kind)]
     for layer in found:
-        # The fused kernel computes the statistics internally, so other devices cannot contribute.
+        # Do not use the fused kernel: it computes the statistics internally, so other devices cannot
+        # contribute.
         layer.fused = False
         world.share_moments(layer)
     return len(found)
 
 
 def averaging(layer: "tf.keras.layers.Layer", allreduce: object) -> None:
-    """Make a layer use the mean and variance over all ranks, which have equally many samples.
+    """Make a batch normalisation use the mean and variance over all ranks. All ranks must have equally many
+    samples.
 
     ``allreduce`` is a differentiable function that returns the mean of a tensor over all ranks.
     """

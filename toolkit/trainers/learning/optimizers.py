@@ -1,9 +1,9 @@
-"""Provide SGD, Adam, LARS and LAMB, with weight decay for all variables but biases and normalisations.
+"""Provide SGD, Adam, LARS and LAMB, with weight decay for all variables except biases and normalisations.
 
-Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, was abandoned in 2024. The LARS of
-the TensorFlow models needs dozens of packages. This module implements LARS and LAMB from the publications
-with Keras's legacy optimizer API. Horovod supports this API, and the API's SGD and Adam update a variable
-with one fused kernel.
+Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, was abandoned in 2024. The LARS in
+the TensorFlow Model Garden needs dozens of packages. This module implements LARS and LAMB from the
+publications with Keras's legacy optimizer API. Horovod supports this API, and the API's SGD and Adam update a
+variable with one fused kernel.
 """
 
 from functools import cache
@@ -28,7 +28,7 @@ def optimizer(
 ) -> "tf.keras.optimizers.Optimizer":
     """Return the optimizer ``name``. ``momentum`` applies to SGD and LARS, ``trust`` only to LARS.
 
-    ``corrected`` selects SGD with Nesterov's momentum whose velocity can be rescaled when the rate changes.
+    With ``corrected`` and Nesterov's momentum, SGD can rescale its velocity when the learning rate changes.
     """
     import tensorflow as tf
 
@@ -76,8 +76,8 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
     """Return a class of SGD that multiplies its velocity by ``correction`` before each update.
 
-    ``momentum`` cannot serve as this factor, because with Nesterov's method ``momentum`` also sets the length
-    of the look-ahead. The look-ahead must not change with the rate.
+    ``momentum`` cannot serve as this factor: in Nesterov's method, ``momentum`` also determines the length of
+    the look-ahead. The look-ahead must not change with the learning rate.
     """
     import tensorflow as tf
 
@@ -139,7 +139,8 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
                     self.add_slot(variable, slot)
 
         def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, **_: object) -> Any:  # noqa: ANN401
-            # LARS and LAMB compute norms of whole variables, so a sparse gradient saves nothing.
+            # LARS and LAMB compute norms of whole variables, so a sparse gradient would not save any
+            # computation.
             whole = tf.scatter_nd(indices[:, tf.newaxis], grad, tf.shape(var, out_type=indices.dtype))
             return self._resource_apply_dense(whole, var)
 

@@ -20,7 +20,7 @@ def not_negative(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """Return the number in ``text``. Raise ``ArgumentTypeError`` for a number below 0, or from 1 on."""
+    """Return the number in ``text``. Raise ``ArgumentTypeError`` unless 0 <= number < 1."""
     value = float(text)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{value} is not from 0 to below 1")
@@ -28,7 +28,8 @@ def share(text: str) -> float:
 
 
 def epochs(text: str) -> tuple[float, ...]:
-    """Return the epochs in ``text``. Raise ``ArgumentTypeError`` unless each epoch is later than the last.
+    """Parse a list of epochs. Raise ``ArgumentTypeError`` unless each epoch is later than the epoch before
+    it.
 
     >>> epochs("30,60,80")
     (30.0, 60.0, 80.0)
@@ -40,7 +41,7 @@ def epochs(text: str) -> tuple[float, ...]:
 
 
 def add_options(learning: Learning, parser: argparse.ArgumentParser) -> None:
-    """Add the options to ``parser``, with the values of ``learning`` as defaults."""
+    """Add the learning options to ``parser``, with the values of ``learning`` as defaults."""
     rates = parser.add_argument_group("learning rate").add_argument
     _add_rate(learning, rates)
     _add_decay(learning, rates)

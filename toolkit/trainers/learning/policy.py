@@ -21,10 +21,11 @@ Compiled = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """The user's settings. ``learning_rate`` is the rate for an update with ``reference_batch`` samples.
+    """The user's settings for the training. ``learning_rate`` is the learning rate for an update with
+    ``reference_batch`` samples.
 
-    Without ``reference_batch``, the rate is for one batch. Without ``warmup_from``, the warm-up starts at the
-    lower of ``learning_rate`` and the scaled rate.
+    Without ``reference_batch``, ``learning_rate`` is for an update with the batch of one device. Without
+    ``warmup_from``, the warm-up starts at ``learning_rate`` or at the scaled rate, whichever is lower.
     """
 
     learning_rate: float
@@ -56,11 +57,13 @@ class Learning:
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def of_batch(self, batch: int) -> Self:
-        """Return the settings with ``batch`` as the reference batch, unless the user chose another."""
+        """Return the settings with ``batch`` as the reference batch, unless the user set a
+        reference batch.
+        """
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
-        """Return the settings that a run must share with an earlier run to resume its training."""
+        """Return the settings that must be the same in a run that resumes the training of an earlier run."""
         chosen = {**asdict(self), "decay_at": ",".join(f"{epoch:g}" for epoch in self.decay_at)}
         return {
             **chosen,
@@ -68,21 +71,23 @@ class Learning:
         }
 
     def ends(self) -> bool:
-        """Return whether the rate depends on the total number of epochs."""
+        """Return whether the learning rate depends on the total number of epochs."""
         return self.decay in ("cosine", "polynomial") or (self.decay == "step" and not self.decay_at)
 
     @property
     def corrected(self) -> bool:
-        """Return whether the optimizer's velocity is rescaled when the learning rate changes."""
+        """Return whether the trainer rescales the optimizer's velocity when the learning rate changes."""
         return self.optimizer == "sgd" and self.momentum > 0 and self.momentum_correction
 
     def scaled(self, world: "World", batch: int) -> float:
-        """Return the learning rate after the warm-up, if each device of all ranks has ``batch`` samples."""
+        """Return the learning rate after the warm-up, if each device of each rank has ``batch`` samples in a
+        step.
+        """
         samples = batch * self.accumulate * world.averaged
         return scale_rate(self.learning_rate, samples / (self.reference_batch or batch), self.scaling)
 
     def optimizer_for(self, world: "World", batch: int) -> "tf.keras.optimizers.Optimizer":
-        """Return the optimizer, distributed over all ranks by the world's strategy."""
+        """Return the optimizer, which the strategy of ``world`` distributes over all ranks."""
         rates = self.rates(world, batch, 1)
         one = optimizers.optimizer(
             self.optimizer,
@@ -97,7 +102,9 @@ class Learning:
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
 
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-        """Return the variables that a resumed run needs in addition to the optimizer's own variables."""
+        """Return the variables that a checkpoint must contain in addition to the optimizer's
+        own variables.
+        """
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
         return kept + precision.loss_scale(optimizer)
 
@@ -117,7 +124,9 @@ class Learning:
         )
 
     def course(self, world: "World", batch: int, epochs: int) -> Steer | None:
-        """Return a function that sets the learning rate in each step; ``None`` if the rate is constant."""
+        """Return a function that sets the learning rate in each training step, or ``None`` if the rate is
+        constant.
+        """
         rates = self.rates(world, batch, epochs)
         if rates.constant:
             return None

@@ -1,8 +1,8 @@
-"""Pool the output of a convolution before bias and ReLU, which Keras applies before the pooling.
+"""Pool the output of a convolution before bias and ReLU. Keras pools after bias and ReLU.
 
-Bias, ReLU and rounding do not change which value of a window is the largest. The output of the pooling is
-therefore bitwise identical. Bias, ReLU and their gradients process only the remaining values: a quarter with
-windows of 2 x 2.
+Bias, ReLU and rounding do not change which value of a window is the largest. The output is therefore bitwise
+the same in both orders. After pooling with windows of 2 x 2, bias, ReLU and their gradients process only a
+quarter of the values.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def pool_first(model: "tf.keras.Model") -> int:
-    """Apply bias and ReLU after the pooling, for each convolution that only a maximum pooling reads.
+    """Move bias and ReLU behind the pooling, for each convolution whose output only a maximum pooling reads.
 
-    Return the number of changed convolutions. The layers keep their Keras classes, so that the model is saved
-    as a plain Keras model. Do not build another model on the output of such a convolution: the output lacks
-    bias and ReLU.
+    Return the number of changed convolutions. The layers keep their Keras classes, so that Keras saves the
+    model as a plain Keras model. Do not build another model on the output of such a convolution, because bias
+    and ReLU are not yet applied to it.
     """
     import tensorflow as tf
 

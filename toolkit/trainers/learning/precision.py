@@ -28,7 +28,9 @@ def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.
 
 
 def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-    """Return the variables of loss scaling: the factor, and the steps since it changed; empty without."""
+    """Return the variables of loss scaling: the factor, and the number of steps since it changed. The list is
+    empty without loss scaling.
+    """
     import tensorflow as tf
 
     if not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
@@ -38,7 +40,9 @@ def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]
 
 
 def enlarge_loss(loss: "tf.Tensor", optimizer: "tf.keras.optimizers.Optimizer") -> "tf.Tensor":
-    """Return the loss multiplied by the optimizer's loss factor; without loss scaling, the loss itself."""
+    """Return the loss multiplied by the optimizer's loss scaling factor. Without loss scaling, return the
+    loss itself.
+    """
     import tensorflow as tf
 
     if isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):

@@ -1,8 +1,8 @@
-"""Compute the learning rate over a training: scaling to the batch, warm-up and decay.
+"""Compute the learning rate at each point of a training, with scaling to the batch, warm-up and decay.
 
-The rate is a function of the number of epochs done, which may be a fraction. A resumed training therefore
-continues with the same rate, with any number of ranks. ``docs/learning.md`` explains each option, with its
-paper.
+The learning rate is a function of the number of trained epochs, which may be a fraction. A resumed training
+therefore continues with the same rate, with any number of ranks. ``docs/learning.md`` explains each option,
+with its paper.
 """
 
 import math
@@ -17,10 +17,10 @@ FACTORS = {"step": 0.1, "exponential": 0.9}
 
 
 def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
-    """Return the learning rate for an update with ``batches`` times as many samples as ``rate`` is for.
+    """Scale the learning rate ``rate`` to an update with ``batches`` times as many samples.
 
-    ``linear`` multiplies the rate by the number of batches (Goyal et al. 2017, arXiv:1706.02677). ``sqrt``
-    multiplies by its square root, which keeps the noise of an update constant (Krizhevsky 2014,
+    ``linear`` multiplies the rate by ``batches`` (Goyal et al. 2017, arXiv:1706.02677). ``sqrt`` multiplies
+    the rate by the square root of ``batches``, which keeps the noise of an update constant (Krizhevsky 2014,
     arXiv:1404.5997).
     """
     return rate * {"linear": batches, "sqrt": math.sqrt(batches), "none": 1.0}[scaling]
@@ -30,11 +30,11 @@ def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
 class Rates:
     """A schedule in which the rate rises from ``start`` to ``peak`` in ``warmup`` epochs, and then decays.
 
-    A step decay multiplies the rate by ``factor`` after each of the epochs ``at``, counted from the start. If
-    ``at`` is empty, the steps are after 1/3, 2/3 and 8/9 of the training (Goyal et al.: 30, 60 and 80 of 90).
-    An exponential decay multiplies the rate by ``factor`` each epoch. Cosine decay (Loshchilov and Hutter
-    2017, arXiv:1608.03983) and polynomial decay with exponent ``power`` finish at the share ``to`` of the
-    peak.
+    A step decay multiplies the rate by ``factor`` after each epoch in ``at``, counted from the start of the
+    training. If ``at`` is empty, the steps are after 1/3, 2/3 and 8/9 of the training (Goyal et al.: 30, 60
+    and 80 of 90). An exponential decay multiplies the rate by ``factor`` each epoch. Cosine decay (Loshchilov
+    and Hutter 2017, arXiv:1608.03983) and polynomial decay with exponent ``power`` finish at ``to`` times the
+    peak rate.
     """
 
     peak: float
@@ -49,7 +49,7 @@ class Rates:
 
     @property
     def constant(self) -> bool:
-        """Whether the rate never changes, for any number of ranks.
+        """Whether the rate stays constant during the training, for any number of ranks.
 
         With a warm-up, the rate is not constant, because the peak depends on the number of ranks.
         """
@@ -61,7 +61,7 @@ class Rates:
         return ops.where(done < self.warmup, cold, self.peak * self._remaining_share(done, ops))
 
     def _remaining_share(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
-        """Return the share of the peak rate that remains after ``done`` epochs."""
+        """Return the part of the peak rate, from 0 to 1, that the decay leaves after ``done`` epochs."""
         warm = ops.maximum(done - self.warmup, 0.0 * done)
         share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)
         factor = self.factor or FACTORS.get(self.decay, 1.0)

@@ -1,4 +1,4 @@
-"""Refuse options that a strategy does not support or that have no effect, before TensorFlow is loaded.
+"""Refuse options that a strategy does not support or that have no effect, before a trainer loads TensorFlow.
 
 The table in ``docs/strategies.md`` lists the same :data:`REFUSALS`, and a test compares them.
 """
@@ -91,10 +91,10 @@ _ONLY = (
 
 
 def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
-    """Return a sentence about the first option that is unsupported or has no effect; empty if there is none.
+    """Return a sentence about the first option that is unsupported or has no effect, or an empty string.
 
-    ``default`` has the trainer's defaults. toolkit accepts a default without effect, because the user did not
-    choose it.
+    ``default`` has the trainer's defaults. toolkit accepts an option without effect if it has its default,
+    because the user did not choose it.
     """
     for one in REFUSALS:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:
@@ -103,7 +103,9 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
-    """Return a sentence about an option that the strategy's framework does not support; empty if none."""
+    """Return a sentence about an option that the strategy's framework does not support, or an
+    empty string.
+    """
     strategy = options.strategy
     framework = STRATEGIES[strategy].framework
     if framework not in trainer.frameworks:

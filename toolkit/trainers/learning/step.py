@@ -20,7 +20,7 @@ number of right answers, and the gradients of the mean loss.
 
 
 class GivenGradients:
-    """Has the interface of ``tf.GradientTape``, and returns gradients that were computed before."""
+    """An object with the interface of ``tf.GradientTape`` that returns previously computed gradients."""
 
     def __init__(self, gradients: "Sequence[tf.Tensor]") -> None:
         self._gradients = gradients
@@ -45,10 +45,10 @@ def training(
     *,
     compiled: bool = False,
 ) -> "Step":
-    """Return a function of inputs and classes that updates the model.
+    """Return the training step: a function that updates the model with the inputs and classes of a batch.
 
-    With ``compiled``, XLA compiles the forward and backward pass. XLA does not compile the update, which may
-    send messages between ranks.
+    With ``compiled``, XLA compiles the forward and backward pass. XLA does not compile the update, because
+    the update may send messages between ranks.
     """
     import tensorflow as tf
 
@@ -61,7 +61,7 @@ def training(
             loss, hits, found = compute(inputs, classes, tf.shape(classes)[0])
         else:
             loss, hits, found = _accumulate(compute, model, inputs, classes, learning.accumulate)
-        # apply_gradients would be wrong: in Horovod 0.28 it applies the rank's own gradients without
+        # apply_gradients() would be wrong: in Horovod 0.28, it applies the gradients of this rank without
         # averaging.
         optimizer.minimize(loss, model.trainable_variables, tape=GivenGradients(found))
         return tf.cast(loss, tf.float64), hits
@@ -100,7 +100,9 @@ def _gradients(
 def _accumulate(
     compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
 ) -> "tuple[Any, Any, Any]":
-    """Compute ``pieces`` pieces of a batch one after another, and return the sums of their results."""
+    """Split a batch into ``pieces`` pieces, compute their gradients one after another, and return the sums of
+    the results.
+    """
     import tensorflow as tf
 
     samples = tf.shape(classes)[0]
@@ -121,7 +123,9 @@ def _accumulate(
 
 
 def scoring(model: "tf.keras.Model") -> "Step":
-    """Return a function of inputs and classes that returns the sum of losses and of right answers."""
+    """Return the evaluation step: a function that returns the sum of the losses and the number of right
+    answers of a batch.
+    """
     import tensorflow as tf
 
     def step(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
@@ -134,8 +138,8 @@ def scoring(model: "tf.keras.Model") -> "Step":
 def losses(outputs: "tf.Tensor", classes: "tf.Tensor", smoothing: float = 0.0) -> "tf.Tensor":
     """Return the cross-entropy of each sample, computed from logits.
 
-    ``smoothing`` is the share of the target that label smoothing spreads over all classes (Szegedy et al.
-    2016, arXiv:1512.00567, section 7).
+    ``smoothing`` is the part of the target probability that label smoothing spreads over all classes (Szegedy
+    et al. 2016, arXiv:1512.00567, section 7).
     """
     import tensorflow as tf
 

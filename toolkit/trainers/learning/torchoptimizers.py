@@ -1,4 +1,4 @@
-"""Create PyTorch's Adam or SGD with the options of a trainer, and return their state as tensors."""
+"""Create PyTorch's Adam or SGD with the options of a trainer, and return an optimizer's state as tensors."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ _EPSILON = 1e-7
 
 
 def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "torch.optim.Optimizer":
-    """Return PyTorch's Adam or SGD. Biases and normalisations have no weight decay."""
+    """Return PyTorch's Adam or SGD, without weight decay for biases and normalisations."""
     import torch
 
     weights = [one for one in model.parameters() if one.ndim > 1]
