@@ -163,7 +163,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     libfabric: str | None = None
     """Path of the host's ``libfabric.so.1``, which toolkit can mount if the image has no libfabric."""
     infiniband: tuple[str, ...] | None = None
-    """Devices in ``/sys/class/infiniband`` (InfiniBand, Omni-Path, RoCE) with an active port; may be empty.
+    """Devices in ``/sys/class/infiniband`` (InfiniBand, Omni-Path, RoCE) with an active port; may
+    be empty.
     """
     link_layers: dict[str, str] = {}
     """Device → link layer: ``InfiniBand``, or ``Ethernet`` for RoCE. Devices with an unknown link layer are
@@ -229,7 +230,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     format: str
     """Format of the image: ``sif``, ``oci-sif``, ``squashfs``, ``sandbox``, or a Docker or OCI format."""
     compression: str | None = None
-    """Compression of a SIF's file system: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``; otherwise ``absent``.
+    """Compression of a SIF's file system: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``;
+    otherwise ``absent``.
     """
     digest: str | None = None
     architecture: str | None = None

@@ -106,9 +106,7 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
 
 
 def read_task(environment: Mapping[str, str]) -> Task:
-    """Describe this task from Slurm's variables. Raise ``RendezvousFault`` if a variable is missing
-    or wrong.
-    """
+    """Read this task from Slurm's variables. Raise ``RendezvousFault`` if a variable is missing or wrong."""
     rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if rank >= size:
         raise RendezvousFault(f"SLURM_PROCID is {rank} in a step of {size} tasks")
@@ -159,9 +157,7 @@ class Store(ThreadingHTTPServer):
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the store's answer to a rank that joins. The rank connected to this node's
-        address ``at``.
-        """
+        """Return the answer to a rank that joins. The rank connected to this node's address ``at``."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -241,9 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, body, proof(secret, b"answer", nonce, body))
 
     def _names(self) -> tuple[str, str] | None:
-        """Return the scope and the key in a request's path, or ``None`` if the path lacks the
-        secret start.
-        """
+        """Return the scope and the key in a request's path, or ``None`` without the secret start."""
         # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret path.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
@@ -336,9 +330,7 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return the possible addresses of the first node, and the message if the store answers at none
-    of them.
-    """
+    """Return the first node's possible addresses, and the message if the store answers at none of them."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"

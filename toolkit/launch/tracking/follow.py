@@ -55,8 +55,7 @@ The controller may not answer for a shorter time while it restarts or moves to a
 """
 
 _SETTLE_SECONDS = 1.0
-"""The time in seconds that toolkit waits until a shared file system shows the last lines of an ended job.
-"""
+"""The time in seconds that toolkit waits until a shared file system shows the last lines of an ended job."""
 
 OnMetrics = Callable[[bytes], None]
 """A function that receives the content of the metrics file after each read, even if the content is

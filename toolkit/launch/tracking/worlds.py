@@ -11,7 +11,8 @@ _WORLDS = re.compile(
     |\brank[ \t]*[=:][ \t]*(\d{1,6})[,; \t]+(?:world[ _-]?)?size[ \t]*[=:][ \t]*(\d{1,6})\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A pattern for ``Hello from rank 0 of 1``, ``process 0/2``, ``{"rank": 0, "size": 2`` and ``rank=0 size=2``.
+"""A pattern for ``Hello from rank 0 of 1``, ``process 0/2``, ``{"rank": 0, "size": 2`` and
+``rank=0 size=2``.
 """
 _EPOCH = re.compile(
     r"^(\d{1,6}): (.{0,20}\bepoch\b[ \t:=\[]*\d{1,6}[ \t]*(?:/[ \t]*\d{1,6})?)", re.IGNORECASE
